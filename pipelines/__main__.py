@@ -1,6 +1,6 @@
 """`python -m pipelines` is the command `auditor`.
 
-Python itself looks for modules in the current directory before this runs: in a folder of others, `python -P -m`.
+Python itself searches modules in the current directory before this runs: in an untrusted folder, use `python -P -m`.
 """
 
 from pipelines.import_path import leave_out_current_folder

@@ -43,7 +43,7 @@ def watch_streams() -> None:
     for name, kind in (("stdout", _Output), ("stderr", _Errors)):
         stream = getattr(sys, name)
         if stream is not getattr(sys, f"__{name}__") or type(stream) is not io.TextIOWrapper:
-            continue  # replaced by the caller (e.g. a test), who captures the output
+            continue  # replaced by the caller (e.g. a test) that captures the output
         stream.flush()
         raw: Any = kind(stream.fileno(), "w", closefd=False)
         buffered = isinstance(stream.buffer, io.BufferedWriter)

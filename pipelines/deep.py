@@ -1,7 +1,7 @@
-"""Depth: objects and schemas may be nested as deeply as the API server's decoder takes them, 10,000 levels.
+"""Recursion depth: objects and schemas may be nested as deeply as the API server's decoder accepts, 10,000 levels.
 
-Python refuses 1,000 nested calls. On Linux the stack of the main thread grows up to a limit that a process may raise
-for itself while it runs; the number of nested calls is raised with it, so that Python refuses before the stack ends.
+Python's default is 1,000 nested calls. On Linux the stack of the main thread grows up to a limit that a process may
+raise while it runs; the recursion limit is raised with it, so that Python raises before the stack is full.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Final
 __all__ = ["allow_depth"]
 
 _CALLS: Final = 100_000
-"""Nested calls: 10,000 levels, with some calls for each."""
+"""Recursion limit: 10,000 levels, with several calls for each."""
 _STACK: Final = 512 << 20
 _THREAD: Final = 8 << 20
 _BYTES_A_CALL: Final = _STACK // _CALLS
-"""Twice as much as the most costly calls take, which go through functions written in C."""
+"""Bytes of stack for each call: twice the need of the most costly calls, which go through C functions."""
 
 
 def _bound_threads() -> None:
-    """Give new threads small stacks: the C library took the limit of the stack as their size when this process began.
+    """Give new threads small stacks: the C library took their size from the stack limit when this process began.
 
-    Each counts as memory, used or not, so that no thread could start in a process whose memory is bounded.
+    Large stacks would count as memory even if unused, so that no thread could start in a process with limited memory.
     """
     import ctypes  # noqa: PLC0415 - only where the process was started with a high limit
 
-    with suppress(AttributeError, OSError):  # of another C library
+    with suppress(AttributeError, OSError):  # another C library
         library, attributes = ctypes.CDLL(None), ctypes.create_string_buffer(256)
         library.pthread_attr_init(attributes)
         library.pthread_attr_setstacksize(attributes, ctypes.c_size_t(_THREAD))
@@ -36,7 +36,7 @@ def _bound_threads() -> None:
 
 
 def allow_depth() -> None:
-    """Let the main thread of this process, and of those forked from it, nest calls as deeply as objects are."""
+    """Allow the main thread of this process, and of processes forked from it, calls as deeply nested as objects."""
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         return
     import resource  # noqa: PLC0415 - not on every platform

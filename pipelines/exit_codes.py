@@ -1,6 +1,6 @@
-"""The exit code that each way to end a command has; `docs/guide/exit-codes.md` lists them.
+"""The exit code for each way in which a command can end; `docs/guide/exit-codes.md` lists them.
 
-Light on purpose: nothing heavy may be imported here.
+It imports only small modules, so that commands start fast.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _USAGE: Final = 2
 _INTERNAL: Final = 70
 _INTERRUPTED: Final = 130
 _SIGNALLED: Final = 128
-"""What the number of the signal is added to."""
+"""Exit codes for signals are this number plus the number of the signal."""
 
 
 class Ended(BaseException):
@@ -52,7 +52,7 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return in one line why a command ends with this exception; empty: its exit code says it."""
+    """Return in one line why a command ends with this exception; empty if the exit code is enough."""
     import signal  # noqa: PLC0415
 
     import click  # noqa: PLC0415

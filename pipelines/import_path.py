@@ -1,7 +1,7 @@
-"""Leaves the current directory out of where Python looks for modules: it may be a dump made by a stranger.
+"""Removes the current directory from the module search path: it may contain a dump from an untrusted source.
 
-`python -c` and `python -m`, and an empty entry of PYTHONPATH, have Python look there first. Light on purpose, and
-without `from __future__`: it runs before anything else is looked for.
+`python -c` and `python -m`, and an empty entry of PYTHONPATH, make Python search there first. It imports little, and
+not `from __future__`: it runs before any other module is searched.
 """
 
 import os
@@ -12,10 +12,10 @@ __all__ = ["leave_out_current_folder", "search_path"]
 
 
 def leave_out_current_folder() -> bool:
-    """Look for modules in the current directory neither here nor in processes that this one starts.
+    """Remove the current directory from the module search path of this process and of those that it starts.
 
     Returns:
-        Whether PYTHONPATH named it: then Python may have looked there before this could be called.
+        Whether PYTHONPATH has it: then Python may have searched there before this call.
     """
     sys.path[:] = search_path()
     named = os.environ.get("PYTHONPATH")
@@ -33,15 +33,15 @@ def leave_out_current_folder() -> bool:
 
 
 def search_path() -> list[str]:
-    """Return where this process looks for modules, but for the current directory."""
+    """Return the module search path of this process, without the current directory."""
     return _without_current(sys.path)
 
 
 def _without_current(entries: list[str]) -> list[str]:
-    """Return entries but those that lead to the current directory; where the auditor itself is there they are left."""
+    """Return entries without those that lead to the current directory; they remain if the auditor itself is there."""
     try:
         current = os.path.realpath(os.getcwd())  # noqa: PTH109 - pathlib is not to be looked for yet
-    except OSError:  # it is gone: nothing can be in it
+    except OSError:  # it was removed: nothing can be in it
         return [entry for entry in entries if entry]
     if current in _own_folders():
         return [entry or current for entry in entries]
@@ -49,7 +49,7 @@ def _without_current(entries: list[str]) -> list[str]:
 
 
 def _own_folders() -> set[str]:
-    """Return the folders that the auditor, what it depends on and Python are loaded from."""
+    """Return the folders from which the auditor, its dependencies and Python are loaded."""
     package = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - as above
     folders = [os.path.dirname(package), os.path.dirname(os.__file__), *site.getsitepackages()]  # noqa: PTH120
     return {os.path.realpath(folder) for folder in folders}

@@ -29,11 +29,11 @@ _SECONDS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)")
 _SHARE: Final = 0.75
 _LEAST_ADDRESS_SPACE: Final = 512 << 20
-"""Bytes; with less, libraries fail to load or to start threads, each in its own way, or crash (seen up to 345 MB)."""
+"""In bytes; with less, libraries fail in various ways to load or to start threads, or crash (seen up to 345 MB)."""
 
 
 def check_address_space() -> None:
-    """Refuse to start where `ulimit -v` leaves less address space than the libraries need.
+    """Refuse to start if `ulimit -v` leaves less address space than the libraries need.
 
     Raises:
         EnvironmentRefused: It does.
@@ -112,10 +112,10 @@ def limit_options(command: Any) -> Any:
 
 
 def share_of_memory(limit: int | None = None) -> int:
-    """Return three quarters of the memory of the cgroup, or else of the machine; 0 if that is not known.
+    """Return three quarters of the memory of the cgroup, or else of the machine; 0 if not known.
 
     Args:
-        limit: Bytes to take the share of; None: those that this process may use.
+        limit: Bytes to take the share of; None for the limit of this process.
     """
     return int((memory_limit() if limit is None else limit) * _SHARE)
 

@@ -1,7 +1,7 @@
-"""What a run says of itself on standard error while it works: lines for people, or JSON events for machines.
+"""Messages of a run on standard error: lines for people, or JSON events for machines.
 
-Without a terminal: a line at the start, one every 30 seconds, one at the end. On a terminal progress is enough.
-Light on purpose: nothing heavy may be imported here.
+Without a terminal: a line at the start, one every 30 seconds, one at the end. On a terminal progress is enough. It
+imports only small modules, so that commands start fast.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EVERY: Final = 30.0
 
 
 class RunLog:
-    """Writes the events of a run to standard error; until it is configured it writes warnings and errors alone."""
+    """Writes the events of a run to standard error; before it is configured, only warnings and errors."""
 
     def __init__(self) -> None:
         self._least = _LEVELS["warning"]
@@ -36,17 +36,17 @@ class RunLog:
 
     @property
     def settings(self) -> tuple[int, bool]:
-        """What `restore` takes in another process."""
+        """The settings that `restore` takes in another process."""
         return self._least, self._as_json
 
     def restore(self, settings: tuple[int, bool]) -> None:
-        """Write what another process writes, but no progress: that is the business of the other one."""
+        """Configure the log like that of another process, but without progress, which the other process writes."""
         self._least, self._as_json = settings
         self._next = float("inf")
 
     @contextmanager
     def collected(self) -> Iterator[list[str]]:
-        """Yield a list that takes the lines logged in the block; nothing is written."""
+        """Yield a list that collects the lines logged in the block; nothing is written."""
         before, self._lines = self._lines, []
         try:
             yield self._lines
@@ -59,7 +59,7 @@ class RunLog:
             self._put(line)
 
     def configure(self, *, as_json: bool, quiet: bool, verbose: bool) -> None:
-        """Set what is written from now on.
+        """Set which events are written from now on.
 
         Args:
             as_json: Whether each event is a JSON object of one line.
@@ -78,7 +78,7 @@ class RunLog:
         return self._as_json
 
     def debug(self, event: str, text: str, **fields: Any) -> None:
-        """Write an event of little interest: a source, a phase."""
+        """Write a minor event: a source, a phase."""
         self._write("debug", event, text, fields)
 
     def info(self, event: str, text: str, **fields: Any) -> None:
@@ -86,20 +86,20 @@ class RunLog:
         self._write("info", event, text, fields)
 
     def warning(self, event: str, text: str, **fields: Any) -> None:
-        """Write something that a person should look at: damage."""
+        """Write a warning, for example about damage."""
         self._write("warning", event, text, fields)
 
     def error(self, event: str, text: str, **fields: Any) -> None:
-        """Write what ended the run."""
+        """Write the error that ended the run."""
         self._write("error", event, text, fields)
 
     def progress(self, done: int, total: int, seconds: float) -> None:
-        """Write how far the run is, if 30 seconds have passed since the last such line.
+        """Write the progress of the run, if 30 seconds have passed since the last such line.
 
         Args:
-            done: Objects that were judged.
-            total: All objects of the run.
-            seconds: How long that took.
+            done: Number of checked objects.
+            total: Number of all objects.
+            seconds: Seconds so far.
         """
         now = time.monotonic()
         if now < self._next:

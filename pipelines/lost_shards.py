@@ -1,8 +1,8 @@
-"""A shard whose workers ended twice (killed, out of memory): only what no worker can audit is lost.
+"""Handles a shard whose workers ended twice (killed, out of memory): only objects that no worker can audit are lost.
 
-It is audited once more by a worker that has all the memory of the run and notes at which object it is. Where that
-worker ends, the object is tried alone: if its worker ends as well the object is left out, and gets a row that says so.
-Else the objects together took too much, and the shard is cut into smaller ones. Nothing else runs meanwhile.
+A worker with all the memory of the run audits it again and records its current object. If that worker ends, the object
+is tried alone: if its worker ends as well, the object is left out, and its row says so. Otherwise the objects together
+needed too much memory, and the shard is divided into smaller ones. Nothing else runs meanwhile.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["audit_smaller"]
 
 _MOST_ENDS: Final = 16
-"""Smaller shards whose workers may end; with more of them it is the machine that ends them."""
+"""Largest number of smaller shards whose workers may end; with more, the machine is probably the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ class _Smaller:
         try:
             if not self._audit_all():
                 return None
-            forget_parts(self.parts, self.item.shard.number)  # of what the workers that ended had written
+            forget_parts(self.parts, self.item.shard.number)  # part files of the workers that ended
             return _joined(self.item, [self.pieces[at] for at in sorted(self.pieces)], self.parts)
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _audit_all(self) -> bool:
-        """Audit the shard, in smaller ones where workers end. Returns False if none can audit any object."""
+        """Audit the shard, in smaller ones if workers end. Returns False if no object can be audited."""
         whole = (self.item.shard.start, self.item.shard.stop)
         pending, ends = [whole], 0
         while pending:
@@ -105,7 +105,7 @@ class _Smaller:
         return True
 
     def _audit(self, span: tuple[int, int]) -> int | None:
-        """Audit a smaller shard. Returns None if that was done, else the object at which its workers ended, or -1."""
+        """Audit a smaller shard. Returns None on success, else the object at which its workers ended, or -1."""
         from pipelines.engines import run_processes  # noqa: PLC0415 - only on failure
 
         piece, parts = self._piece(span)
@@ -146,7 +146,7 @@ class _Smaller:
 
 
 def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardResult:
-    """Write the rows of smaller shards as those of one. Returns its counts."""
+    """Write the rows of smaller shards as those of one; return its counts."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only on failure
 
     from auditor.report.manifest import merge  # noqa: PLC0415
@@ -170,14 +170,14 @@ def _concatenated(tables: list[pa.Table]) -> pa.Table:
 
 
 def _by_name(table: pa.Table) -> pa.Table:
-    """Return rows of an index in its order."""
+    """Return rows of an index in the order of the index."""
     names = list(zip(table["namespace"].to_pylist(), table["name"].to_pylist(), strict=True))
     order = sorted(range(len(names)), key=lambda at: (names[at][0] or "", names[at][1] or ""))
     return table.take(order)
 
 
 def _ready(plan: Plan, parts: str, mark: str) -> Callable[[SourceShard], ShardResult | None]:
-    """Make a worker ready that notes at which object it is."""
+    """Prepare a worker that records its current object."""
     from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
     from auditor.shards.audit import setup  # noqa: PLC0415
 

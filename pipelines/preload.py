@@ -1,7 +1,7 @@
-"""What workers need, loaded once: a process that has imported this is what they are forked from.
+"""Modules that workers need: the fork server imports this one, so that workers share them.
 
-What is loaded on first use elsewhere, so that a start is short, is loaded here for all of them. Nothing of it is ever
-thrown away: the collector need not look at it, and its pages stay shared.
+Modules that are imported at first use elsewhere, for a short start, are imported here for all workers. They are never
+freed, so they are excluded from garbage collection and their pages stay shared.
 """
 
 import gc
@@ -11,9 +11,9 @@ from typing import Final
 from pipelines.deep import allow_depth
 
 MODULES: Final = (
-    "pipelines.cli.main",  # the main module, which each worker looks up
+    "pipelines.cli.main",  # the main module, which each worker imports
     "auditor.shards.audit",
-    "auditor.plan.options",  # from it the plan that each of them gets is made
+    "auditor.plan.options",  # it unpickles the plan of each worker
     "auditor.cel.check.checker",
     "auditor.cel.emit.emitter",
     "auditor.cel.emit.prices",
@@ -24,12 +24,14 @@ MODULES: Final = (
     "auditor.fastpath.records.typed",
     "auditor.validation.rules.adapters",
     "auditor.validation.rules.values",
-    "multiprocess.popen_forkserver",  # by which they begin
+    "multiprocess.popen_forkserver",  # the function that each worker runs first
     "pyarrow.compute",
     "pyarrow.parquet",
 )
 
-allow_depth()  # what is started anew, not forked from a command, has Python's own limit
+gc.disable()  # loaded modules live until the process ends
+allow_depth()  # a process that was not forked from a command has Python's own limit
 for _name in MODULES:
     importlib.import_module(_name)
 gc.freeze()
+gc.enable()

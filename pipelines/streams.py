@@ -1,4 +1,4 @@
-"""Standard output and standard error as this program writes them: content cannot act on the terminal that shows it."""
+"""Standard output and standard error of this program: content cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["ErrorLines", "VisibleStream", "escape_streams", "plain"]
 
 
 class VisibleStream:
-    """A text stream on which control characters and controls of writing direction arrive as escapes.
+    """A text stream that escapes control characters and controls of writing direction.
 
-    It is the last line of defence: content is made visible where it is put into a line, because only there a newline of
-    ours and one of the content can be distinguished.
+    It is a second protection: content is already escaped when it is put into a line, because only there can its
+    newlines be distinguished from ours.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -35,7 +35,7 @@ class VisibleStream:
 
 
 class ErrorLines:
-    """Takes messages, each a line that ends in a newline, and writes them to standard error."""
+    """Writes messages, each a line that ends in a newline, to standard error."""
 
     def __call__(self, text: str) -> None:
         """Write a message; newlines inside it come from content, and print as escapes."""
@@ -53,5 +53,5 @@ def escape_streams() -> None:
 
 
 def plain(stream: Any) -> Any:
-    """Return a stream as it was before `escape_streams`: for output of other programs' forms, and for progress."""
+    """Return a stream before `escape_streams`: for output in formats of other programs, and for progress."""
     return stream.plain if isinstance(stream, VisibleStream) else stream

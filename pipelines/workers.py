@@ -1,6 +1,6 @@
-"""Workers that will surely be needed are made ready first of all, beside whatever this process loads and reads itself.
+"""Starts the preparation of workers early, while this process loads modules and reads dumps.
 
-Light on purpose: nothing heavy may be imported here.
+It imports only small modules, so that commands start fast.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["PRELOAD", "expect_workers", "lost_later", "lost_remaining_later", "ready_later", "remaining_later"]
 
 PRELOAD: Final = ("pipelines.preload",)
-"""What workers are forked from has loaded these."""
+"""Modules that the fork server of workers imports."""
 
 _WORTH_WORKERS: Final = 1 << 20
-"""Bytes of a dump from which on workers are made ready while it is read."""
+"""Size in bytes of a dump from which on workers are prepared while it is read."""
 _WORTH_ONE: Final = 64 << 20
-"""The same where rows of an earlier report are kept: then one worker is a process too, beside what keeps them."""
+"""The same if rows of an earlier report are reused; then even one worker is a process beside the assembly."""
 
 
 def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str = "", fleet: bool = False) -> bool:
-    """Start what workers are forked from, if any will be; of what changed since a report there is mostly little.
+    """Start the fork server, if there will be workers; few objects change since an earlier report.
 
     Args:
         dumps: The dumps of the run.
@@ -37,7 +37,7 @@ def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str =
         fleet: Whether each of several dumps is that of a cluster.
 
     Returns:
-        Whether there will be workers for sure.
+        Whether there will certainly be workers.
     """
     least = _WORTH_ONE if since else _WORTH_WORKERS
     if engine != "processes" or (jobs == 1 and not since):
@@ -51,7 +51,7 @@ def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str =
 
 
 def _size(dump: str) -> int:
-    """Return the size of a dump that is a file; the size of anything else is not known yet."""
+    """Return the size of a dump that is a file; 0 if not known yet."""
     try:
         status = Path(dump).stat()
     except OSError:
@@ -60,7 +60,7 @@ def _size(dump: str) -> int:
 
 
 def ready_later(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
-    """Make a worker ready, by `auditor.shards.audit.setup`, which loads what judges objects."""
+    """Prepare a worker with `auditor.shards.audit.setup`, which loads the modules that audit objects."""
     from auditor.shards.audit import setup  # noqa: PLC0415
 
     return setup(plan, parts)
@@ -77,7 +77,7 @@ def lost_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -
 
 
 def remaining_later(plan: Plan, parts: str, whole: Plan) -> Callable[[SourceShard], ShardResult]:
-    """Make a worker ready, as `auditor.shards.remaining.setup_remaining`."""
+    """Prepare a worker with `auditor.shards.remaining.setup_remaining`."""
     from auditor.shards.remaining import setup_remaining  # noqa: PLC0415
 
     return setup_remaining(plan, parts, whole)

@@ -1,11 +1,11 @@
 """Puts the project root on the path, so that tests import `tests.shared`, fixes what property tests draw in CI, lets
 commands be interrupted, and shuts folders.
 
-A run of CI says something about the change that it runs on: it draws the same cases each time. Everybody else draws new
-ones, and a case that fails becomes a test of its own.
+A run of CI tests the change that it runs on, so it draws the same cases each time. Other runs draw new ones, and a
+failing case becomes a separate test.
 
-What a shell runs in the background is deaf to Ctrl-C (POSIX, of asynchronous lists), and so would be the commands that
-tests start there to interrupt them.
+A shell's background jobs ignore Ctrl-C (POSIX, asynchronous lists), and so would the commands that tests start there
+and interrupt.
 """
 
 import errno
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.shared import beside
 
-# How long a loaded machine takes to draw a value or to run an example says nothing about the code.
+# How long a loaded machine takes to draw a value or to run an example does not depend on the code.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")

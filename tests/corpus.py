@@ -1,6 +1,6 @@
 """Definitions of real projects: beside the project, or out of their Go modules, pinned by version and hash.
 
-Nothing of these projects is kept here. What is fetched stays in the folder for temporary files.
+No file of these projects is committed here. Fetched files stay in the folder for temporary files.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def typed_difference(program: AuditProgram, exact: AuditedObject, data: bytes, *, updates: bool = False) -> str | None:
-    """Return what the typed tier proves wrongly, empty where all agrees, or None if it proves nothing.
+    """Return what the typed tier proves wrongly, empty if all agrees, or None if it proves nothing.
 
     Args:
         program: At whose version the object is stored.

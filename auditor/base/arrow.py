@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import OrderedDict
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_binary",
+    "booleans",
     "byte_lengths",
     "cast",
     "column",
@@ -34,9 +36,11 @@ __all__ = [
     "flattened",
     "in_one_piece",
     "index_in",
+    "is_null",
     "is_sorted",
     "joined_texts",
     "may_hold",
+    "own_files",
     "parquet_footer",
     "parquet_reader",
     "plain",
@@ -96,6 +100,25 @@ _FOOTERS: Final[OrderedDict[tuple[int, ...], Any]] = OrderedDict()
 """Cache of checked footers, by the state of their file: the same part of a report is opened many times."""
 
 
+_OWN: Final[list[str]] = []
+"""Folders whose files this run writes itself."""
+
+
+@contextmanager
+def own_files(folder: Path) -> Iterator[None]:
+    """Have files below a folder, which only this run writes to, read without a check of what they declare."""
+    own = f"{folder}{os.sep}"
+    _OWN.append(own)
+    try:
+        yield
+    finally:
+        _OWN.remove(own)
+
+
+def _is_own(path: Path) -> bool:
+    return bool(_OWN) and str(path).startswith(tuple(_OWN))
+
+
 def _state_of(path: Path) -> tuple[int, ...]:
     state = path.stat()
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
@@ -109,13 +132,14 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = N
         path: The path of the file, which is mapped.
         dictionaries: Columns of text that become dictionaries.
         footer: Its `FileMetaData`, as `parquet_footer` checked it. If None, it is read and checked, once for each state
-            of the file.
+            of the file; not in a folder of `own_files`.
     """
     from pyarrow.parquet import ParquetFile  # noqa: PLC0415 - it loads file systems, too
 
     state: tuple[int, ...] = ()
+    is_own = _is_own(path)
     with whole_parquet(path):
-        if footer is None:
+        if footer is None and not is_own:
             state = _state_of(path)
             if (footer := _FOOTERS.get(state)) is None:
                 parquet_guard.check_file(path)
@@ -123,7 +147,7 @@ def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = N
     with source:
         with whole_parquet(path):
             reader = ParquetFile(source, read_dictionary=list(dictionaries), metadata=footer, pre_buffer=False)
-            if footer is None:
+            if footer is None and not is_own:
                 parquet_guard.check_footer(path, reader.metadata)
                 len(reader.schema_arrow.names)  # raises for a name that is not UTF-8
                 _keep_footer(state, reader.metadata)
@@ -144,20 +168,36 @@ def parquet_footer(path: Path) -> Any:
         return reader.metadata
 
 
-def may_hold(path: Path, column: str, texts: Iterable[str]) -> bool:
+def may_hold(path: Path, column: str, texts: Iterable[str], footer: Any = None) -> bool:
     """Return, from the footer alone, whether a column of a Parquet file may hold one of some texts; False if it cannot.
 
     Args:
         path: The file.
         column: The name of a column of text as the footer has it; in a map, with its part.
         texts: The texts.
+        footer: As `parquet_footer` returned it; None to read it.
     """
     wanted = tuple(texts)
-    with parquet_reader(path) as reader, whole_parquet(path):
-        footer = reader.metadata
+    footer = footer or parquet_footer(path)
+    with whole_parquet(path):
         groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
         columns = [group.column(at) for group in groups for at in range(group.num_columns)]
         return any(_may_hold(one, wanted) for one in columns if one.path_in_schema == column)
+
+
+def is_null(path: Path, column: str, footer: Any) -> bool:
+    """Return, from the footer alone, whether a column of a Parquet file is all null; False if that is not known.
+
+    Args:
+        path: The file.
+        column: The name of the column.
+        footer: As `parquet_footer` returned it.
+    """
+    with whole_parquet(path):
+        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+        columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+        found = [one for one in columns if one.path_in_schema == column]
+        return all(one.statistics is not None and one.statistics.null_count == one.num_values for one in found)
 
 
 def _may_hold(column: Any, texts: tuple[str, ...]) -> bool:
@@ -170,18 +210,29 @@ def _may_hold(column: Any, texts: tuple[str, ...]) -> bool:
     return not found.has_null_count or found.null_count != column.num_values
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None, dictionaries: Iterable[str] = ()) -> Any:
+def read_parquet(
+    path: Path,
+    columns: Sequence[str] | None = None,
+    dictionaries: Iterable[str] = (),
+    *,
+    optional: Sequence[str] = (),
+    footer: Any = None,
+) -> Any:
     """Return a Parquet file as a table.
 
     Args:
         path: The path of the file.
-        columns: In the order of the table; None: all.
-        dictionaries: Columns of text that become dictionaries.
+        columns: In the order of the table; None for all.
+        dictionaries: Columns of text that become dictionaries, beside those that are stored as such.
+        optional: Further columns, if the file has them.
+        footer: As `parquet_footer` returned it; None to read it.
     """
     given = list(dictionaries)
-    with parquet_reader(path, given) as reader, whole_parquet(path):
-        footer = reader.metadata
-        spread = [name for name in parquet_guard.coded(footer) if name not in given]
+    with parquet_reader(path, given, footer) as reader, whole_parquet(path):
+        footer, stored = reader.metadata, reader.schema_arrow
+        if columns is not None:
+            columns = [*columns, *(name for name in optional if name in stored.names)]
+        spread = [] if _is_own(path) else [name for name in parquet_guard.coded(footer) if name not in given]
         if not spread:
             return _selected(reader, columns)
     with parquet_reader(path, [*given, *spread], footer) as reader, whole_parquet(path):
@@ -219,9 +270,20 @@ def take(rows: Any, positions: NDArray[Any] | tuple[int, ...] | pa.Array) -> Any
     return _function("take", rows, at)
 
 
-def column(values: NDArray[Any]) -> Any:
-    """Return an array over the same buffer; `pa.array` would load numpy.ma to see whether some numbers are masked."""
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+def column(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> Any:
+    """Return an array of numbers, null where a mask is true, over the same buffer if they are next to each other.
+
+    `pa.array` would load numpy.ma to see whether some numbers are masked.
+    """
+    known = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
+    buffers = [known, pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+
+
+def booleans(values: NDArray[np.bool_]) -> Any:
+    """Return an array of booleans; as for `column`, numpy.ma is not loaded."""
+    packed = pa.py_buffer(np.packbits(values, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, packed])
 
 
 def cast(array: Any, kind: Any) -> Any:
@@ -240,7 +302,7 @@ def dictionary_encoded(array: Any) -> Any:
 
 def where(array: Any, kept: NDArray[np.bool_]) -> Any:
     """Return the values of an array where the mask is true."""
-    return _function("array_filter", array, pa.array(kept))
+    return _function("array_filter", array, booleans(kept))
 
 
 def equal(array: Any, value: Any) -> NDArray[np.bool_]:

@@ -59,7 +59,7 @@ class AuditorError(Exception):
     """Something that stops a call.
 
     Args:
-        where: The file, key path or text concerned; empty where there is none.
+        where: The file, key path or text concerned; empty if there is none.
         found: The fault that was found there.
         expected: The correct form; empty if `found` is enough.
         advice: The next step for the user.

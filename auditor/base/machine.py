@@ -1,6 +1,6 @@
 """How many processors and how much memory this process may use: those of its cgroup and affinity mask, not the host's.
 
-Light on purpose: it is asked before anything heavy is loaded.
+It imports only small modules, as it is used before others are loaded.
 """
 
 from __future__ import annotations

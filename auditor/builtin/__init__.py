@@ -1,7 +1,7 @@
-"""Built-in kinds: which there are, their objects out of etcd's protobuf, what can be selected, how they print.
+"""Built-in kinds: a list of them, decoding of stored protobuf, field selectors, printed columns.
 
-In: the bytes of one stored value, protobuf or JSON. Out: the object as the API server would write it in JSON, the texts
-that field selectors compare, the cells of `kubectl get`. Nothing here reads a dump; nothing is validated or defaulted.
+Input: the bytes of one stored value, protobuf or JSON. Output: the object in the JSON of the API server, the texts that
+field selectors compare, the cells of `kubectl get`. Nothing here reads a dump, validates or defaults.
 
 messages.json holds the field numbers and JSON names of every stored kind, taken from the published definitions
 (k8s.io/api and apimachinery v0.37.2, generated.proto). kinds: names, keys, ranks. protobuf: the wire reader.

@@ -1,7 +1,7 @@
-"""What `kubectl get` shows of built-in objects: headers and cells.
+"""Headers and cells of `kubectl get` for built-in kinds.
 
-Every function takes an object and returns the cells after NAME (for events: all of them). What is absent is shown as
-after the defaults of a server.
+Every function takes an object and returns the cells after NAME (for events: all of them). Absent fields print as the
+server's defaults.
 
 Source: kubernetes v1.37.2 pkg/printers/internalversion/printers.go; apiserver pkg/registry/rest/table.go (kinds without
 columns of their own); apiextensions-apiserver pkg/registry/customresourcedefinition/tableconvertor; kube-aggregator
@@ -468,7 +468,7 @@ def _priority_class(obj: JsonObject, now: float) -> list[Cell]:
     ]
 
 
-# kind: printer and headers after NAME; a name in angle brackets is shown with -o wide alone
+# kind: printer and headers after NAME; headers in angle brackets are shown only with -o wide
 _PRINTERS: Final[dict[tuple[str, str], tuple[Printer, str]]] = {
     **OTHER_PRINTERS,
     ("", "Pod"): (
@@ -549,7 +549,7 @@ _MARKED: Final = {
 
 
 def builtin_headers(group: str, kind: str) -> list[Header]:
-    """Return the columns of a built-in kind; kinds without any of their own show when they were made."""
+    """Return the columns of a built-in kind; kinds without their own columns have the creation time."""
     _, names = _PRINTERS.get((group, kind), (_created_at, "Created_At"))
     out = [] if kind == "Event" else [Header("Name", is_name=True)]
     for name in (names or _EVENT_HEADERS).split():
@@ -565,7 +565,7 @@ def builtin_cells(
 
     Args:
         now: Seconds since 1970.
-        listed: They are the answer to a list, in which the default among storage classes is marked.
+        listed: The objects are the answer to a LIST, which marks the default storage class.
     """
     printer, _ = _PRINTERS.get((group, kind), (_created_at, ""))
     if kind == "Event":
@@ -586,7 +586,7 @@ def _is_marked(group: str, kind: str, obj: JsonObject) -> bool:
 
 
 def _default_storage_class(objects: Sequence[JsonObject]) -> JsonObject | None:
-    """Return the class that counts as default: the newest of those marked, then the first by name."""
+    """Return the class that is the default: the newest of those marked, then the first by name."""
     marked = [one for one in objects if _is_marked("storage.k8s.io", "StorageClass", one)]
     marked.sort(key=lambda one: text(one, "metadata.name"))
     marked.sort(key=lambda one: text(one, "metadata.creationTimestamp"), reverse=True)

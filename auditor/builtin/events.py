@@ -1,4 +1,4 @@
-"""Events have two forms over one storage: that of v1, in which they are stored, and that of events.k8s.io/v1.
+"""The two forms of an Event: v1, in which it is stored, and events.k8s.io/v1.
 
 Source: kubernetes pkg/apis/events/v1/conversion.go.
 """
@@ -31,6 +31,6 @@ def event_at(obj: JsonObject, group: str) -> JsonObject:
         return obj
     names = _CORE_TO_EVENTS if group else _EVENTS_TO_CORE
     found = {names.get(key, key): value for key, value in obj.items()}
-    if group:  # whose names of the controller are left out where they are empty
+    if group:  # empty names of the controller are left out
         found = {key: value for key, value in found.items() if value != "" or not key.startswith("reporting")}
     return {**found, "apiVersion": api_version}

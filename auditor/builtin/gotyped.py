@@ -1,7 +1,8 @@
-"""Whether a JSON text decodes into a Go type of the scheme, and Go's words where it does not.
+"""Checks whether a JSON text decodes into a Go type of the scheme, and gives Go's error if it does not.
 
-A wrong type is remembered and decoding goes on: the first one is the answer. A type with a decoder of its own (times,
-quantities) fails at once and outranks it. Each value of equal keys is decoded, unknown keys are ignored.
+A wrong type does not stop the decoding; the first one is the error. A type with its own decoder (times, quantities)
+stops the decoding at once, and its error replaces the other. If a key is repeated, each of its values is decoded;
+unknown keys are ignored.
 
 Source: sigs.k8s.io/json decode.go; apimachinery pkg/apis/meta/v1/{time,micro_time}.go, pkg/api/resource/quantity.go,
 pkg/util/intstr/intstr.go; apiextensions-apiserver pkg/apis/apiextensions/v1/marshal.go.
@@ -43,14 +44,14 @@ class GoDecodeError(ValueError):
     """A text that does not decode; the message is Go's.
 
     Attributes:
-        place: The path of the value, where it is known.
+        place: The path of the value, if it is known.
     """
 
     place = ""
 
 
 class Members(list[tuple[str, Any]]):
-    """The members of a JSON object, equal keys and all."""
+    """The members of a JSON object, including repeated keys."""
 
 
 def _members(pairs: list[tuple[str, Any]]) -> Members:
@@ -63,21 +64,21 @@ def _whole(text: str) -> str:
 
 
 class _Number(str):
-    """A JSON number as it is spelled."""
+    """A JSON number with its spelling."""
 
     __slots__ = ()
 
 
 def parse_members(data: bytes) -> Any:
-    """Return a JSON text with every member and the spelling of every number.
+    """Parse a JSON text and keep every member and the spelling of every number.
 
     Raises:
-        GoDecodeError: It is no JSON.
+        GoDecodeError: It is not JSON.
     """
     try:
         jsontext.decode_exactly(data)
     except jsontext.GoJsonError as error:
-        if "into Go value of type float64" not in str(error):  # a number out of range is no error of syntax
+        if "into Go value of type float64" not in str(error):  # a number out of range is not a syntax error
             raise GoDecodeError(str(error)) from None
     try:
         return json.loads(
@@ -91,7 +92,7 @@ def parse_members(data: bytes) -> Any:
 
 
 def _spelled(value: Any) -> Any:
-    """Return a value of our own decoder as that of this one, for texts too deep for it; equal keys are one."""
+    """Convert a value of our own decoder, for texts too deep for this one; repeated keys are merged."""
     if type(value) is dict:
         return Members(value.items())
     if type(value) is int or type(value) is float:
@@ -111,7 +112,7 @@ def _word(value: Any) -> str:
 
 
 class Decoding:
-    """One decoding: the first wrong type, and where it is."""
+    """One decoding, with the first wrong type and its position."""
 
     __slots__ = ("field", "saved", "struct")
 
@@ -121,7 +122,7 @@ class Decoding:
         self.saved: str | None = None
 
     def wrong(self, word: str, name: str) -> str:
-        """Return Go's text for a value of the wrong type at this place."""
+        """Return Go's text for a value of the wrong type at the current position."""
         if self.struct or self.field:
             field = ".".join((self.struct, *self.field))
             return f"json: cannot unmarshal {word} into Go struct field {field} of type {name}"
@@ -136,7 +137,7 @@ class Decoding:
         """Decode a value into a type.
 
         Raises:
-            GoDecodeError: A decoder of a type's own fails.
+            GoDecodeError: A type's own decoder fails.
         """
         value = _spelled(value)
         if value is None:
@@ -213,7 +214,7 @@ class Decoding:
                 self.saved = wrong
 
     def apart(self, value: Any, number: int) -> None:
-        """Decode as a decoder of a type's own does: an error ends everything."""
+        """Decode as a type's own decoder does: an error stops everything."""
         inner = Decoding(self.struct, self.field)
         inner.check(value, number)
         if inner.saved is not None:
@@ -221,10 +222,10 @@ class Decoding:
 
 
 def base64_error(text: str) -> str | None:
-    """Return what Go says of a text that is no base64, or None if it is.
+    """Return Go's error for a text that is not base64, or None if it is.
 
     Args:
-        text: One character a byte (Latin-1).
+        text: One character for each byte (Latin-1).
     """
     group = 0
     at, count = 0, len(text)
@@ -259,7 +260,7 @@ def _padding_error(text: str, at: int, group: int) -> str | None:
     return None if rest == len(text) else f"illegal base64 data at input byte {rest}"
 
 
-# -- types with a decoder of their own ---------------------------------------------------------------------------------
+# -- types with their own decoder --------------------------------------------------------------------------------------
 
 
 def _text_of(decoding: Decoding, value: Any) -> str:
@@ -290,7 +291,7 @@ def _micro_time(decoding: Decoding, value: Any, _name: str) -> None:
         parse_rfc3339(plain)
     except GoTimeError as error:
         said = str(error).replace(f'"{_LAYOUT}"', f'"{_MICRO_LAYOUT}"')
-        if found is not None and not fraction and said.endswith("day out of range"):  # which is looked at last
+        if found is not None and not fraction and said.endswith("day out of range"):  # checked last
             said = no_fraction
         raise GoDecodeError(said.replace(json.dumps(plain, ensure_ascii=False), shown, 1)) from None
     if found is not None and not fraction:
@@ -321,7 +322,7 @@ def _int_or_string(decoding: Decoding, value: Any, _name: str) -> None:
 
 
 def _anything(_decoding: Decoding, _value: Any, _name: str) -> None:
-    """Take what there is."""
+    """Accept any value."""
 
 
 def _schema_or_bool(decoding: Decoding, value: Any, name: str) -> None:
@@ -373,7 +374,7 @@ _CUSTOM: Final[dict[str, Callable[[Decoding, Any, str], None]]] = {
 
 
 def type_meta(data: bytes) -> tuple[str, str, Any]:
-    """Return apiVersion and kind of a JSON text, and the text parsed.
+    """Return apiVersion and kind of a JSON text, and the parsed text.
 
     Raises:
         GoDecodeError: It has none.
@@ -389,7 +390,7 @@ def type_meta(data: bytes) -> tuple[str, str, Any]:
         saved = f"json: cannot unmarshal {_word(parsed)} into Go value of type {of}"
         parsed = Members()
     for key, value in parsed or ():
-        name = key.lower()  # this one reader does not mind the case
+        name = key.lower()  # this reader ignores the case of keys
         if name not in found or value is None:
             continue
         if isinstance(value, str) and not isinstance(value, _Number):
@@ -403,7 +404,7 @@ def type_meta(data: bytes) -> tuple[str, str, Any]:
 
 
 def check_typed(parsed: Any, number: int) -> None:
-    """Decode what `type_meta` parsed into a type.
+    """Decode the result of `type_meta` into a type.
 
     Raises:
         GoDecodeError: It does not decode.
@@ -415,11 +416,11 @@ def check_typed(parsed: Any, number: int) -> None:
 
 
 def metadata_of(parsed: Any, *, is_internal: bool) -> dict[str, Any]:
-    """Return the members of the metadata of what `type_meta` parsed, the annotations as a dict.
+    """Return the members of the metadata in the result of `type_meta`, with the annotations as a dict.
 
     Args:
         parsed: The object.
-        is_internal: Whether it is of the internal form, whose metadata are members of the object itself.
+        is_internal: Whether it has the internal form, in which metadata are members of the object itself.
     """
     holders = [parsed]
     if not is_internal:

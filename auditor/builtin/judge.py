@@ -1,10 +1,10 @@
-"""What an audit says of a stored value of a built-in kind: that it decodes, or why lists of its kind fail.
+"""The audit of a stored value of a built-in kind: it decodes, or lists of its kind fail, with the reason.
 
-A value that decodes is not validated any further. One that decodes and has no name, or no namespace where its kind
-wants one, stops the watch cache of its kind: the server keeps no cache of Events only.
+A value that decodes is not validated. A value without a name, or without a namespace if its kind has namespaces, stops
+the watch cache of its kind. Events are the only kind without a watch cache.
 
-Source: apiserver pkg/registry/generic/registry/store.go (NamespaceKeyFunc), pkg/storage/cacher; what a server of
-Kubernetes 1.37.2 answered.
+Source: apiserver pkg/registry/generic/registry/store.go (NamespaceKeyFunc), pkg/storage/cacher; answers of a server of
+Kubernetes 1.37.2.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["NOT_DECODED", "Judged", "is_proven", "judge_at", "judge_exported", "judge_stored", "target_at"]
 
 NOT_DECODED = "not decoded"
-"""The reason of a value that is not decoded because `--skip` says so."""
+"""Reason of a value that `--skip` excludes from decoding."""
 _NODE_PORTS: Final = ("ranges", "servicenodeports")
 """The one range that every server reads; addresses of services are objects since 1.33."""
 _LISTED_AT_START: Final = frozenset(
     {("", "services"), ("networking.k8s.io", "ipaddresses"), ("networking.k8s.io", "servicecidrs")}
 )
-"""Kinds that a server lists to check addresses and ports of services, as it must have done a minute after its start.
+"""Kinds that a server lists at its start, to check addresses and ports of services; it fails a minute later without.
 
 Source: pkg/registry/core/rest/storage_core.go (PostStartHook) and the repair loops of ipallocator and portallocator.
 """
@@ -45,8 +45,8 @@ class Judged(NamedTuple):
 
     Attributes:
         status: builtin, unreadable or orphaned.
-        reason: Why it cannot be decoded or listed, or None.
-        impacts: What it does to a server.
+        reason: Why it cannot be decoded or listed; None if it can.
+        impacts: Its impacts on a server.
         version: The version of its stored apiVersion.
     """
 
@@ -57,7 +57,7 @@ class Judged(NamedTuple):
 
     @property
     def impact(self) -> Impact | None:
-        """The worst of its impacts, or None if it is not known."""
+        """The worst of its impacts, or None if none is known."""
         return self.impacts[0] if self.impacts else None if self.status is Status.UNREADABLE else Impact.NONE
 
 
@@ -72,7 +72,7 @@ def _json_prover() -> JsonProver:
 
 
 def is_proven(target: Target, data: bytes) -> bool:
-    """Whether the short way proves that a value decodes; False says nothing."""
+    """Whether the fast check proves that a value decodes; False proves nothing."""
     return _proven(target, data) is not None
 
 
@@ -83,16 +83,16 @@ def _proven(target: Target, data: bytes) -> tuple[str, bool, bool] | None:
 
 
 def target_at(group: str | None, plural: str | None) -> Target | None:
-    """Return the form of the kind that has its keys under a plural, or None if this release has none."""
+    """Return the storage form of the kind whose keys are below a plural, or None if this release has none."""
     return None if plural is None else kind_of_resource(group, plural)
 
 
 def judge_stored(target: Target, plural: str | None, data: bytes, *, namespaced: bool) -> Judged:
-    """Judge the value of a key.
+    """Audit the value of a key.
 
     Args:
-        target: The form of the kind whose key it is.
-        plural: The plural of the kind, as the key has it.
+        target: The storage form of the kind of the key.
+        plural: The plural of the kind in the key.
         data: The value, decrypted.
         namespaced: Whether objects of the kind have a namespace.
     """
@@ -116,11 +116,11 @@ def judge_stored(target: Target, plural: str | None, data: bytes, *, namespaced:
 
 
 def judge_at(group: str | None, plural: str | None, data: bytes, name: str | None = None) -> Judged:
-    """Judge the value of a key of a built-in kind.
+    """Audit the value of a key of a built-in kind.
 
     Args:
         group: The group of the kind.
-        plural: The plural of the kind, as the key has it.
+        plural: The plural of the kind in the key.
         data: The value, decrypted.
         name: The last part of the key.
     """
@@ -136,7 +136,7 @@ def judge_at(group: str | None, plural: str | None, data: bytes, name: str | Non
 
 
 def judge_exported(group: str, kind: str, data: bytes) -> Judged:
-    """Judge an exported object of a built-in group, as if a server had it in its storage.
+    """Audit an exported object of a built-in group, as if a server had it in its storage.
 
     Args:
         group: The group in its apiVersion.

@@ -1,4 +1,4 @@
-"""The built-in kinds of a 1.37 server that keep objects: names, scope, where their keys are, and how groups rank.
+"""The built-in kinds of a 1.37 server that have stored objects: names, scope, key prefixes, ranks of their groups.
 
 Source: kubernetes pkg/registry/*/storage (names, categories), pkg/controlplane/apiserver (group priorities),
 pkg/kubeapiserver/default_storage_factory_builder.go (keys).
@@ -14,7 +14,7 @@ __all__ = ["BUILTIN_KINDS", "REQUEST_KINDS", "BuiltinKind", "builtin_kind", "gro
 
 @dataclass(frozen=True, slots=True)
 class BuiltinKind:
-    """One kind at the version that people ask for.
+    """One kind at the version that clients request by default.
 
     Attributes:
         prefix: First segments of its keys below the prefix of the server.
@@ -170,7 +170,7 @@ REQUEST_KINDS: Final = (
     BuiltinKind("authorization.k8s.io", "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", namespaced=False),
     BuiltinKind("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", namespaced=False),
 )
-"""Kinds without stored objects: a server answers a request for them and keeps nothing."""
+"""Kinds without stored objects: a server answers requests for them and stores nothing."""
 
 _BY_RESOURCE: Final = {(one.group, one.version, one.plural): one for one in BUILTIN_KINDS}
 _GROUPS: Final = [*dict.fromkeys(one.group for one in BUILTIN_KINDS)]
@@ -185,5 +185,5 @@ def builtin_kind(group: str, version: str, plural: str) -> BuiltinKind | None:
 
 
 def group_rank(group: str) -> int:
-    """Return the place of a group in discovery: built-in ones in their order, all groups of definitions after them."""
+    """Return the rank of a group in discovery: built-in groups in their order, groups of definitions after them."""
     return _RANK.get(group, len(_RANK))

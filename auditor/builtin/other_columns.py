@@ -1,4 +1,4 @@
-"""What `kubectl get` shows of kinds that set a cluster up: policies, quotas, drivers, devices, certificates.
+"""Columns of `kubectl get` for kinds that configure a cluster: policies, quotas, drivers, devices, certificates.
 
 Source: kubernetes v1.37.2 pkg/printers/internalversion/printers.go.
 """
@@ -150,7 +150,7 @@ def _policy_binding(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _selector_in_go(selector: Any) -> str:
-    """Return a LabelSelector as its String method writes it."""
+    """Return a LabelSelector in the format of its Go String method."""
     labels = mapping(selector, "matchLabels")
     terms = [
         f"LabelSelectorRequirement{{Key:{text(one, 'key')},Operator:{text(one, 'operator')},"

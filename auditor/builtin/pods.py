@@ -1,4 +1,4 @@
-"""Pods and Jobs, whose state results from many fields.
+"""Columns of Pods and Jobs, whose state depends on many fields.
 
 Source: kubernetes v1.37.2 pkg/printers/internalversion/printers.go (printPod, printJob).
 """
@@ -34,7 +34,7 @@ def _is_true(obj: JsonObject, kind: str) -> bool:
 
 
 class _Restarts:
-    """How often containers were restarted, and when one last ended."""
+    """How often the containers were restarted, and when the last restart was."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -100,7 +100,7 @@ def _ended(terminated: JsonObject) -> str:
 
 
 def _running(obj: JsonObject, reason: str, restarts: _Restarts) -> tuple[str, int]:
-    """Return what the containers make of the reason, and how many of them are ready."""
+    """Return the reason after looking at the containers, and how many of them are ready."""
     ready, has_running, failed = 0, False, ""
     for status in reversed(many(obj, "status.containerStatuses")):
         restarts.add(status)

@@ -1,11 +1,11 @@
-"""Stored built-in objects: an envelope, and a protobuf message that field tables turn into JSON.
+"""Decodes stored built-in objects: an envelope, and a protobuf message that tables of fields turn into JSON.
 
-Fields with the zero value are left out where Go's encoder leaves them out, so that what comes out is what an API server
-would answer (without the defaults that it adds when reading). Unknown numbers are ignored, the last of repeated
-scalars wins, order does not matter.
+Fields with the zero value are left out if Go's encoder leaves them out, so that the result equals the answer of an API
+server (without the defaults that it adds). Unknown field numbers are ignored, the last of repeated scalars counts, and
+the order of fields does not matter.
 
 Source: apimachinery pkg/runtime/generated.proto (Unknown), pkg/apis/meta/v1, pkg/api/resource, pkg/util/intstr
-generated.proto; encoding/json for what is left out.
+generated.proto; encoding/json for omitted fields.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _MOST: Final = (1 << 63) - 1
 
 
 class WireError(ValueError):
-    """Bytes that are no such message."""
+    """Bytes that are not a valid message."""
 
 
 class _Field(NamedTuple):
-    """One field: its JSON name, type, when it is left out, and its name in Go.
+    """One field: its JSON name, type, the condition under which it is left out, and its name in Go.
 
-    Without a JSON name its members belong to the message around it.
+    A field without a JSON name adds its members to the message that contains it.
     """
 
     name: str
@@ -85,7 +85,7 @@ def fields_of_message(name: str) -> list[tuple[int, str]]:
 
 
 def top_level_fields(group: str, version: str, kind: str) -> list[str]:
-    """Return the fields that objects of a built-in kind have at the top; empty: the kind is not known."""
+    """Return the top-level fields of objects of a built-in kind; empty if the kind is not known."""
     name = _tables()[0].get(f"{group}/{version}/{kind}")
     return [] if name is None else [field.name for field in _message(name).values()]
 
@@ -112,13 +112,13 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _signed(value: int, bits: int) -> int:
-    """Return what an integer of so many bits holds of a number."""
+    """Return a number as a signed integer of a width in bits."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def _chunk(data: bytes, at: int) -> tuple[int, int]:
-    """Return where the bytes behind a length start and where they stop."""
+    """Return start and end of the bytes that follow a length."""
     length, at = _varint(data, at)
     if at + length > _MOST:
         raise WireError(_NEGATIVE)
@@ -128,7 +128,7 @@ def _chunk(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _skip(data: bytes, at: int, stop: int) -> int:
-    """Return where an unknown field ends; a group ends with its last tag, whatever the numbers in it."""
+    """Return the end of an unknown field; a group ends with its end tag, whose field number is not compared."""
     depth = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -158,7 +158,7 @@ def _skip(data: bytes, at: int, stop: int) -> int:
 
 
 def _fields(name: str, table: dict[int, _Field], data: bytes) -> Iterator[tuple[int, _Field, Any]]:
-    """Yield (number, field, value) of a message: an integer, or bytes; of a map its (key, decoded value)."""
+    """Yield (number, field, value) of a message: value is an integer, bytes, or for a map (key, decoded value)."""
     at = 0
     while at < len(data):
         start = at
@@ -190,9 +190,9 @@ def _fields(name: str, table: dict[int, _Field], data: bytes) -> Iterator[tuple[
 
 
 def _entry(data: bytes, at: int, stop: int, kind: str) -> tuple[bytes, Any]:
-    """Return key and value of one entry of a map; they may go beyond it, and are read whatever their wire types say.
+    """Return key and value of one map entry; they may extend beyond the entry, and their wire types are ignored.
 
-    Each of several values is decoded, as a server does, so that one in front of a good one may be the error.
+    Each of several values is decoded, as a server does, so an invalid value before a valid one is an error.
     """
     key, value = b"", _zero_item(kind)
     while at < stop:
@@ -220,10 +220,10 @@ _TYPE_META: Final = {1: _Field("apiVersion", "s", "", "APIVersion"), 2: _Field("
 
 
 def decode_unknown(data: bytes) -> tuple[str, str, bytes]:
-    """Return apiVersion, kind and the message of a stored value; bytes that are no UTF-8 as "surrogateescape" has them.
+    """Return apiVersion, kind and message of a stored value; bytes that are not UTF-8 use "surrogateescape".
 
     Raises:
-        WireError: It is none.
+        WireError: It is not an envelope.
     """
     if not data.startswith(MAGIC):
         raise WireError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
@@ -243,10 +243,10 @@ def decode_unknown(data: bytes) -> tuple[str, str, bytes]:
 
 
 def decode_stored(data: bytes) -> JsonObject:
-    """Return the object in a stored value of a built-in kind, protobuf or JSON.
+    """Decode a stored value of a built-in kind, protobuf or JSON.
 
     Raises:
-        WireError: It cannot be read; the text says why.
+        WireError: It cannot be decoded; the text says why.
     """
     if not data.startswith(MAGIC):
         try:
@@ -270,15 +270,15 @@ def decode_stored(data: bytes) -> JsonObject:
 
 
 def missing_text(missing: str, api_version: str, kind: str) -> str:
-    """Return what a server says of a value without ``Kind`` or ``apiVersion``."""
+    """Return the server's error for a value without ``Kind`` or ``apiVersion``."""
     return f"Object '{missing}' is missing in 'runtime.TypeMeta{{APIVersion:{quote(api_version)}, Kind:{quote(kind)}}}'"
 
 
 def decode_message(label: str, raw: bytes) -> JsonObject | None:
-    """Return the object in a message of a kind by ``group/version/Kind``, or None if the kind has no message here.
+    """Decode a message of a kind, given by ``group/version/Kind``; None if the kind has no message here.
 
     Raises:
-        WireError: It cannot be read.
+        WireError: It cannot be decoded.
     """
     name = _tables()[0].get(label)
     return None if name is None else _one(name, raw)
@@ -299,7 +299,7 @@ _PARTS: Final[dict[str, tuple[str, dict[int, _Field]]]] = {
     "R": ("RawExtension", {1: _Field("", "y", "", "Raw")}),
     "D": ("Duration", {1: _Field("", "l", "", "Duration")}),
 }
-"""The messages with a form of their own in JSON."""
+"""The messages with their own form in JSON."""
 _ITEMS: Final = {1: _Field("", "s", "", "Items")}
 
 
@@ -392,7 +392,7 @@ def _one(kind: str, value: Any) -> Any:
     convert = _SCALARS.get(kind)
     if convert is not None:
         return convert(value)
-    if kind.endswith("!"):  # a list in a message of its own
+    if kind.endswith("!"):  # a list in its own message
         return [_text(item) for _, _, item in _fields("ExtraValue", _ITEMS, value)]
     seen: dict[int, Any] = {}
     _gather(kind, value, seen)
@@ -400,7 +400,7 @@ def _one(kind: str, value: Any) -> Any:
 
 
 def _zero_item(kind: str) -> Any:
-    """Return the value of an entry of a map that has none."""
+    """Return the default value for a map entry without a value."""
     return "" if kind == "y" else [] if kind.endswith("!") else _zero(kind)
 
 
@@ -413,7 +413,7 @@ def _zero(kind: str) -> Any:
 
 
 def _gather(name: str, data: bytes, seen: dict[int, Any]) -> None:
-    """Add what a message holds, or one of its pieces, to what those before it held: they are as if they were one."""
+    """Merge a message, or a part of one, into the fields gathered so far."""
     if name in _PARTS:
         seen |= _parts(name, data)
         return
@@ -431,7 +431,7 @@ def _gather(name: str, data: bytes, seen: dict[int, Any]) -> None:
 
 
 def _shown(name: str, seen: dict[int, Any]) -> Any:
-    """Return the JSON of a message whose fields were gathered."""
+    """Return the JSON of a message whose fields are gathered."""
     form = _FORMS.get(name)
     if form is not None:
         return form(seen)
@@ -455,7 +455,7 @@ def _shown(name: str, seen: dict[int, Any]) -> Any:
 
 
 def _left_out(field: _Field, value: Any) -> bool:
-    """Whether Go's encoder leaves a value out that is no pointer, list or map."""
+    """Whether Go's encoder omits a value that is not a pointer, list or map."""
     if field.omit == "e":
         return field.type in ("s", "i", "l", "b", "y") and not value
     return field.omit == "z" and value is None

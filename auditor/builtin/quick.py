@@ -1,8 +1,9 @@
-"""The short way of stored protobuf: values that are proven to decode, without making an object of them.
+"""Fast check of stored protobuf: proves that a value decodes, without decoding it.
 
-The bytes are walked by tables made of the messages: which tags a message has, and whether a text, a number or another
-message is behind each. What is as a server writes it and nothing else is proven; all the rest (unknown fields, odd wire
-types, quantities of an odd spelling, metadata in another order) is left to the exact reader (`auditor.builtin.stored`).
+The bytes are walked with tables generated from the messages: the tags of a message, and whether a text, a number or
+another message follows each. Only values that are exactly as a server writes them are proven; all others (unknown
+fields, unusual wire types or quantities, metadata in another order) are left to the exact reader
+(`auditor.builtin.stored`).
 """
 
 from __future__ import annotations
@@ -19,35 +20,35 @@ __all__ = ["Prover"]
 
 _SKIP, _NUMBER, _QUANTITY = 1, 2, 3
 _PLAIN: Final = re.compile(rb"[+-]?[0-9]{1,12}(?:\.[0-9]{1,6})?(?:n|u|m|k|[MGTPE]|[KMGTPE]i)?\Z")
-"""Quantities that need no second look."""
+"""Quantities that need no further check."""
 _MOST_SEEN: Final = 100_000
 _MARK: Final = b"deprecated.d"
-"""Begins the annotations that are read as numbers."""
+"""Prefix of the annotations that a server reads as numbers."""
 _GENERATION: Final = b"deprecated.daemonset.template.generation"
 _NUMBERED: Final = re.compile(
     re.escape(b"\x0a" + bytes([len(_GENERATION)]) + _GENERATION) + rb"\x12[\x01-\x12][0-9]{1,18}"
 )
-"""The one annotation of them that every DaemonSet and its revisions have, as a server writes it."""
+"""The one of these annotations that every DaemonSet and its revisions have, as a server writes it."""
 
 _Table = tuple[list[Any], dict[int, Any], set[bytes]]
-"""What is behind a tag of one byte, and of two (the second shifted by eight); pieces of the message already proven."""
+"""What follows a tag of one byte, and of two (the second shifted by eight); parts of the message already proven."""
 _PIECE: Final = 1024
-"""Longer pieces are not remembered: they are seldom the same."""
+"""Longer parts are not remembered: they seldom repeat."""
 _MOST_BYTES: Final = 16 << 20
 
 
 class _Head(NamedTuple):
-    """The meaning of the beginning of an envelope."""
+    """The parsed beginning of an envelope."""
 
     version: str
     table: _Table
 
 
 class Prover:
-    """Proves values of the kinds of one release; keeps its tables.
+    """Proves values of the kinds of one release; caches its tables.
 
     Attributes:
-        seen: Quantities that were found good.
+        seen: Quantities that were found valid.
     """
 
     def __init__(self) -> None:
@@ -58,11 +59,11 @@ class Prover:
         self._entries: list[_Table] = list(_FORMS.values())
 
     def prove(self, target: Target, data: bytes) -> tuple[str, bool, bool] | None:
-        """Return the stored version of a value that decodes, whether it has a namespace and a name; None if not proven.
+        """Return (stored version, has a namespace, has a name) of a value that decodes; None if this is not proven.
 
         Args:
-            target: The form of the kind whose key it has.
-            data: The value, which begins with the four bytes of protobuf.
+            target: The storage form of the kind of its key.
+            data: The value, which begins with the four magic bytes of protobuf.
         """
         try:
             at = data[5] + 6
@@ -99,7 +100,7 @@ class Prover:
         return head.version, has_namespace, has_name
 
     def _open(self, target: Target, start: bytes) -> _Head | None:
-        """Return the meaning of the beginning of an envelope, worked out once."""
+        """Return the parsed beginning of an envelope, from the cache if it is there."""
         head = None
         try:
             api_version, kind, _ = decode_unknown(start)
@@ -121,12 +122,12 @@ class Prover:
         if found is None:
             one, two, _ = self._table("meta/v1.ObjectMeta")
             one = one.copy()
-            one[0x0A] = one[0x1A] = None  # name and namespace are in front of it
+            one[0x0A] = one[0x1A] = None  # name and namespace precede it
             found = self._tables[""] = (one, two, set())
         return found
 
     def _table(self, name: str) -> _Table:
-        """Return the table of a message; it is filled after it is there, as messages may hold themselves."""
+        """Return the table of a message; it is cached before it is filled, as messages may contain themselves."""
         found = self._tables.get(name)
         if found is None:
             found = self._tables[name] = ([None] * 256, {}, set())
@@ -140,7 +141,7 @@ class Prover:
         return found
 
     def _behind(self, kind: str) -> tuple[int, Any]:
-        """Return the wire type of a field and what to do with it."""
+        """Return the wire type of a field and the check for its value."""
         if kind.startswith("[]"):
             return self._behind(kind[2:])
         if kind.startswith("{}"):
@@ -163,7 +164,7 @@ class Prover:
         return 2, self._table(kind)
 
     def _walk(self, data: bytes, at: int, stop: int, table: _Table) -> bool:
-        """Whether the bytes up to a place are fields of a message, each as it should be."""
+        """Whether the bytes up to an offset are valid fields of a message."""
         one, two, _ = table
         while at < stop:
             tag = data[at]
@@ -222,7 +223,7 @@ class Prover:
         return at == stop
 
     def _remember(self, piece: bytes, pieces: set[bytes]) -> None:
-        """Keep a piece of a message that is proven: labels, owners, containers are the same in many objects."""
+        """Remember a part of a message that is proven: labels, owners, containers repeat in many objects."""
         self._remembered += len(piece) + 100
         if self._remembered > _MOST_BYTES:
             self._remembered = 0
@@ -232,13 +233,13 @@ class Prover:
 
 
 def _are_numbers(data: bytes, at: int, end: int) -> bool:
-    """Whether the annotations that are read as numbers are plain ones.
+    """Whether the annotations that a server reads as numbers are plain numbers.
 
     Args:
-        data: A value whose metadata `Prover` has walked: every field is a known one, lengths are in bounds, and an
-            annotation has nothing but keys and values.
-        at: Where the metadata go on behind the namespace.
-        end: Where they end.
+        data: A value whose metadata `Prover` has walked: all fields are known, lengths are in bounds, and an annotation
+            has only keys and values.
+        at: Offset of the metadata after the namespace.
+        end: Offset of their end.
     """
     while at < end:
         tag = data[at]
@@ -258,7 +259,7 @@ def _are_numbers(data: bytes, at: int, end: int) -> bool:
 
 
 def _size(data: bytes, at: int) -> tuple[int, int]:
-    """Return a length of at most five bytes, and where it ends."""
+    """Return a length of at most five bytes, and the offset after it."""
     size = data[at]
     if size < 128:
         return size, at + 1
@@ -289,4 +290,4 @@ _FORMS: Final[dict[str, _Table]] = {
     "R": _small("\x0a"),
     "D": _small(numbers="\x08"),
 }
-"""The messages with a form of their own in JSON."""
+"""The messages with their own form in JSON."""

@@ -1,8 +1,8 @@
-"""A fast check of stored definitions: a walk over their JSON that proves that a server decodes them.
+"""Fast check of stored definitions: walks their JSON and proves that a server decodes them.
 
-Schemas hold schemas, and some of their fields take values of several forms, which the types of `quick_json` cannot say.
-The walk proves what is usual: names in their own spelling and once in an object, numbers that are finite. All the rest
-is left to the exact reader, which takes a hundred times as long.
+Schemas contain schemas, and some of their fields accept several types, which the types of `quick_json` cannot express.
+The walk proves common definitions: names in exact spelling and once in an object, finite numbers. All others are left
+to the exact reader, which takes a hundred times as long.
 
 Clusters of a fleet mostly have the same definitions: a spec that was proven once is not walked again.
 """
@@ -16,10 +16,10 @@ import re
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import orjson
 
 from auditor.builtin.scheme import type_named, types
+from auditor.crds.specs import split_spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,48 +30,34 @@ _TIME: Final = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
-_LEAST_BYTES: Final = 1000
-"""Shorter specs are walked faster than they are looked up."""
-_START: Final = 200
-"""Bytes at the beginning of a spec that its place is found by."""
-
-
-class _WithSpec(msgspec.Struct):
-    spec: msgspec.Raw = msgspec.Raw()
-
-
 class ProvenSpecs:
-    """The specs of definitions that were proven, by digest: uid, times and managed fields differ in each cluster.
+    """The specs of proven definitions, by digest; the other fields of a definition do not matter.
 
     Args:
-        most: Most specs that are remembered.
+        most: Largest number of specs to remember.
     """
 
     def __init__(self, most: int = 10_000) -> None:
         self._most = most
         self._known: set[bytes] = set()
-        self._decoder = msgspec.json.Decoder(_WithSpec)
 
     def left_out(self, label: str, data: bytes) -> tuple[bytes, bytes | None]:
-        """Return the JSON of a definition with ``{}`` for its spec if that was proven, which proves as much.
+        """Return the JSON of a definition with ``{}`` for its spec if that was proven already; it proves as much.
 
         Args:
             label: Its API version and kind.
             data: Its JSON.
         Returns:
-            The JSON, and the digest to `add` if all of it is proven; None: there is nothing to add.
+            The JSON, and the digest to `add` once it is proven, or None if there is nothing to add.
         Raises:
             msgspec.MsgspecError: It is not JSON.
         """
-        spec = bytes(self._decoder.decode(data).spec)
-        start = spec[:_START]
-        at = data.find(start)
-        if len(spec) < _LEAST_BYTES or spec[:1] != b"{" or data.find(start, at + 1) >= 0:
-            return data, None  # it begins like something else, so its place is not known
+        parts = split_spec(data)
+        if parts is None:
+            return data, None
+        rest, spec = parts
         digest = hashlib.sha256(label.encode() + spec).digest()
-        if digest in self._known:
-            return data[:at] + b"{}" + data[at + len(spec) :], None
-        return data, digest
+        return (rest, None) if digest in self._known else (data, digest)
 
     def add(self, digest: bytes) -> None:
         """Remember the spec of a definition that was proven."""
@@ -86,7 +72,7 @@ class _UnprovenError(ValueError):
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) != len(pairs):  # a server reads both values of a name
+    if len(found) != len(pairs):  # a server reads both values of a repeated name
         raise _UnprovenError
     return found
 
@@ -150,13 +136,13 @@ def _check_struct(number: int, value: Any) -> None:
         if kind is not None:
             _check(kind, item)
             continue
-        if not key.isascii() or key.lower() in lower:  # some decoders take it for the field
+        if not key.isascii() or key.lower() in lower:  # some decoders accept it for the field
             raise _UnprovenError
         _check_any(item)
 
 
 def _is_scalar(shape: str, more: list[Any], value: Any) -> bool:
-    """Whether a value is a proven one of a type that is neither struct, list nor map."""
+    """Whether a value is proven for a type that is neither struct, list nor map."""
     if shape == "string":
         return type(value) is str
     if shape == "bool":
@@ -171,7 +157,7 @@ def _is_scalar(shape: str, more: list[Any], value: Any) -> bool:
 
 
 def _check_custom(name: str, value: Any) -> None:
-    """Check a value of a type that has a decoder of its own."""
+    """Check a value of a type that has its own decoder."""
     version, _, form = name.partition(".")
     if form in ("JSON", "FieldsV1"):
         _check_any(value)
@@ -195,7 +181,7 @@ def _schema_type(version: str) -> int:
 
 
 def _check_any(value: Any) -> None:
-    """Check a value that is kept as it is."""
+    """Check a value that is stored unchanged."""
     if type(value) is dict:
         for item in value.values():
             _check_any(item)

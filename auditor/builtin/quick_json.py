@@ -1,7 +1,7 @@
-"""The short way of stored JSON: values that are proven to decode, by msgspec types made of the scheme's Go types.
+"""Fast check of stored JSON: proves that a value decodes, with msgspec types generated from the Go types of the scheme.
 
-orjson proves the text, msgspec every value of a known field, those of equal keys too. What a Go type's own decoder
-reads (times, quantities, base64) is proven where it has its usual spelling; all the rest is left to the exact reader.
+orjson proves the text, msgspec each value of a known field, also for repeated keys. Values with their own Go decoder
+(times, quantities, base64) are proven if they have their usual spelling; all others are left to the exact reader.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CUSTOM: Final[dict[str, Any]] = {
     "v1.FieldsV1": msgspec.Raw,
 }
 _OTHER_CASE: Final = re.compile(rb"\\u(?:00[4-7]|212|017)|\xe2\x84\xaa|\xc5\xbf")
-"""What may spell `kind` in a way that only a reader that does not mind the case takes for it."""
+"""Spellings of `kind` that only a reader which ignores case accepts."""
 
 
 class _Head(msgspec.Struct):
@@ -43,7 +43,7 @@ class _Head(msgspec.Struct):
 
 
 def _has_other_case(data: bytes) -> bool:
-    """Whether there may be a `kind` or an `apiVersion` that only a reader that does not mind the case takes for it."""
+    """Whether there may be a `kind` or an `apiVersion` that only a reader which ignores case accepts."""
     lower = data.lower()
     return (
         lower.count(b'"kind"') != data.count(b'"kind"')
@@ -53,7 +53,7 @@ def _has_other_case(data: bytes) -> bool:
 
 
 class JsonProver:
-    """Proves values of the kinds of one release; keeps its decoders."""
+    """Proves values of the kinds of one release; caches its decoders."""
 
     def __init__(self) -> None:
         self._types: dict[int, Any] = {}
@@ -62,10 +62,10 @@ class JsonProver:
         self._specs = ProvenSpecs()
 
     def prove(self, target: Target, data: bytes) -> tuple[str, bool, bool] | None:
-        """Return the stored version of a value that decodes, whether it has a namespace and a name; None if not proven.
+        """Return (stored version, has a namespace, has a name) of a value that decodes; None if this is not proven.
 
         Args:
-            target: The form of the kind whose key it has.
+            target: The storage form of the kind of its key.
             data: The value.
         """
         try:
@@ -75,7 +75,7 @@ class JsonProver:
                 return None
             if target.group == "apiextensions.k8s.io":
                 return self._definition(label, data)
-            if target.group == "apps" and b"deprecated.d" in data:  # annotations that are read as numbers
+            if target.group == "apps" and b"deprecated.d" in data:  # annotations that a server reads as numbers
                 return None
             if _has_other_case(data):
                 return None
@@ -108,7 +108,7 @@ class JsonProver:
         return self._decoders[label]
 
     def _type(self, number: int) -> Any:
-        """Return the type that proves a Go type."""
+        """Return the msgspec type that proves a Go type."""
         found = self._types.get(number)
         if found is None:
             found = self._types[number] = self._made(number, *types()[number])

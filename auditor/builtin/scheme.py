@@ -1,8 +1,8 @@
-"""What the release's schemes know: the built-in kinds that it stores, which versions decode to them, their Go types.
+"""The schemes of the release: the built-in kinds that it stores, the versions that decode to them, their Go types.
 
-scheme.json is generated out of the API server's own schemes (tests/reference/builtins): `into` has the internal form of
-each stored kind with the versions that convert to it, `kinds` the type of every registered kind and version, `served`
-those that a server serves by default, `types` the Go types as encoding/json sees them, by number.
+scheme.json is generated from the API server's schemes (tests/reference/builtins): `into` has the internal form of each
+stored kind and the versions that convert to it, `kinds` the type of every registered kind and version, `served` the
+kinds that a server serves by default, `types` the Go types as encoding/json sees them, by number.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _OTHER_RESOURCES: Final = {
     (None, "masterleases"): "/Endpoints",
     (None, "peerserverleases"): "/Endpoints",
 }
-"""Where a server stores objects that no request lists."""
+"""Resources that a server stores and that no request lists."""
 
 
 _SHARED: Final = {"events.k8s.io/Event": "/Event"}
-"""Kinds that are stored as those of another group."""
+"""Kinds that are stored in the form of another group."""
 
 
 class Target(NamedTuple):
-    """The form that a server reads the values of one resource into.
+    """The form into which a server decodes the values of one resource.
 
     Attributes:
         group: Its group.
         kind: Its kind.
         type: Number of its Go type.
-        versions: ``group/version/Kind`` of all that converts to it.
+        versions: ``group/version/Kind`` of every version that converts to it.
     """
 
     group: str
@@ -62,7 +62,7 @@ def _content() -> dict[str, Any]:
 
 @functools.cache
 def types() -> list[list[Any]]:
-    """Return the Go types: [shape, name, what more there is]."""
+    """Return the Go types: [shape, name, details]."""
     found: list[list[Any]] = _content()["types"]
     return found
 
@@ -85,19 +85,19 @@ def _resources() -> dict[tuple[str | None, str], str]:
 
 
 def target_of(group: str, kind: str) -> Target | None:
-    """Return the form of a stored kind, or None if this release stores no such kind."""
+    """Return the storage form of a kind, or None if this release does not store it."""
     label = f"{group}/{kind}"
     return _targets().get(_SHARED.get(label, label))
 
 
 def kind_of_resource(group: str | None, plural: str) -> Target | None:
-    """Return the form that values of a resource are read into, or None if this release has none."""
+    """Return the storage form of a resource, or None if this release has none."""
     label = _resources().get((group, plural))
     return None if label is None else _targets()[label]
 
 
 def type_named(label: str) -> int | str | None:
-    """Return the type of a registered kind by ``group/version/Kind``; its name where nothing stored comes of it."""
+    """Return the type of a registered kind by ``group/version/Kind``; its name if the type is not stored."""
     found: int | str | None = _content()["kinds"].get(label)
     return found
 
@@ -129,12 +129,12 @@ def served_versions(group: str, kind: str) -> list[str]:
 
 
 def scheme_name(group: str) -> str:
-    """Return what the scheme of a group calls itself in errors."""
+    """Return the name of a group's scheme in errors."""
     schemes = _content()["schemes"]
     name: str = schemes.get(group, schemes[""])
     return name
 
 
 def scheme_owner(group: str) -> str:
-    """Return the group whose scheme registers the kinds of a group; empty: the one of nearly all."""
+    """Return the group whose scheme registers the kinds of a group; empty for the scheme of nearly all groups."""
     return group if group in _content()["schemes"] else ""

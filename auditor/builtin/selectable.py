@@ -1,4 +1,4 @@
-"""What field selectors see of built-in objects, and which labels today's server refuses, in its words.
+"""Field selectors of built-in objects: their values, and the labels that a server refuses, with its message.
 
 Source: kubernetes v1.37.2 pkg/apis/{core,batch,events,certificates,resource}/*/conversion.go, pkg/registry/core/*/
 strategy.go; apimachinery pkg/runtime/conversion.go (DefaultMetaV1FieldSelectorConversion).
@@ -57,14 +57,14 @@ _INVOLVED: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceV
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How one kind takes field selectors.
+    """The field selectors of one kind.
 
     Attributes:
-        values: Label to how its text is read from the object; metadata is not among them.
-        aliases: Label to the one that it stands for.
-        unmatched: Labels that are taken and whose value is always empty.
-        metadata_namespace: Whether that label is taken.
-        refusal: The server's words for any other label.
+        values: Label to the function that reads its text from the object; without the labels of metadata.
+        aliases: Label to the label that it means.
+        unmatched: Labels that are accepted and whose value is always empty.
+        metadata_namespace: Whether the label metadata.namespace is accepted.
+        refusal: The server's message for any other label.
     """
 
     values: dict[str, Callable[[JsonObject], str]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Rules:
     refusal: str = "field label not supported: {label}"
 
     def resolve(self, label: str) -> str:
-        """Return the label that a label of a selector stands for.
+        """Return the label that a label of a selector means.
 
         Raises:
             SelectorError: It is refused.
@@ -139,12 +139,12 @@ _RULES: Final[dict[tuple[str, str], Rules]] = {
 
 
 def rules_of(group: str, kind: str) -> Rules:
-    """Return the rules of a kind; those without rules of their own take only name and namespace."""
+    """Return the rules of a kind; kinds without their own accept only name and namespace."""
     return _RULES.get((group, kind), _DEFAULT)
 
 
 def builtin_selectable(group: str, kind: str, obj: JsonObject) -> dict[str, str]:
-    """Return label to text for one object: the metadata, the kind's own labels, and those that are always empty."""
+    """Return label to text for one object: metadata, the kind's own labels, and the labels that are always empty."""
     rules = rules_of(group, kind)
     obj = event_at(obj, group)
     seen = {"metadata.name": _at("metadata.name")(obj)}

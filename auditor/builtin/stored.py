@@ -1,8 +1,8 @@
-"""Whether a server decodes a stored value of a built-in kind, and what it says where it does not.
+"""Decodes a stored value of a built-in kind as a server does, with the server's error if it fails.
 
-A value is read in the form that it has, whatever the server writes: protobuf behind its four bytes, JSON, YAML, and any
-of these in base64. What it holds must be of a kind and version that the release's scheme converts to the kind whose key
-it is. Defaults are not computed, so a panic in one goes unseen.
+A server reads values in all forms, not only in the one that it writes: protobuf after its four magic bytes, JSON, YAML,
+and any of these in base64. The object must have a kind and version that the release's scheme converts to the kind of
+the key. Defaults are not computed, so a panic in a default is not found.
 
 Source: apiserver pkg/server/storage/storage_codec.go; apimachinery pkg/runtime/serializer/{recognizer,json,protobuf,
 versioning}; kubernetes pkg/apis/apps/v1/conversion.go.
@@ -41,20 +41,20 @@ class UndecodableError(ValueError):
     """A value that a server does not decode; the message is the server's.
 
     Attributes:
-        version: The version of the stored apiVersion, where that could be read.
+        version: The version of the stored apiVersion, if it could be read.
     """
 
     version: str | None = None
 
 
 class Stored(NamedTuple):
-    """What a value is that decodes.
+    """A value that decodes.
 
     Attributes:
-        api_version: As stored; empty: it names none, and is read as the internal form.
+        api_version: As stored; if it is empty, the value is read as the internal form.
         kind: As stored.
-        namespace: In its metadata; empty: none.
-        name: In its metadata; empty: none.
+        namespace: From its metadata; empty if there is none.
+        name: From its metadata; empty if there is none.
     """
 
     api_version: str
@@ -72,7 +72,7 @@ def read_stored(target: Target, data: bytes) -> Stored:
     """Decode a value as a server does that lists a kind.
 
     Args:
-        target: The form of the kind whose key it has.
+        target: The storage form of the kind of its key.
         data: The value, decrypted.
     Raises:
         UndecodableError: A server does not decode it.
@@ -90,7 +90,7 @@ def stored_object(target: Target, data: bytes, *, proven: bool = False) -> JsonO
     """Return the object in a value that a server decodes.
 
     Args:
-        target: The form of the kind whose key it has.
+        target: The storage form of the kind of its key.
         data: The value, decrypted.
         proven: Whether it is known to decode.
     Raises:
@@ -109,12 +109,12 @@ def stored_object(target: Target, data: bytes, *, proven: bool = False) -> JsonO
         return {}
     try:
         return decode_stored(data)
-    except WireError as error:  # a number beyond float64 where no field is
+    except WireError as error:  # a number beyond float64 in an unknown field
         raise UndecodableError(str(error)) from None
 
 
 class _Found(NamedTuple):
-    """What was decoded: its type, apiVersion and kind as stored, what the type is registered as, its metadata."""
+    """The decoded type, apiVersion and kind as stored, the registered type, the metadata."""
 
     type: int | str
     api_version: str
@@ -124,7 +124,7 @@ class _Found(NamedTuple):
 
 
 def _decode(target: Target, data: bytes) -> _Found:
-    """Decode in the form that a value has; the last of those that may be is base64."""
+    """Decode by the form of the value; base64 is tried last."""
     for decode in (_decode_plain, _decode_yaml):
         found = decode(target, data)
         if found is not None:
@@ -203,7 +203,7 @@ def _type_of(target: Target, api_version: str, kind: str) -> int | str:
 
 
 def _convert(target: Target, found: _Found) -> None:
-    """Refuse what the scheme cannot make the wanted kind of."""
+    """Refuse a value that the scheme does not convert to the requested kind."""
     if found.type == target.type:
         return
     if found.label not in target.versions:
@@ -214,7 +214,7 @@ def _convert(target: Target, found: _Found) -> None:
 
 
 def _annotations(target: Target, api_version: str, kind: str, annotations: Any) -> None:
-    """Refuse the two annotations that are read as numbers when apps objects are converted."""
+    """Check the two annotations that a server reads as numbers when it converts objects of apps."""
     if type(annotations) is not dict or target.group != "apps":
         return
     if kind == "Deployment" and api_version in ("apps/v1", "apps/v1beta2"):

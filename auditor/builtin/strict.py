@@ -1,7 +1,7 @@
-"""Strict decoding into a Go type of the scheme: unknown and repeated fields, with their paths.
+"""Strict decoding into a Go type of the scheme: lists unknown and repeated fields with their paths.
 
-What a server does with ``fieldValidation=Strict``. Types with a decoder of their own (the schemas in a definition that
-may be a bool or a list, embedded objects) are not looked into, as there.
+It does what a server does with ``fieldValidation=Strict``. As there, fields inside types with their own decoder
+(schemas that may be a bool or a list, embedded objects) are not checked.
 
 Source: sigs.k8s.io/json, internal/golang/encoding/json decode.go and kubernetes_patch.go.
 """
@@ -21,11 +21,11 @@ __all__ = ["REPEATED", "UNKNOWN", "check_strictly", "metadata_error"]
 UNKNOWN: Final = "unknown field"
 REPEATED: Final = "duplicate field"
 _MOST: Final = 100
-"""Fields that a server names at most."""
+"""Largest number of fields that a server names."""
 
 
 class _StrictDecoding(Decoding):
-    """A decoding that also notes unknown and repeated fields, with their paths."""
+    """A decoding that also collects unknown and repeated fields, with their paths."""
 
     __slots__ = ("noted", "place", "saved_at")
 
@@ -41,7 +41,7 @@ class _StrictDecoding(Decoding):
         super().save(word, name)
 
     def note(self, what: str, key: str) -> None:
-        """Note a field: the first hundred, each once."""
+        """Record a field, once, up to a hundred."""
         if len(self.noted) < _MOST:
             self.noted[what, f"{self.place}.{key}" if self.place else key] = None
 
@@ -94,7 +94,7 @@ class _StrictDecoding(Decoding):
             self.place = place
 
     def anything(self, value: Any) -> None:
-        """Decode a value of no type."""
+        """Decode a value without a type."""
         if isinstance(value, Members):
             self.entries(value, self.anything)
         elif type(value) is list:
@@ -106,7 +106,7 @@ class _StrictDecoding(Decoding):
 
 
 def check_strictly(parsed: Any, number: int) -> list[tuple[str, str]]:
-    """Decode a parsed text (`parse_members`) into a type; return (`UNKNOWN` or `REPEATED`, path) of fields.
+    """Decode a parsed text (`parse_members`) into a type; return (`UNKNOWN` or `REPEATED`, path) for each fault.
 
     Raises:
         GoDecodeError: It does not decode.
@@ -117,7 +117,7 @@ def check_strictly(parsed: Any, number: int) -> list[tuple[str, str]]:
 
 
 def metadata_error(parsed: Any) -> GoDecodeError | None:
-    """Return what kubectl says of the metadata of an object before it sends it, or None if they decode.
+    """Return kubectl's error for the metadata of an object before it sends it, or None if they decode.
 
     Args:
         parsed: The metadata, parsed (`parse_members`).

@@ -1,4 +1,4 @@
-"""Small readers over objects whose shape is not verified, and the texts that several printers share."""
+"""Readers for objects whose shape is not checked, and texts that several printers share."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ __all__ = [
 
 NONE: Final = "<none>"
 SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-"""What Go takes for white space."""
+"""White space in Go."""
 Printer = Callable[[Any, float], list[Any]]
 
 
 def walk(obj: Any, path: str) -> Any:
-    """Return what is under a dotted path, None where that leads nowhere."""
+    """Return the value at a dotted path, or None if there is none."""
     for step in path.split("."):
         obj = obj.get(step) if type(obj) is dict else None
     return obj
 
 
 def text(obj: Any, path: str) -> str:
-    """Return a text under a path, empty where there is none."""
+    """Return the text at a path; empty if there is none."""
     value = walk(obj, path)
     return value if type(value) is str else ""
 
@@ -62,47 +62,47 @@ def containers_text(spec: Any) -> list[str]:
 
 
 def given(obj: Any, path: str, default: str) -> str:
-    """Return a text under a path, the empty one too; the default where there is none."""
+    """Return the text at a path, even if it is empty; the default if there is none."""
     value = walk(obj, path)
     return value if type(value) is str else default
 
 
 def lowered(words: str) -> str:
-    """Return a text in lower case as Go has it: letter by letter, one for one."""
+    """Return a text in lower case as Go converts it: letter by letter, one to one."""
     return "".join("i" if letter == "\u0130" else letter.lower() for letter in words)
 
 
 def number(obj: Any, path: str, default: int = 0) -> int:
-    """Return an integer under a path, or the default."""
+    """Return the integer at a path, or the default."""
     value = walk(obj, path)
     return value if type(value) is int else default
 
 
 def many(obj: Any, path: str) -> list[JsonObject]:
-    """Return the objects listed under a path, none where there is no list; what is no object is an empty one."""
+    """Return the objects in the list at a path, or an empty list; items that are not objects count as empty ones."""
     value = walk(obj, path)
     return [one if type(one) is dict else {} for one in value] if type(value) is list else []
 
 
 def texts(obj: Any, path: str) -> list[str]:
-    """Return the texts listed under a path, none where there is no list; what is no text is an empty one."""
+    """Return the texts in the list at a path, or an empty list; items that are not texts count as empty ones."""
     value = walk(obj, path)
     return [one if type(one) is str else "" for one in value] if type(value) is list else []
 
 
 def mapping(obj: Any, path: str) -> JsonObject:
-    """Return the object under a path, an empty one where there is none."""
+    """Return the object at a path, or an empty one."""
     value = walk(obj, path)
     return value if type(value) is dict else {}
 
 
 def condition(obj: Any, kind: str) -> JsonObject | None:
-    """Return the first condition of a type in the status, None where there is none."""
+    """Return the first condition of a type in the status, or None."""
     return next((one for one in many(obj, "status.conditions") if one.get("type") == kind), None)
 
 
 def entry(values: JsonObject, name: str, default: str) -> str:
-    """Return a quantity or another value of few letters by its name, the default where it is absent or null."""
+    """Return a quantity or another short value by name; the default if it is absent or null."""
     value = values.get(name)
     return default if value is None else str(value)
 
@@ -113,12 +113,12 @@ def first_of(*texts: str) -> str:
 
 
 def age(obj: JsonObject, now: float, path: str = "metadata.creationTimestamp") -> str:
-    """Return how long ago the time under a path was; ``<unknown>`` where there is none."""
+    """Return how long ago the time at a path was; ``<unknown>`` if there is none."""
     return age_of(text(obj, path), now)
 
 
 def seconds_of(obj: JsonObject, path: str) -> float | None:
-    """Return the time under a path in seconds since 1970, None where there is none."""
+    """Return the time at a path in seconds since 1970, or None."""
     try:
         found = parse_rfc3339(text(obj, path))
     except GoTimeError:
@@ -127,7 +127,7 @@ def seconds_of(obj: JsonObject, path: str) -> float | None:
 
 
 def utc(moment: str) -> str:
-    """Return a time as tables show it whole: RFC 3339 in UTC; where there is none, Go's first."""
+    """Return a time in full, as tables show it: RFC 3339 in UTC; Go's zero time if there is none."""
     try:
         found = parse_rfc3339(moment or "0001-01-01T00:00:00Z")
     except GoTimeError:
@@ -136,19 +136,19 @@ def utc(moment: str) -> str:
 
 
 def labels_text(labels: Any) -> str:
-    """Return labels as ``a=b,c=d`` in the order of these pairs, ``<none>`` without any."""
+    """Return labels as ``a=b,c=d``, in the order of these pairs; ``<none>`` if there are none."""
     if type(labels) is not dict or not labels:
         return NONE
     return ",".join(sorted(f"{key}={entry(labels, key, '')}" for key in labels))
 
 
 def listed_text(items: list[str]) -> str:
-    """Return the first three items joined by commas, and how many more there are."""
+    """Return the first three items joined by commas, and the number of further ones."""
     return ",".join(items[:3]) + (f" + {len(items) - 3} more..." if len(items) > 3 else "")
 
 
 def load_balancer(obj: JsonObject) -> str:
-    """Return addresses of the load balancer; a server never cuts them, as it always answers with the widest table."""
+    """Return the addresses of the load balancer; not cut, as a server always answers with the widest table."""
     found = set()
     for one in many(obj, "status.loadBalancer.ingress"):
         found.add(text(one, "ip") or text(one, "hostname"))
@@ -159,7 +159,7 @@ _OPERATORS: Final = {"In": "in", "NotIn": "notin"}
 
 
 def label_selector(selector: Any) -> str:
-    """Return a LabelSelector as text, ``<none>`` where it is empty or absent."""
+    """Return a LabelSelector as text; ``<none>`` if it is empty or absent."""
     if type(selector) is not dict:
         return NONE
     terms: list[tuple[str, str]] = []

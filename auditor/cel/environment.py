@@ -1,7 +1,7 @@
-"""Where an expression is compiled: the variables it may read, the types they have, the functions it may call.
+"""The environment in which an expression is compiled: its variables, types and functions.
 
-`Environment` is cheap to make once its libraries are declared (`Libraries`), so that every schema can have its own.
-What compiles is loaded with the first expression: most definitions have no rules.
+`Environment` is cheap to make once its libraries are declared (`Libraries`), so that every schema can have its own. The
+compiler is loaded with the first expression: most definitions have no rules.
 Source: cel-go cel/env.go, cel/program.go; k8s.io/apiserver pkg/cel/environment/base.go.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["PER_CALL_LIMIT", "Environment", "Libraries", "Name", "Program", "display_issues"]
 
 PER_CALL_LIMIT = 1_000_000
-"""What one evaluation of a rule may cost."""
+"""Largest cost of one evaluation of a rule."""
 _MOST_ISSUES = 100
 _LONGEST_LINE = 16_384  # bytes
 _WIDE_DOT, _WIDE_CARET = "\uff0e", "\uff3e"
@@ -55,13 +55,13 @@ _WIDE_DOT, _WIDE_CARET = "\uff0e", "\uff3e"
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What a name stands for.
+    """The declaration of a name.
 
     Attributes:
-        type: The type of the variable, or ``type(T)`` for the name of a type.
-        is_type: Whether it is the name of a type.
-        value: The number of an enumeration's name.
-        is_value: Whether an expression can use it as a value; the checker knows more names of types than the rest.
+        type: The type of the variable, or ``type(T)`` if the name denotes a type.
+        is_type: Whether the name denotes a type.
+        value: The number of an enumeration value.
+        is_value: Whether an expression can use it as a value; only the checker knows some names of types.
     """
 
     type: Type
@@ -91,7 +91,7 @@ class Libraries:
 
     Args:
         functions: In the order in which the server adds them, CEL's own first.
-        types: Types of theirs that can be named in an expression.
+        types: Types of the libraries that an expression can name.
     """
 
     def __init__(self, functions: Iterable[Function], types: Iterable[Type] = ()) -> None:
@@ -115,9 +115,10 @@ class Environment:
         variables: Name to type.
         libraries: The functions; CEL's standard library if None.
         object_types: The declared object types that types of variables and fields refer to.
-        cross_type_comparisons: Whether the checker lets ``1 < 1.5`` pass.
-        checks_literals: Whether literals that can only fail are refused (durations, timestamps, regular expressions),
-            and lists and maps of mixed types.
+        cross_type_comparisons: Whether the checker accepts ``1 < 1.5``.
+        checks_literals: Whether literals that must fail are refused (durations, timestamps, regular expressions), and
+            lists and maps of mixed types.
+        has_pairs: Whether macros with two variables exist.
     """
 
     def __init__(
@@ -128,6 +129,7 @@ class Environment:
         *,
         cross_type_comparisons: bool = True,
         checks_literals: bool = True,
+        has_pairs: bool = True,
     ) -> None:
         self.variables = dict(variables)
         from auditor.cel.library.standard import CROSS_TYPE_COMPARISONS  # noqa: PLC0415 - with the first expression
@@ -136,16 +138,17 @@ class Environment:
         self.object_types = {each.name: each for each in object_types}
         self.disabled_overloads = frozenset() if cross_type_comparisons else CROSS_TYPE_COMPARISONS
         self.checks_literals = checks_literals
+        self.has_pairs = has_pairs
 
-    # What the checker asks
+    # Queries of the checker
 
     def find_name(self, name: str) -> Name | None:
-        """Return what a name stands for: a variable, a type, a constant."""
+        """Return the declaration of a name: a variable, a type, a constant."""
         variable = self.variables.get(name)
         return self.find_type(name) if variable is None else Name(variable)
 
     def find_type(self, name: str) -> Name | None:
-        """Return the same of what is no variable."""
+        """Return the declaration of a name that is not a variable."""
         from auditor.cel.messages import MESSAGES  # noqa: PLC0415 - with the first expression
 
         found = self.libraries.names.get(name)
@@ -156,7 +159,7 @@ class Environment:
         return _type_name(MESSAGES[name][0], is_value=False) if name in MESSAGES else None
 
     def object_type(self, name: str) -> ObjectType | None:
-        """Return the declared object type of a name."""
+        """Return the declared object type with a name."""
         return self.object_types.get(name)
 
     def message(self, name: str) -> Mapping[str, Type] | None:
@@ -167,7 +170,7 @@ class Environment:
         return None if found is None else found[1]
 
     def function(self, name: str) -> Declaration | None:
-        """Return the function of a name."""
+        """Return the function with a name."""
         return self.libraries.functions.get(name)
 
     # Compiling
@@ -182,7 +185,7 @@ class Environment:
         from auditor.cel.syntax.parser import parse  # noqa: PLC0415
         from auditor.cel.validators import validate  # noqa: PLC0415
 
-        parsed, issues = parse(text)
+        parsed, issues = parse(text, pairs=self.has_pairs)
         if issues or parsed is None:
             raise CompileError(display_issues(text, issues), _sorted(issues))
         checked, issues = check(self, parsed)
@@ -204,10 +207,10 @@ class Environment:
         return Program(checked, plan(self, checked))
 
     def compile(self, text: str) -> Program:
-        """Do both: `check` and `program`.
+        """Do `check` and `program`.
 
         Raises:
-            CompileError: See there.
+            CompileError: As these do.
         """
         return self.program(self.check(text))
 
@@ -233,11 +236,11 @@ class Program:
         Args:
             variables: Values by name, see `auditor.cel.values`; a `CelError` is an error wherever it is used.
             cost_limit: Evaluation ends when it has cost more.
-            deadline: Moment (of `time.thread_time`) at which it is given up.
+            deadline: Time (of `time.thread_time`) at which the evaluation is given up.
 
         Returns:
-            The value, or a `CelError` (a `CostLimitExceeded` beyond the limit, a `GaveUp` beyond the deadline or where
-            memory ends), and what it cost.
+            The value, or a `CelError` (a `CostLimitExceeded` beyond the limit, a `GaveUp` beyond the deadline or out of
+            memory), and the cost.
         """
         tracker = Tracker(cost_limit, deadline)
         text_memory.begin()

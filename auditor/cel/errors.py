@@ -1,26 +1,37 @@
-"""What goes wrong in the CEL language: errors of an evaluation (values) and issues of a compilation."""
+"""Errors of CEL: errors of an evaluation (which are values) and issues of a compilation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from auditor.golang.errorf import as_format
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
-__all__ = ["COST_LIMIT_EXCEEDED", "CelError", "CompileError", "CostLimitExceeded", "GaveUp", "Issue"]
+__all__ = [
+    "COST_LIMIT_EXCEEDED",
+    "CelError",
+    "CompileError",
+    "CostLimitExceeded",
+    "GaveUp",
+    "Issue",
+    "errors_as_formats",
+]
 
 COST_LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
 
 class CelError(Exception):
-    """A runtime error of CEL, in cel-go's words.
+    """A runtime error of CEL, with cel-go's message.
 
-    Raised by the functions of the libraries, held as a value by the interpreter: CEL's logical operators absorb errors,
-    and the cost of a call whose argument is an error is counted as any other.
+    Functions of the libraries raise it, and the interpreter holds it as a value: CEL's logical operators absorb errors,
+    and a call with an error as argument costs as much as any other.
 
     Args:
-        text: What cel-go prints, e.g. ``no such key: a``.
+        text: cel-go's message, e.g. ``no such key: a``.
     """
 
     __slots__ = ("text",)
@@ -30,7 +41,7 @@ class CelError(Exception):
         self.text = text
 
     def as_value(self) -> Self:
-        """Return it as something to hold: without the frames it was raised through, which hold it and all they saw."""
+        """Return the error as a value: without its traceback, whose frames refer to the error and to other objects."""
         return self.with_traceback(None)
 
     def __str__(self) -> str:
@@ -44,7 +55,7 @@ class CelError(Exception):
 
 
 class CostLimitExceeded(CelError):
-    """The evaluation was cancelled because its cost passed the limit; never absorbed."""
+    """The evaluation was cancelled because its cost exceeded the limit; never absorbed."""
 
     __slots__ = ()
 
@@ -53,19 +64,19 @@ class CostLimitExceeded(CelError):
 
 
 class GaveUp(CelError):
-    """The evaluation took too long or too much memory for us, where the server might have had a result."""
+    """The evaluation took too much time or memory for us; the server might have a result."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One complaint of the compiler.
+    """One issue of the compiler.
 
     Attributes:
         line: From 1.
         column: From 1, in code points.
-        text: The complaint without position.
+        text: The message without position.
     """
 
     line: int
@@ -74,11 +85,11 @@ class Issue:
 
 
 class CompileError(Exception):
-    """A text that is no valid expression in its environment.
+    """A text that is not a valid expression in its environment.
 
     Args:
-        text: The whole text as cel-go prints it: issues with source line and caret, or one plain line when a constant
-            part of the expression could not be computed.
+        text: The message as cel-go prints it: issues with source line and caret, or one line if a constant part of the
+            expression could not be computed.
         issues: The issues, in the order of the text; empty for constant parts that could not be computed.
     """
 
@@ -89,3 +100,15 @@ class CompileError(Exception):
 
     def __str__(self) -> str:
         return self.text
+
+
+def errors_as_formats(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose errors read as before `changes.PERCENTS_IN_ERRORS`."""
+
+    def called(*args: Any) -> Any:
+        try:
+            return call(*args)
+        except CelError as error:
+            raise CelError(as_format(error.text)) from None
+
+    return called

@@ -1,7 +1,7 @@
-"""The record of a function: its overloads with types and code, what a call costs, and how code for it is written.
+"""The record of a function: its overloads with types and code, the cost of a call, and how to write code for it.
 
-A function is known by name here and in its library alone. The interpreter, the estimate of costs and the code of the
-fast path take from this record what differs between functions.
+Only its library and this record know a function by name. The interpreter, the estimate of costs and the code of the
+fast path read from this record everything that differs between functions.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Version = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The cost of a call. Where a rule is missing, the call costs 1.
+    """The cost of a call. Without a rule, the call costs 1.
 
     Attributes:
-        runtime: Takes the arguments (a sequence), the result and the id of the overload that the checker settled on
-            (empty if it left several open), and returns what the server counts. Arguments and result can be a
-            `CelError`: a call is paid for whether it succeeds or not; a `CelError` has size 1.
+        runtime: Takes the arguments (a sequence), the result and the id of the overload that the checker chose (empty
+            if several are possible), and returns the cost. Arguments and result can be a `CelError`: a failing call has
+            a cost, too; a `CelError` has size 1.
         worst: The server's estimate for a new rule, see `auditor.cel.estimate.prices`.
-        bound: Takes the values that code was written for, and returns a bound of all that `runtime` may count.
+        bound: Takes the values that code was written for, and returns a bound of `runtime`.
         is_bounded: Whether the cost depends on the sizes of the arguments alone. If not, no code is written.
     """
 
@@ -50,12 +50,12 @@ class Code:
     """How the code of the fast path calls a function.
 
     Attributes:
-        write: Writes code of its own. Returns None where the function of the interpreter is to be called.
-        extent: The size of a result that is no number, bool or time, by the sizes of the arguments.
-        is_remembered: Whether answers for texts are remembered. They are if the argument is a text.
-        is_total: Whether a remembered answer is never an error.
-        makes_width: Whether its result has a width that comparing may change (quantities). Such a result is not
-            remembered in an expression that calls a function that `shows_width`.
+        write: Writes special code; returns None to call the interpreter's function.
+        extent: The size of a result that is not a number, bool or time, by the sizes of the arguments.
+        is_remembered: Whether results for texts are cached. They are if the argument is a text.
+        is_total: Whether a cached result is never an error.
+        makes_width: Whether comparing may change the representation of its result (quantities). Such a result is not
+            cached in an expression that calls a function that `shows_width`.
         shows_width: See `makes_width`.
     """
 
@@ -70,7 +70,7 @@ class Code:
 UNIT = Costs()
 """Each call costs 1."""
 PLAIN = Code()
-"""Code calls the function of the interpreter."""
+"""The code calls the interpreter's function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +79,18 @@ class Overload:
 
     Attributes:
         id: cel-go's name of the overload, e.g. ``quantity_is_less_than``.
-        args: Types of the arguments; of a member function the receiver comes first.
+        args: Types of the arguments; for a member function, the receiver is the first.
         result: Type of the result.
         call: Takes the arguments by position, returns the value or raises `CelError`. Arguments have the declared
             types: the interpreter picks the overload by the values (elements of lists and maps are looked at as cel-go
             does: the first one only).
-        costs: What a call costs where the checker settled on exactly this overload (dyn may leave several open).
+        costs: The cost of a call if the checker chose exactly this overload (with dyn, several may be possible).
             Missing rules are those of the function.
-        in_order: For one or two arguments all are evaluated even if the first fails (and the call is paid for); for
-            three or more the first failure ends it, and the call is free. True: this one does the latter for any number
-            of arguments (cel-go: bound with FunctionBinding).
-        is_priced_first: Whether a call whose cost passes the limit is not made.
-        is_generic: There are type parameters in its types.
+        in_order: One or two arguments are all evaluated even if the first fails, and the call has its cost; with three
+            or more, the first failure ends the call, which is then free. True means the latter for any number of
+            arguments (cel-go: bound with FunctionBinding).
+        is_priced_first: Whether the cost is checked before the call.
+        is_generic: Whether its types have type parameters.
     """
 
     id: str
@@ -103,7 +103,7 @@ class Overload:
     is_generic: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        """Look for type parameters."""
+        """Find type parameters."""
         object.__setattr__(self, "is_generic", any(map(has_parameters, (*self.args, self.result))))
 
 
@@ -112,20 +112,21 @@ class Function:
     """A function name and its overloads.
 
     Attributes:
-        name: As written; with dots for names like ``ip.isCanonical``; starts with ``@`` where only macros call it.
-        member: Whether the overloads are called on a receiver (``x.f(y)``); a name may have a Function of each sort.
+        name: As written; with dots for names like ``ip.isCanonical``; starts with ``@`` if only macros call it.
+        member: Whether the overloads are called on a receiver (``x.f(y)``); a name may have one Function with receiver
+            and one without.
         overloads: In the order of declaration, which is the order in which they are tried.
         singleton: One implementation for all overloads (cel-go: SingletonUnaryBinding and so on): the `call` of the
-            first overload gets the arguments whatever they are, if the first argument is of a kind in `operands`.
-        operands: See `singleton`; None takes anything.
-        guarded: Whether values are compared with the declared types before a call whose overload the checker has
-            settled. False: `call` must cope with anything (cel-go: DisableTypeGuards).
+            first overload gets arguments of any type, if the first argument is of a kind in `operands`.
+        operands: See `singleton`; None for any kind.
+        guarded: Whether values are compared with the declared types before a call whose overload the checker chose. If
+            not, `call` must accept all types (cel-go: DisableTypeGuards).
         regex_argument: Position (receiver is 0) of an argument that is a regular expression: a constant one is compiled
             when the program is prepared, so that a malformed one is an error of compilation.
-        costs: What a call costs whatever its overload.
-        code: How code calls it.
+        costs: The cost of a call with any overload.
+        code: How generated code calls it.
         is_folded: Whether a call with a constant argument is computed when the program is prepared.
-        since: The first Kubernetes release with it, if that is later than the first with its library.
+        since: The first Kubernetes release that has it, if later than the first that has its library.
     """
 
     name: str

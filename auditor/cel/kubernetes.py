@@ -21,15 +21,16 @@ __all__ = ["Version", "kubernetes_environment", "kubernetes_libraries", "latest"
 Version = tuple[int, int]
 _CROSS_TYPE_COMPARISONS: Version = (1, 28)
 _CHECKS_LITERALS: Version = (1, 29)
+_PAIRS: Version = (1, 32)
 
 
 def latest() -> Version:
-    """Return the version of the libraries that rules which are stored are run with: all those of the server."""
+    """Return the version of the libraries for stored rules: the server's own, with all libraries."""
     return (1, active().minor)
 
 
 def of_new_rules() -> Version:
-    """Return the version of the libraries that a new rule may use: one before the server's own."""
+    """Return the version of the libraries for new rules: one before the server's own."""
     return (1, active().minor - 1)
 
 
@@ -63,4 +64,5 @@ def kubernetes_environment(
         object_types,
         cross_type_comparisons=compatibility >= _CROSS_TYPE_COMPARISONS,
         checks_literals=compatibility >= _CHECKS_LITERALS,
+        has_pairs=compatibility >= _PAIRS,
     )

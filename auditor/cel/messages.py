@@ -1,6 +1,6 @@
-"""Messages that every environment knows: the well-known types. Each is a plain value in CEL.
+"""Protobuf messages that every environment knows: the well-known types. Each is a plain value in CEL.
 
-A rule can write ``google.protobuf.Int64Value{value: 1}``, for what it is worth: it is the number 1.
+For example, ``google.protobuf.Int64Value{value: 1}`` in a rule is the number 1.
 Source: cel-go common/types/provider.go (NewValue), common/types/pb.
 """
 
@@ -71,9 +71,9 @@ MESSAGE_OF: dict[str, str] = {
     "null_type": f"{_PREFIX}NullValue",
     "timestamp": f"{_PREFIX}Timestamp",
 }
-"""Other names of types to the message whose fields the checker then looks for; no such message is ever made."""
+"""Other names of types, with the message whose fields the checker uses for them; such a message is never created."""
 SCALARS = frozenset({"bool", "bytes", "double", "int", "string", "uint"})
-"""Types that are no message and have no fields (a map is none either, but has any)."""
+"""Types that are not messages and have no fields (a map is not a message, but has all fields)."""
 
 
 def make_message(name: str, fields: dict[str, Any]) -> Any:
@@ -81,7 +81,7 @@ def make_message(name: str, fields: dict[str, Any]) -> Any:
 
     Args:
         name: One of `MESSAGES`.
-        fields: Those that were given, of the declared types.
+        fields: The given fields, of the declared types.
 
     Raises:
         CelError: A number does not fit its field, or the name is another one of the type.

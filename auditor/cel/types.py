@@ -1,7 +1,7 @@
-"""The types of CEL: what the checker computes with and what overloads declare.
+"""The types of CEL: the checker computes with them, and overloads declare them.
 
-One frozen class for all of them; equality is structural. Object types carry their name only, their fields are in the
-environment (`ObjectType`), so that a type can hold itself.
+One frozen class for all of them; equality is structural. Object types have only their name, their fields are in the
+environment (`ObjectType`), so that a type can contain itself.
 
 Source: cel-go common/types/types.go.
 """
@@ -30,6 +30,7 @@ __all__ = [
     "TIMESTAMP",
     "TYPE",
     "UINT",
+    "UNTYPED",
     "Kind",
     "ObjectType",
     "Type",
@@ -46,7 +47,7 @@ __all__ = [
 
 
 class Kind(Enum):
-    """What sort of type a type is."""
+    """The kinds of types."""
 
     BOOL = "bool"
     INT = "int"
@@ -67,6 +68,7 @@ class Kind(Enum):
     OBJECT = "object"
     PARAM = "param"
     WRAPPER = "wrapper"
+    UNTYPED = ""
 
 
 @quick_init
@@ -75,11 +77,11 @@ class Type:
     """One type.
 
     Attributes:
-        kind: Its sort.
-        name: The name at run time: ``int``, ``list``, ``kubernetes.Quantity``; of a type parameter its letter; of a
-            wrapper the message name.
-        parameters: Element of a list; key and value of a map; parameters of an opaque type (optional: one); the
-            wrapped type of a wrapper; the type a type value stands for.
+        kind: Its kind.
+        name: The name at run time: ``int``, ``list``, ``kubernetes.Quantity``; the letter of a type parameter; the
+            message name of a wrapper.
+        parameters: Element of a list; key and value of a map; parameters of an opaque type (optional: one); the wrapped
+            type of a wrapper; the type of a type value.
     """
 
     kind: Kind
@@ -87,7 +89,7 @@ class Type:
     parameters: tuple[Type, ...] = ()
 
     def __str__(self) -> str:
-        """Return the type as the checker's complaints print it."""
+        """Return the type as the checker's messages print it."""
         match self.kind:
             case Kind.NULL:
                 return "null"
@@ -119,6 +121,8 @@ TIMESTAMP = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
 DYN = Type(Kind.DYN, "dyn")
 ERROR = Type(Kind.ERROR, "error")
 TYPE = Type(Kind.TYPE, "type")
+UNTYPED = Type(Kind.UNTYPED, "")
+"""The type of a variable without one (servers before `changes.PAIRS_OF_DYN`); it fits everywhere."""
 
 
 def list_of(element: Type) -> Type:
@@ -147,12 +151,12 @@ def object_type(name: str) -> Type:
 
 
 def type_param(name: str) -> Type:
-    """Return a type parameter of an overload; parameters are bound anew for every call."""
+    """Return a type parameter of an overload; parameters are bound again for each call."""
     return Type(Kind.PARAM, name)
 
 
 def has_parameters(kind: Type) -> bool:
-    """Say whether a type is a type parameter or holds one."""
+    """Return whether a type is or contains a type parameter."""
     return kind.kind is Kind.PARAM or any(map(has_parameters, kind.parameters))
 
 
@@ -169,7 +173,7 @@ def wrapper_of(wrapped: Type) -> Type:
 
 @dataclass(frozen=True, slots=True)
 class ObjectType:
-    """A declared object type: what ``self`` of a schema with properties is.
+    """A declared object type: the type of ``self`` of a schema with properties.
 
     Attributes:
         name: Its name, unique in the environment.
@@ -181,5 +185,5 @@ class ObjectType:
 
     @property
     def type(self) -> Type:
-        """The reference to this type."""
+        """The type that refers to this declaration."""
         return object_type(self.name)

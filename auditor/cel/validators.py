@@ -1,4 +1,4 @@
-"""What the server refuses in an expression that is otherwise sound: literals that can only fail, or of mixed types.
+"""Checks of the server beyond types: literals that must fail, and literals of mixed types.
 
 Each check looks at one checked expression and returns issues. Source: cel-go cel/validator.go, ext/formatting.go.
 """
@@ -25,7 +25,7 @@ _MIXED_LITERALS_ALLOWED_IN = "format"
 
 
 def validate(checked: CheckedExpression) -> list[Issue]:
-    """Return what is wrong with the literals of an expression."""
+    """Return the issues of the literals of an expression."""
     found: list[Issue] = []
     nodes = list(descendants(checked.parsed.root))
     for node_id, text in (*_bad_arguments(nodes), *_mixed(checked), *check_format(checked, nodes)):
@@ -116,7 +116,7 @@ def _mismatch(expected: Type, found: Type) -> str:
 
 
 def _equivalent(left: Type, right: Type) -> bool:
-    """Return whether two types are the same, the names of type parameters aside."""
+    """Return whether two types are the same, apart from the names of type parameters."""
     return (
         left.kind is right.kind
         and (left.kind is Kind.PARAM or left.name == right.name)

@@ -1,4 +1,4 @@
-"""The values of CEL in Python, and what a value of another package must offer.
+"""The values of CEL in Python, and the methods that values of other packages need.
 
 =====================  ============================================================================================
 CEL                    Python
@@ -14,8 +14,8 @@ extension types        frozen classes with a class attribute ``cel_type: Type`` 
 =====================  ============================================================================================
 
 Values are never changed after they are made (the one exception, the accumulator of a comprehension, never leaves it).
-Lists and maps that know more than their items (the schema's) are subclasses of `CelList` and `CelMap`. An item that
-cannot be read is a `CelError` as a value: it does harm only when it is used.
+Lists and maps with more data than their items (such as a schema) are subclasses of `CelList` and `CelMap`. An item that
+cannot be read is a `CelError` as a value, which matters only when it is used.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 
 
 class UInt(int):
-    """An unsigned integer of 64 bits; compares and hashes as the number it is."""
+    """An unsigned 64-bit integer; compares and hashes as its number."""
 
     __slots__ = ()
 
@@ -65,8 +65,8 @@ class Timestamp:
     """An instant: nanoseconds since 1970-01-01T00:00:00Z, negative before (years 1 to 9999, so more than 64 bits).
 
     Attributes:
-        nanos: The instant; equality and order look at nothing else.
-        zone: Offset from UTC in seconds with which it was written; shows only when it is turned into a string.
+        nanos: The instant; equality and order use only this.
+        zone: Offset from UTC in seconds with which it was written; used only for converting it to a string.
     """
 
     cel_type: ClassVar[Type] = TIMESTAMP
@@ -111,11 +111,11 @@ class _Missing:
 
 
 MISSING = _Missing()
-"""What a map answers where it has no such key; null is a value."""
+"""Result of a look-up in a map that does not have the key; null is a value."""
 
 
 class CelList:
-    """A list that is more than its items. Subclasses give at least `cel_size` and `cel_get`."""
+    """A list with more data than its items. Subclasses have at least `cel_size` and `cel_get`."""
 
     __slots__ = ()
     cel_type: ClassVar[Type] = list_of(DYN)
@@ -125,7 +125,7 @@ class CelList:
         raise NotImplementedError
 
     def cel_get(self, index: Any) -> Any:
-        """Return the item at an index, any CEL value: a `CelError` value where it is no index or out of range."""
+        """Return the item at an index (any CEL value): a `CelError` value if it is not an index or out of range."""
         raise NotImplementedError
 
     def cel_iter(self) -> Iterator[Any]:
@@ -138,16 +138,16 @@ class CelList:
         raise NotImplementedError
 
     def cel_equal(self, other: Any) -> bool | CelError:
-        """Return whether this, standing on the left, equals another value; never asked about null."""
+        """Return whether this, as left operand, equals another value, which is not null."""
         raise NotImplementedError
 
     def cel_add(self, other: Any) -> Any:
-        """Return this list plus another value, which may be no list: the error is ``no such overload``."""
+        """Return this list plus another value; if that is not a list, the error is ``no such overload``."""
         raise NotImplementedError
 
 
 class CelMap:
-    """A map or object that is more than its entries. Subclasses give at least `cel_size`, `cel_find` and `cel_iter`."""
+    """A map or object with more data than its entries. Subclasses have at least `cel_size`, `cel_find`, `cel_iter`."""
 
     __slots__ = ()
     cel_type: ClassVar[Type] = map_of(DYN, DYN)
@@ -165,14 +165,14 @@ class CelMap:
         raise NotImplementedError
 
     def cel_equal(self, other: Any) -> bool | CelError:
-        """Return whether this, standing on the left, equals another value; never asked about null."""
+        """Return whether this, as left operand, equals another value, which is not null."""
         raise NotImplementedError
 
 
 class MapValue(CelMap):
     """A map whose keys need not be strings: bool, int, uint, double and string are different keys.
 
-    A key that is not there as it is is looked for as the same number of another type, as cel-go does.
+    A missing key is also looked up as the same number of another type, as in cel-go.
     """
 
     __slots__ = ("_entries",)
@@ -182,18 +182,18 @@ class MapValue(CelMap):
 
     @classmethod
     def of(cls, items: Iterable[tuple[Any, Any]]) -> MapValue | dict[str, Any]:
-        """Return a map of key and value pairs, the last of equal keys counting: a dict if all keys are strings."""
+        """Return a map of key and value pairs, a dict if all keys are strings; the last of equal keys counts."""
         made = cls()
         for key, value in items:
             made.put(key, value)
         return made.plain()
 
     def put(self, key: Any, value: Any) -> None:
-        """Set an entry; only for a map that has no other reader yet."""
+        """Set an entry; only for a map that has no other user yet."""
         self._entries[_place(key)] = (key, value)
 
     def drop(self, key: Any) -> None:
-        """Take an entry away, if it is there; only for a map that has no other reader yet."""
+        """Remove an entry, if it exists; only for a map that has no other user yet."""
         self._entries.pop(_place(key), None)
 
     def plain(self) -> MapValue | dict[str, Any]:
@@ -241,7 +241,7 @@ class MapValue(CelMap):
 
 
 _KEYS = frozenset({bool, int, UInt, float, str, type(None), Duration, Timestamp, TypeValue})
-"""Types whose values are the same key if they are equal; of all others each value is a key of its own."""
+"""Types in which equal values are the same key; values of other types are always distinct keys."""
 
 
 def _place(key: Any) -> tuple[type, Any]:

@@ -1,7 +1,7 @@
-"""Compiled code of generated functions, kept from one run to the next (`auditor.base.disk_cache`).
+"""Stores the compiled code of generated functions for later runs (`auditor.base.disk_cache`).
 
-There is one file for each program (by the first word of its title); it holds the code of each source by its hash. To
-write a source takes as long as ever, so that the code is always that of the source which would be compiled.
+There is one file for each program (by the first word of its title); it maps the hash of each source to its code.
+Sources are generated in each run, so that stored code is used only for exactly the same source.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["compiled", "keep_code"]
 
 _KIND: Final = "code"
 _MOST: Final = 2 << 20
-"""Bytes of code of one program from which on only what this process needed is kept."""
+"""If the code of one program has more bytes than this, only the code that this process needed is stored."""
 
 _books: dict[str, dict[bytes, bytes]] = {}
 _needed: dict[str, dict[bytes, bytes]] = {}
@@ -30,7 +30,7 @@ def compiled(source: str, filename: str, title: str) -> CodeType:
     Args:
         source: The module.
         filename: The name of its file, for tracebacks.
-        title: What it is about; the first word names the program.
+        title: Title of the module; its first word names the program.
     """
     if active_cache() is None:
         return compile(source, filename, "exec")
@@ -51,7 +51,7 @@ def compiled(source: str, filename: str, title: str) -> CodeType:
 
 
 def keep_code() -> None:
-    """Write what was compiled since the last call, beside what other processes have written meanwhile."""
+    """Store the code compiled since the last call, merged with the code that other processes stored meanwhile."""
     cache = active_cache()
     if cache is None or not _changed:
         return

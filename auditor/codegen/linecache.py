@@ -1,4 +1,4 @@
-"""Compiling generated source so that it stays readable: file names in the line cache."""
+"""Compiles generated source and registers it in the line cache, so that tracebacks show it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def compile_function(source: str, name: str, title: str, namespace: dict[str, An
 
     Args:
         source: A module with a `def` of `name`.
-        name: The function wanted.
-        title: What the source is about; part of the file name that tracebacks show.
-        namespace: Its globals. The function is also left there under its name.
+        name: The function to return.
+        title: Description of the source; part of the file name that tracebacks show.
+        namespace: Its globals. The function is added to them under its name.
 
     Returns:
         The function. Its file name is unique, and `linecache` knows its lines as long as the process lives.

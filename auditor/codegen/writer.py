@@ -1,8 +1,8 @@
 """Writer: lines of one function. Module: the functions of one program, their constants, compiled when first called.
 
-A program for a large schema has hundreds of functions, and an object meets a few, and compiling costs far more
-than running. So a function is first written down as a placeholder that knows how to write its lines; the first call
-writes, compiles, and puts the real function in its place in the globals that all functions of the module share.
+A program for a large schema has hundreds of functions, of them an object calls a few, and compiling costs far more than
+running. So each function begins as a placeholder that can generate its source; the first call generates and compiles
+it, and replaces the placeholder in the globals that all functions of the module share.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ __all__ = ["Module", "Writer"]
 
 
 class Writer:
-    """Collects the lines of one function; `block` indents, by one space a level, as nesting goes deep."""
+    """Collects the lines of one function; `block` indents by one space a level, as nesting can be deep."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self.depth = 0
 
     def line(self, text: str) -> None:
-        """Add one line at the present depth."""
+        """Add one line at the current depth."""
         self._lines.append(" " * self.depth + text)
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Add a line that opens a block; what is written inside is indented, and `pass` is added if nothing is.
+        """Add a line that opens a block; lines added inside are indented, and `pass` is added to an empty block.
 
         Args:
             head: The line with its colon.
@@ -48,7 +48,7 @@ class Writer:
             self.depth -= 1
 
     def lines(self, texts: Iterable[str]) -> None:
-        """Add lines at the present depth; their own indentation counts from there."""
+        """Add lines at the current depth, which is added to their own indentation."""
         for text in texts:
             self.line(text)
 
@@ -63,7 +63,7 @@ class Writer:
         return "\n".join(self._lines) + "\n"
 
     def __len__(self) -> int:
-        """Count the lines."""
+        """Return the number of lines."""
         return len(self._lines)
 
 
@@ -87,8 +87,8 @@ class Module:
         """Bind a value to a global and return its name; the same object gets the same name.
 
         Args:
-            value: Anything; kept alive by the module.
-            prefix: One letter or so that says what it is.
+            value: Any object; the module keeps it alive.
+            prefix: Beginning of the name, such as one letter for the kind of value.
         """
         known = self._slots.get(id(value))
         if known is not None:
@@ -107,10 +107,10 @@ class Module:
         return self.slot(value)
 
     def function(self, write: Callable[[str], str]) -> str:
-        """Announce a function and return its name; it is written and compiled at its first call.
+        """Declare a function and return its name; it is written and compiled at its first call.
 
         Args:
-            write: Is given the name and returns the source, one `def` of that name. Called once.
+            write: Takes the name and returns the source, one `def` of that name. Called once.
         """
         name = f"_f{len(self._writers)}"
         self._writers[name] = write
@@ -118,7 +118,7 @@ class Module:
         return name
 
     def compile(self, name: str) -> Callable[..., Any]:
-        """Return a function of the module, compiled now if it was not."""
+        """Return a function of the module, after compiling it if needed."""
         present: Callable[..., Any] = self.namespace[name]
         if isinstance(present, _StandIn):
             source = self._source(name)
@@ -134,9 +134,9 @@ class Module:
 
     @property
     def source(self) -> str:
-        """The source of every function, with the slots that are plain data listed first.
+        """The source of every function, after the list of slots with plain data.
 
-        Writes (but does not compile) functions that were never called; they may announce further ones.
+        Generates (but does not compile) functions that were never called; they may declare further ones.
         """
         texts = []
         done = 0
@@ -148,7 +148,7 @@ class Module:
 
 
 class _StandIn:
-    """What a function is before its first call."""
+    """The placeholder of a function before its first call."""
 
     __slots__ = ("_module", "_name")
 
@@ -161,6 +161,6 @@ class _StandIn:
 
 
 def _describe(value: object) -> str:
-    """One line about a slot's value for readers of the source."""
+    """Return one line about the value of a slot, for readers of the source."""
     text = ascii(sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value)
     return text if len(text) <= 120 else text[:117] + "..."

@@ -1,7 +1,7 @@
-"""Certificates that a conversion webhook is trusted by.
+"""Checks the CA certificates of a conversion webhook.
 
-Certificates are parsed by the TLS library at hand, which is about as strict as Go's; of what is wrong inside one the
-words are Go's only where they tell the outer shape.
+Certificates are parsed by Python's TLS library, which is about as strict as Go's. The message equals Go's only for
+faults of the outer structure of a certificate.
 
 Source: apiserver pkg/util/webhook/validation.go (ValidateCABundle); client-go transport (rootCertPool); encoding/pem.
 """
@@ -28,7 +28,7 @@ _SEQUENCE: Final = 0x30
 
 
 def bundle_error(bundle: bytes) -> str:
-    """Return what the server says against a bundle, empty where at least one of its certificates can be used."""
+    """Return the server's error for a bundle; empty if at least one of its certificates can be used."""
     if not bundle:
         return ""
     found: list[str] = []
@@ -48,7 +48,7 @@ def bundle_error(bundle: bytes) -> str:
 
 
 def _blocks(bundle: bytes) -> Iterator[tuple[bytes, bool, bytes, int]]:
-    """Yield type, whether there are headers, content, and where each PEM block ends."""
+    """Yield (type, whether there are headers, content, end offset) of each PEM block."""
     at = 0
     while (block := _BLOCK.search(bundle, max(at - 1, 0) if at else 0)) is not None:
         at = block.end()
@@ -76,7 +76,7 @@ def _certificate_error(data: bytes) -> str:
 
 
 def _content(data: bytes) -> tuple[int, int] | None:
-    """Return where the content of a DER sequence begins and ends, None where it is none."""
+    """Return start and end of the content of a DER sequence, or None if it is not one."""
     if len(data) < 2 or data[0] != _SEQUENCE:
         return None
     size, start = data[1], 2

@@ -1,4 +1,4 @@
-"""How a definition wants its objects converted: strategy, webhook, review versions.
+"""Checks ``spec.conversion`` of a definition: strategy, webhook, review versions.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go; apiserver
 pkg/util/webhook/validation.go.
@@ -40,7 +40,7 @@ _MAX_PORT: Final = 65535
 
 
 def enumerated(check: str, path: str, value: str, accepted: tuple[str, ...]) -> list[Finding]:
-    """Check that a text is one of a few."""
+    """Check that a text is one of a fixed list."""
     if not value:
         return [required(check, path)]
     if value in accepted:
@@ -54,8 +54,8 @@ def check_conversion(form: Internal, path: str, *, needs_known_review: bool, nee
     Args:
         form: The definition.
         path: The path of the conversion.
-        needs_known_review: Whether one of the review versions must be one that the server speaks.
-        needs_bundle: Whether a CA bundle, where there is one, must hold a certificate.
+        needs_known_review: Whether at least one review version must be one that the server supports.
+        needs_bundle: Whether a CA bundle, if there is one, must hold a certificate.
     """
     found: list[Finding] = []
     if form.strategy != "None" and form.preserve:
@@ -110,7 +110,7 @@ def _bundle(bundle: bytes, path: str) -> list[Finding]:
 
 
 def _parse_url(text: str) -> tuple[Url, str]:
-    """Return a URL and its fragment; unlike the URL of a request it may be relative.
+    """Return a URL and its fragment; unlike the URL of a request, it may be relative.
 
     Source: net/url Parse.
     """
@@ -149,7 +149,7 @@ def _url(text: str, path: str) -> list[Finding]:
 
 
 def _service(service: JsonObject, path: str) -> list[Finding]:
-    # The server hands name and namespace over in the wrong order: it reports an empty name at the namespace.
+    # The server passes name and namespace in the wrong order, so it reports an empty name at the namespace.
     found = [
         required(_CHECK, f"{path}.{told}")
         for told, key in (("name", "namespace"), ("namespace", "name"))

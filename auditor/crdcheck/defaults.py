@@ -1,8 +1,8 @@
-"""Whether defaults are values that the schema itself would accept.
+"""Checks that the schema accepts its own defaults.
 
-A default outside resource metadata must know only fields of its schema and satisfy it, rules included; nested defaults
-are not applied to it first. One inside apiVersion, kind or metadata of a resource must make valid metadata of a
-resource that has nothing else. Defaults below additionalProperties are not looked at.
+A default outside resource metadata must have only known fields and satisfy its schema, rules included; nested defaults
+are not applied to it first. A default inside apiVersion, kind or metadata of a resource must be valid in a resource
+that has no other fields. Defaults below additionalProperties are not checked.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/defaulting/{validation,surroundingobject}.go.
 """
@@ -44,8 +44,8 @@ def check_defaults(schema: StructuralSchema, path: str, *, need_pruned: bool = T
     """Check all defaults of a structural schema.
 
     Args:
-        schema: The schema of a custom resource, defaults as they were given.
-        path: Where it is in the definition.
+        schema: The schema of a custom resource, with defaults as given.
+        path: The path of the schema in the definition.
         need_pruned: Whether defaults must have no unknown fields.
     """
     root = as_resource(schema)
@@ -63,7 +63,7 @@ def _node(
     *,
     in_meta: bool,
 ) -> None:
-    """Check a node: `resource` is the resource that it belongs to, `steps` lead there from it."""
+    """Check a node: `resource` is the resource that contains it, `steps` lead from there to the node."""
     if schema.embedded_resource:
         in_meta, resource, steps = False, schema, ()
     if schema.default is not ABSENT and schema.default is not None:
@@ -87,7 +87,7 @@ def _outside_meta(schema: StructuralSchema, where: str, walk: _Walk) -> list[Fin
     except CoerceError as error:
         failure = _coercion(str(error), schema.default, where)
     if walk.pruned and prune_below(copy_json(schema.default), schema):
-        # The server shows the default as its metadata have been made to fit since.
+        # The server prints the default after its metadata were coerced.
         found.append(invalid(_CHECK, where, value, "must not have unknown fields"))
     if failure is not None:
         return [*found, failure]
@@ -127,7 +127,7 @@ _HOLDER: Final = "default"
 
 
 def _rules(schema: StructuralSchema, value: Any, where: str) -> list[Finding]:
-    """Run the rules of a node, and of those below it, on a default: as an unchanged value, then as a new one."""
+    """Run the rules of a node, and of those below it, on a default: as an unchanged value, then as a new value."""
     if schema.rules and declare(schema, is_resource=schema.embedded_resource) is None:
         return [invalid("rule", where, schema.type, f"rule compiler initialization error: {NO_TYPE}")]
     program = RuleProgram.of(StructuralSchema(type="object", properties={_HOLDER: schema}))
@@ -143,9 +143,9 @@ def _compiled(schema: StructuralSchema) -> Any:
 
 
 def _plain(schema: StructuralSchema, *, nested: bool = False) -> StructuralSchema:
-    """Return a schema as defaults meet it: x-kubernetes-int-or-string says nothing of types here.
+    """Return a schema as it applies to defaults: x-kubernetes-int-or-string does not restrict types here.
 
-    In junctors additionalProperties counts for nothing.
+    additionalProperties inside anyOf, allOf, oneOf and not is ignored.
     """
     extra = schema.additional_properties
     return replace(
@@ -163,7 +163,7 @@ def _plain(schema: StructuralSchema, *, nested: bool = False) -> StructuralSchem
 
 
 def _moved(one: Finding, where: str) -> Finding:
-    """Return a finding of a part of a default as one of the definition."""
+    """Return a finding about a part of a default with its path in the definition."""
     if one.field == "<nil>":
         field = where
     else:
@@ -176,7 +176,7 @@ def _renamed(one: Finding, field: str) -> Finding:
 
 
 def _coercion(text: str, default: Any, where: str) -> Finding:
-    """Return the finding of metadata that do not fit; `text` is ``path: Invalid value: shown: detail``."""
+    """Return the finding for metadata that cannot be coerced; `text` is ``path: Invalid value: shown: detail``."""
     below = text.partition(": Invalid value: ")[0]
     value = _at(default, below)
     field = f"{where}{below}" if below.startswith("[") else f"{where}.{below}"

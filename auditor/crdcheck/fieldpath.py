@@ -1,4 +1,4 @@
-"""Simple JSON paths into a schema: those of selectable fields and of a rule's fieldPath.
+"""Simple JSON paths into a schema: those of selectable fields and of the fieldPath of rules.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (ValidFieldPath).
 """
@@ -17,7 +17,7 @@ __all__ = ["FoundField", "ServerPanic", "find_field"]
 
 
 class ServerPanic(Exception):
-    """The server fails on this (code 500) instead of judging it: it follows a pointer to nothing."""
+    """The server fails on this (code 500) instead of checking it: it dereferences a nil pointer."""
 
     def __init__(self) -> None:
         super().__init__("panic: runtime error: invalid memory address or nil pointer dereference")
@@ -25,12 +25,12 @@ class ServerPanic(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FoundField:
-    """Where a path leads.
+    """The schema position that a path refers to.
 
     Attributes:
         path: As the server prints it: ``spec.m[k]``.
         root: The first step.
-        schema: The schema there, decoded; None where any value may be (additionalProperties: true).
+        schema: The decoded schema of the position; None if any value is allowed (additionalProperties: true).
     """
 
     path: str
@@ -43,11 +43,11 @@ def find_field(path: str, schema: JsonObject | None, *, brackets: bool = True) -
 
     Args:
         path: ``.spec.color``; with brackets also ``['spec'].color``.
-        schema: Decoded with `schema_type`; None where there is none.
+        schema: Decoded with `schema_type`; None if there is none.
         brackets: Whether ``['name']`` is allowed.
     Raises:
-        FieldPathError: It does not parse, or names what the schema does not have.
-        ServerPanic: It goes on where the server has no schema.
+        FieldPathError: It does not parse, or names an unknown field.
+        ServerPanic: It continues at a position for which the server has no schema.
     """
     at: JsonObject | None = schema
     shown = root = ""
@@ -61,7 +61,7 @@ def find_field(path: str, schema: JsonObject | None, *, brackets: bool = True) -
 
 
 def _step(schema: JsonObject, name: str) -> tuple[bool, JsonObject | None]:
-    """Return whether the name is that of a property, and the schema below."""
+    """Return whether the name is that of a property, and the schema below it."""
     properties = schema.get("properties")
     if properties:
         if name not in properties:

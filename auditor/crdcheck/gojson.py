@@ -1,8 +1,8 @@
 """Definitions as the server prints and compares them: Go structs of the internal form, field by field.
 
-Some errors show a whole list of versions or a whole schema, with the names of Go fields in the order of the struct.
-The same view tells whether two schemas are the same to the server: an empty list or map equals none at all, a pointer
-to nothing does not equal no pointer, 1 and 1.0 differ.
+Some errors print a whole list of versions or a whole schema, with the names of Go fields in the order of the struct.
+The same form decides whether two schemas are equal for the server: an empty list or map equals an absent one, a pointer
+to an empty value differs from no pointer, 1 and 1.0 differ.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/{types,types_jsonschema}.go; apimachinery pkg/api/equality.
 """
@@ -49,7 +49,7 @@ class GoStruct:
 
 
 class Raw:
-    """JSON data that Go holds as it came (a default, an example, a value of an enum)."""
+    """JSON data that Go keeps as received (a default, an example, a value of an enum)."""
 
     __slots__ = ("value",)
 
@@ -58,10 +58,10 @@ class Raw:
 
 
 def shown(value: Any, kind: str = "") -> str:
-    """Return a value as the release that is reproduced shows it.
+    """Return a value in the format in which the reproduced release prints it.
 
     Args:
-        value: What is shown.
+        value: The value.
         kind: Its type in Go, if it is a list.
     """
     return render(value) if changes.VALUES_AS_JSON.holds else go_syntax(value, kind)
@@ -81,7 +81,7 @@ def render(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return the same as JSON data."""
+    """Return the value as JSON data."""
     if isinstance(value, GoStruct):
         return {name: plain(item) for name, item in value.fields}
     if isinstance(value, Raw):
@@ -94,7 +94,7 @@ def plain(value: Any) -> Any:
 
 
 def canonical(value: Any) -> Any:
-    """Return something that equals that of another value where the server takes the two for the same."""
+    """Return a text that is equal for two values if the server considers them equal."""
     if value is None:
         return None
     if isinstance(value, GoStruct):
@@ -164,11 +164,11 @@ SCHEMA_FIELDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("XMapType", "x-kubernetes-map-type", "pointer"),
     ("XValidations", "x-kubernetes-validations", "rules"),
 )
-"""Name in Go, key in JSON, what it is; in the order of the struct."""
+"""Name in Go, JSON key, type of the value; in the order of the struct."""
 
 
 def schema(props: JsonObject | None) -> GoStruct | None:
-    """Return a decoded schema as its struct, None as no pointer."""
+    """Return a decoded schema as its struct; None as a nil pointer."""
     if props is None:
         return None
     return GoStruct(*((name, _field(props, key, kind)) for name, key, kind in SCHEMA_FIELDS), name="JSONSchemaProps")
@@ -229,7 +229,7 @@ _BUILD: Final[dict[str, Any]] = {
 
 
 def validation(given: JsonObject | None) -> GoStruct | None:
-    """Return the holder of a schema as its struct."""
+    """Return the holder of a schema (``spec.validation``) as its struct."""
     return None if given is None else GoStruct(("OpenAPIV3Schema", schema(given.get("openAPIV3Schema"))))
 
 
@@ -281,7 +281,7 @@ def selectable(given: list[JsonObject] | None) -> list[GoStruct] | None:
 
 
 def version(given: JsonObject) -> GoStruct:
-    """Return a version (its decoded form, without what is hoisted) as its struct."""
+    """Return a version (its decoded form, without the fields that all versions share) as its struct."""
     return GoStruct(
         ("Name", given.get("name", "")),
         ("Served", given.get("served", False)),

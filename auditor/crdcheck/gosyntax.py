@@ -1,4 +1,4 @@
-"""Definitions as servers before `changes.VALUES_AS_JSON` show them: Go structs as %#v prints them.
+"""Definitions as servers before `changes.VALUES_AS_JSON` print them: Go structs in the format of %#v.
 
 Source: fmt; apiextensions-apiserver pkg/apis/apiextensions/{types,types_jsonschema}.go.
 """
@@ -26,7 +26,7 @@ _POINTERS: Final = {
     "Reason": f"{_PACKAGE}FieldValueErrorReason",
     "Subresources": f"{_PACKAGE}CustomResourceSubresources",
 }
-"""Fields that are pointers, with what they point at."""
+"""Fields that are pointers, with the type that they point to."""
 _OTHERS: Final = {
     **dict.fromkeys(("AllOf", "OneOf", "AnyOf", "JSONSchemas"), f"[]{_PACKAGE}JSONSchemaProps"),
     **dict.fromkeys(("Properties", "PatternProperties"), f"map[string]{_PACKAGE}JSONSchemaProps"),

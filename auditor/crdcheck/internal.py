@@ -1,7 +1,7 @@
-"""The internal form of a definition: what the server validates, whatever version of the API the document is in.
+"""The internal form of a definition, which the server validates for every version of the API.
 
-What all versions of a v1 document share (schema, subresources, columns, selectable fields, each for itself) is once
-at the top, and is taken out of the versions; errors are reported there. A v1beta1 document is taken as it is.
+If all versions of a v1 document have the same schema, subresources, columns or selectable fields, these move from the
+versions to the top, and errors are reported there. A v1beta1 document is not changed.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/v1/{defaults,conversion}.go, v1beta1/defaults.go.
 """
@@ -33,21 +33,21 @@ _HOISTED: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
     ("additionalPrinterColumns", "columns", gojson.columns),
     ("selectableFields", "selectable", gojson.selectable),
 )
-"""Key in a version, attribute at the top, how it is compared."""
+"""Key in a version, attribute at the top, how values are compared."""
 
 
 @dataclass(slots=True)
 class Internal:
-    """One definition in the internal form; parts are decoded JSON with known keys only.
+    """One definition in the internal form; its parts are decoded JSON with known keys only.
 
     Attributes:
         version: Name of the first version (v1beta1: what the document says).
-        versions: In the form of v1, without what is hoisted.
-        validation: The schema of all versions (``{"openAPIV3Schema": ...}``), None where they have their own.
+        versions: In the form of v1, without the fields that moved to the top.
+        validation: The schema of all versions (``{"openAPIV3Schema": ...}``), None if they have their own.
         preserve: ``spec.preserveUnknownFields``.
-        conversion: Strategy, client configuration (None: none), review versions.
-        unknown: Paths of fields that no server knows.
-        has_list: Whether there is a list of versions at all, be it empty.
+        conversion: Strategy, client configuration (None if there is none), review versions.
+        unknown: Paths of unknown fields.
+        has_list: Whether there is a list of versions, even an empty one.
         api_version: v1 or v1beta1.
     """
 
@@ -78,7 +78,7 @@ class Internal:
         return name
 
     def schemas(self) -> list[JsonObject]:
-        """All schemas, the hoisted one first."""
+        """All schemas, first the one at the top."""
         holders = [self.validation, *(version.get("schema") for version in self.versions)]
         return [
             holder["openAPIV3Schema"]
@@ -94,7 +94,7 @@ class Internal:
         return False
 
     def differs(self, other: Internal) -> bool:
-        """Whether the server takes the spec of another definition for a different one."""
+        """Return whether the server considers the spec of another definition different."""
         return bool(canonical(self.spec()) != canonical(other.spec()))
 
     def spec(self) -> GoStruct:

@@ -1,7 +1,7 @@
-"""What every node of a schema may say, junctors included; and the syntax of validation rules.
+"""Checks every node of a schema, including those inside anyOf, allOf, oneOf and not; and the syntax of rules.
 
-The walk keeps findings of the schema and of rules apart: rules are compiled only where the schema, from the node down,
-has nothing wrong with it.
+The walk keeps findings of the schema and of rules apart: rules of a node are compiled only if the schema has no
+findings at or below it.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 (ValidateCustomResourceDefinitionOpenAPISchema).
@@ -47,7 +47,7 @@ _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInva
 
 @dataclass(frozen=True, slots=True)
 class WalkOptions:
-    """What is demanded; an update demands only what the old definition satisfied."""
+    """The checks to apply; an update must satisfy only checks that the old definition satisfied."""
 
     valid_types: bool = True
     atomic_sets: bool = True
@@ -56,13 +56,13 @@ class WalkOptions:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the walk is, as far as it counts.
+    """The position of the walk, as far as checks depend on it.
 
     Attributes:
-        no_defaults: Why defaults are forbidden here, None where they are not.
-        in_meta: Within apiVersion, kind or metadata of a resource.
-        uncorrelatable: Path of the highest node above whose parts have no counterpart in an old object.
-        is_root: The root of the schema.
+        no_defaults: Why defaults are forbidden here; None if they are allowed.
+        in_meta: Whether the node is inside apiVersion, kind or metadata of a resource.
+        uncorrelatable: Path of the highest parent whose parts have no counterpart in an old object.
+        is_root: Whether the node is the root of the schema.
     """
 
     no_defaults: str | None = None
@@ -73,13 +73,13 @@ class Place:
 
 @dataclass(slots=True)
 class Findings:
-    """What a walk found."""
+    """The findings of a walk."""
 
     schema: list[Finding] = field(default_factory=list)
     rules: list[Finding] = field(default_factory=list)
 
     def extend(self, other: Findings) -> None:
-        """Add what another walk found."""
+        """Add the findings of another walk."""
         self.schema += other.schema
         self.rules += other.rules
 
@@ -91,9 +91,9 @@ def check_openapi(
 
     Args:
         props: Decoded with `schema_type`.
-        path: Where the schema is in the definition.
-        place: Where the walk is.
-        options: What is demanded.
+        path: The path of the schema in the definition.
+        place: The position of the walk.
+        options: The checks to apply.
         scope: Compiles the rules of the node; None: rules are not compiled here.
     """
     found = Findings(_keywords(props, path, place, options))
@@ -178,7 +178,7 @@ def _children(
 
 
 def _outside(props: JsonObject, path: str) -> list[tuple[str, JsonObject]]:
-    """Return the schemas that no value is cut along: junctors, and keywords that are not supported anyway."""
+    """Return the schemas outside of the structural tree: those in anyOf and the like, and in unsupported keywords."""
     out = [(f"{path}.not", props["not"])] if "not" in props else []
     for key in ("allOf", "oneOf", "anyOf"):
         out += [(f"{path}.{key}[{index}]", one) for index, one in enumerate(props.get(key, ()))]
@@ -228,7 +228,7 @@ def _topology(props: JsonObject, path: str, options: WalkOptions) -> list[Findin
 
 
 def _loose_set(props: JsonObject, path: str) -> list[Finding]:
-    """Return what is wrong with the items of a set: lists and objects in it must be atomic."""
+    """Return the fault of the items of a set, if any: lists and objects in it must be atomic."""
     items = item_schema(props)
     if props.get(_LIST_TYPE) != "set" or items is None:
         return []
@@ -237,13 +237,13 @@ def _loose_set(props: JsonObject, path: str) -> list[Finding]:
     if type_ == "array" and list_type not in (None, "atomic"):
         return [invalid(_CHECK, f"{path}.items.{_LIST_TYPE}", list_type, detail, shown_text(list_type))]
     if type_ == "object" and items.get(_MAP_TYPE) != "atomic":
-        # The server shows the list type of the items here, which is seldom there.
+        # The server prints the list type of the items here, which they seldom have.
         return [invalid(_CHECK, f"{path}.items.{_MAP_TYPE}", list_type, detail, shown_text(list_type))]
     return []
 
 
 def has_loose_sets(props: JsonObject) -> bool:
-    """Whether a schema, which need not say that it is a list, is a set whose items are not atomic."""
+    """Whether a schema, even one without a type, is a set whose items are not atomic."""
     return bool(_loose_set(props, ""))
 
 
@@ -270,7 +270,7 @@ def _map_list(props: JsonObject, path: str) -> list[Finding]:
         if key not in properties:
             found.append(invalid(_CHECK, where, list(keys), "entries must all be names of item properties"))
         elif properties[key].get("type") in ("array", "object"):
-            # The server shows the type of the items, not that of the key.
+            # The server prints the type of the items, not that of the key.
             detail = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
             found.append(invalid(_CHECK, f"{path}.items.properties[{key}].type", type_, detail))
         if key in keys[:index]:
@@ -287,7 +287,7 @@ def _several_items(given: Any, path: str) -> Finding:
 
 
 def check_required_keys(props: JsonObject, path: str) -> list[Finding]:
-    """Check that items of sets and map lists are never null and that map keys are always there."""
+    """Check that items of sets and map lists are never null, and that map keys are always present."""
     items, list_type = item_schema(props), props.get(_LIST_TYPE)
     if items is None or list_type not in ("set", "map"):
         return []
@@ -313,7 +313,7 @@ def check_required_keys(props: JsonObject, path: str) -> list[Finding]:
 
 
 def has_loose_keys(props: JsonObject) -> bool:
-    """Whether `check_required_keys` has anything to say."""
+    """Whether `check_required_keys` would have findings."""
     return bool(check_required_keys(props, ""))
 
 

@@ -1,4 +1,4 @@
-"""The small parts of a definition: names, deprecation warnings, subresources, printer columns, selectable fields.
+"""Checks the small parts of a definition: names, deprecation warnings, subresources, columns, selectable fields.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go.
 """
@@ -49,7 +49,7 @@ def joined(texts: tuple[str, ...]) -> str:
 
 
 def check_names(names: JsonObject, path: str) -> list[Finding]:
-    """Check the syntax of names; what is missing is another check's."""
+    """Check the syntax of names; missing names are reported elsewhere."""
     found: list[Finding] = []
     for key, lower in (("plural", False), ("singular", False), ("kind", True), ("listKind", True)):
         name: str = names.get(key, "")
@@ -107,13 +107,13 @@ def check_subresources(subresources: JsonObject | None, path: str) -> list[Findi
         elif not given.startswith("."):
             found.append(invalid("scale", where, given, "must be a simple json path starting with ."))
         elif not given.startswith(starts):
-            shown = shown_text(given) if key == "labelSelectorPath" else None  # a pointer in Go, which is shown as such
+            shown = shown_text(given) if key == "labelSelectorPath" else None  # a pointer in Go, printed as such
             found.append(invalid("scale", where, given, f"should be a json path under {below}", shown))
     return found
 
 
 def check_columns(columns: list[JsonObject] | None, path: str) -> list[Finding]:
-    """Check the printer columns; their paths are named ``JSONPath`` whatever the document calls them."""
+    """Check the printer columns; findings call their paths ``JSONPath`` in all versions of the API."""
     found: list[Finding] = []
     for index, column in enumerate(columns or ()):
         where = f"{path}[{index}]"
@@ -147,9 +147,9 @@ def check_selectable(
 
     Args:
         fields: As the definition has them.
-        schema: Decoded with `schema_type`; None where it cannot be made structural.
-        path: Where the list is.
-        may_be_many: The old definition had too many of them already.
+        schema: Decoded with `schema_type`; None if it cannot be made structural.
+        path: The path of the list.
+        may_be_many: Whether the old definition already had too many of them.
     Raises:
         ServerPanic: The server fails on a path.
     """

@@ -1,8 +1,8 @@
-"""What discovery publishes of a kind: the schemas of its objects and lists in OpenAPI v3.
+"""OpenAPI v3 schemas that discovery publishes for a kind: those of its objects and of its lists.
 
-The schema of a version as the server keeps it (keywords that no server knows are gone), with what every resource has,
-and the fields that selectors know in ``x-kubernetes-selectable-fields``. Gates, which no server publishes, are in
-``x-kubernetes-feature-gates`` where the caller gives them.
+They have the schema of a version as the server stores it (without unknown keywords), the fields of every resource, and
+the selectable fields in ``x-kubernetes-selectable-fields``. Gates, which no server publishes, are in
+``x-kubernetes-feature-gates`` if the caller passes them.
 
 Source: apiextensions-apiserver pkg/controller/openapi/builder/builder.go; pkg/apiserver/schema/kubeopenapi.go.
 """
@@ -47,7 +47,7 @@ _GATES: Final = "x-kubernetes-feature-gates"
 
 
 def raw_schema(document: JsonObject, version: str) -> JsonObject | None:
-    """Return the schema of a version as the document has it, None where there is none.
+    """Return the schema of a version as the document has it, or None.
 
     Args:
         document: A definition that a server could decode.
@@ -67,12 +67,12 @@ def raw_schema(document: JsonObject, version: str) -> JsonObject | None:
 def published_schemas(
     definition: CustomResourceDefinition, version: str, gates: list[JsonObject] | None = None
 ) -> dict[str, JsonObject]:
-    """Return the schemas of a kind and of its lists, by the names that discovery gives them.
+    """Return the schemas of a kind and of its lists, by their names in discovery.
 
     Args:
         definition: The definition.
         version: One of its versions.
-        gates: What to say of field-level gates; None: nothing.
+        gates: The content for field-level gates, or None.
     """
     path = ".".join(reversed(definition.group.split(".")))
     names = {kind: f"{path}.{version}.{kind}" for kind in (definition.kind, definition.list_kind)}
@@ -139,7 +139,7 @@ _EMPTY: Final[tuple[Any, ...]] = ("", False, [], {})
 
 
 def _schema(decoded: JsonObject, *, nested: bool = False) -> JsonObject:
-    """Return a decoded schema as JSON again; nodes in junctors lose additionalProperties, as they do in the server."""
+    """Return a decoded schema as JSON; nodes inside anyOf and the like lose additionalProperties, as in the server."""
     out: JsonObject = {}
     for key, value in decoded.items():
         if key in _NO_TRACE:
@@ -176,7 +176,7 @@ def _schema(decoded: JsonObject, *, nested: bool = False) -> JsonObject:
 
 
 def _unfold(schema: JsonObject) -> None:
-    """Say in keywords that a value is an integer or a string, where the schema does not."""
+    """State in keywords that a value is an integer or a string, unless the schema does."""
     first = schema.get("allOf", [{}])[0].get("anyOf")
     if _INTEGER_OR_STRING in (schema.get("anyOf"), first):
         return

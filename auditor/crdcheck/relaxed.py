@@ -1,4 +1,4 @@
-"""What is demanded of a definition: of a new one everything, of a changed one only what the old one satisfied.
+"""The checks for a definition: all of them for a new one; for an update only those that the old one satisfied.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 (ValidateCustomResourceDefinitionUpdate).
@@ -31,18 +31,18 @@ __all__ = ["Demands", "demands_of_update"]
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What is demanded.
+    """The checks for a definition.
 
     Attributes:
-        schemas: That all versions have a schema.
-        structural: That schemas are structural.
-        pruned_defaults: That defaults have no unknown fields.
-        known_review: That one of the conversion review versions is known.
-        bundle: That the CA bundle of a webhook can be used; not before the definition is established.
-        walk: What the walk over schemas demands.
+        schemas: All versions must have a schema.
+        structural: Schemas must be structural.
+        pruned_defaults: Defaults must not have unknown fields.
+        known_review: One of the conversion review versions must be known.
+        bundle: The CA bundle of a webhook must be usable; only once the definition is established.
+        walk: The checks of the walk over schemas.
         old_rules, old_messages: Expressions of the old definition.
-        unchanged: Versions whose schema is the old one; their rules may cost what they cost.
-        many_selectable: Versions (empty: the top) that may have too many selectable fields.
+        unchanged: Versions whose schema is the old one; the cost of their rules is not limited.
+        many_selectable: Versions (empty means the top) that may have too many selectable fields.
     """
 
     schemas: bool = True
@@ -58,7 +58,7 @@ class Demands:
 
 
 def demands_of_update(form: Internal, old: Internal) -> Demands:
-    """Return what is demanded of a changed definition."""
+    """Return the checks for an update of a definition."""
     schemas = old.schemas()
     nodes = [one for schema in schemas for one in everywhere(schema)]
     rules = [rule for one in nodes for rule in one.get("x-kubernetes-validations", ())]
@@ -88,7 +88,7 @@ def _all_have_schemas(form: Internal) -> bool:
 
 
 def _schema_of(form: Internal, name: str) -> tuple[bool, JsonObject | None]:
-    """Return whether there is a version of that name, and the holder of its schema."""
+    """Return whether there is a version with that name, and the holder of its schema."""
     for version in form.versions:
         if version.get("name", "") == name:
             own: JsonObject | None = version.get("schema")

@@ -1,7 +1,7 @@
-"""The validation rules of a definition: whether they compile, and what they may cost at worst.
+"""Checks the validation rules of a definition: whether they compile, and their highest possible cost.
 
-Rules that were there before are compiled with all libraries of the server, new ones with those of the release before,
-which the definition must still work with after a rollback.
+Old rules are compiled with all libraries of the server, new ones with those of the release before, as the definition
+must still work after a rollback.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/{validation,cel_validation}.go.
 """
@@ -44,14 +44,14 @@ _ADVICE: Final = (
 
 @dataclass(slots=True)
 class Budget:
-    """What the rules of one schema cost together, and what counts for all of them.
+    """The total cost of the rules of one schema, and settings for all of them.
 
     Attributes:
         old_rules, old_messages: Expressions of the old definition.
-        ignore_single: Whether no single expression is too expensive: the schema is the old one.
+        ignore_single: Whether the limit for one expression is not checked: the schema is the old one.
         total: The sum.
         costs: Path and cost of every expression, in the order of the walk.
-        expensive: Paths of the most expensive expressions, dearest first.
+        expensive: Paths of the most expensive expressions, the most expensive first.
     """
 
     old_rules: frozenset[str] = frozenset()
@@ -71,7 +71,7 @@ class Budget:
             del self.expensive[_MOST_NAMED:]
 
     def check(self, path: str) -> list[Finding]:
-        """Return what is wrong with the sum; `path` is that of the schema."""
+        """Return the findings about the sum; `path` is that of the schema."""
         if self.total <= DEFINITION_LIMIT:
             return []
         detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
@@ -81,7 +81,7 @@ class Budget:
 
 
 class RuleScope:
-    """One schema position, for the rules at it.
+    """One schema position, for its rules.
 
     Args:
         schema: The position.
@@ -111,7 +111,7 @@ class RuleScope:
         self._lacks_type = False
         self._declared: DeclaredType | None = None
 
-    # What is below
+    # Scopes of positions below
 
     def property(self, name: str) -> RuleScope:
         """Return the scope of a property."""
@@ -137,7 +137,7 @@ class RuleScope:
         return child
 
     def declared(self) -> DeclaredType | None:
-        """Return what the position is in an expression, None where expressions cannot see it."""
+        """Return the type of the position in expressions, or None if expressions cannot use it."""
         if not self._known:
             self._known = True
             self._declared = self._declare()
@@ -160,15 +160,15 @@ class RuleScope:
                 return found
         return declare(self.schema, is_resource=parent is None or self.schema.embedded_resource)
 
-    # Rules on it
+    # Rules of the position
 
     def check(self, rules: list[JsonObject], path: str, uncorrelatable: str | None) -> list[Finding]:
-        """Compile the rules of the position and judge their cost.
+        """Compile the rules of the position and check their cost.
 
         Args:
             rules: Decoded.
             path: The path of the position.
-            uncorrelatable: Path of the node above that has no counterpart in an old object, None where all have.
+            uncorrelatable: Path of the parent that has no counterpart in an old object; None if all have one.
         """
         declared = self.declared()
         if declared is None:
@@ -241,7 +241,7 @@ def _cost(program: Program | None, declared: DeclaredType) -> int:
 
 
 def _multiplicity(schema: StructuralSchema) -> int | None:
-    """Return how often a value of a schema may hold one below it, None where nothing says."""
+    """Return how often a value of a schema may contain one at a position below it; None if nothing limits it."""
     if schema.type == "object" and schema.additional_properties is not None:
         return None if schema.max_properties is None else max(schema.max_properties, 0)
     if schema.type == "array":

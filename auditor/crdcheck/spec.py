@@ -1,4 +1,4 @@
-"""``spec`` of a definition: group, scope, versions with their schemas, names, conversion.
+"""Checks ``spec`` of a definition: group, scope, versions with their schemas, names, conversion.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go (validateCustomResourceDefinitionSpec).
 """
@@ -45,9 +45,9 @@ def check_spec(form: Internal, demands: Demands) -> tuple[list[Finding], list[tu
 
     Args:
         form: The definition.
-        demands: What is demanded of it.
+        demands: The checks to apply.
     Returns:
-        The findings; path and estimated cost of every expression of its rules that was compiled.
+        The findings, and (path, estimated cost) of every compiled expression of its rules.
     """
     found = _group(form.group) + enumerated(_CHECK, "spec.scope", form.scope, ("Cluster", "Namespaced"))
     found += _missing_schemas(form, demands)
@@ -89,7 +89,7 @@ def _group(group: str) -> list[Finding]:
 
 
 def _detail(text: str) -> str:
-    """Return what is said of selectable fields that may not be there."""
+    """Return the message for selectable fields at a position where they are not allowed."""
     return text if changes.SHORTER_DETAILS.holds else f"selectableFields {text.replace('`', '')}"
 
 
@@ -120,7 +120,7 @@ def _versions(form: Internal, checker: _SchemaChecker) -> list[Finding]:
         path, name = f"spec.versions[{index}]", version.get("name", "")
         if texts := dns_1035_label(name):
             found.append(invalid(_CHECK, f"{path}.name", name, joined(texts)))
-        # The first of two versions of one name says which subresources there are.
+        # The first of two versions with the same name determines the subresources.
         first = next(one for one in form.versions if one.get("name", "") == name)
         subresources = first.get("subresources") if own else form.subresources
         found += check_deprecation(version, path)
@@ -145,7 +145,7 @@ _SHARED: Final[tuple[tuple[str, str, str, Callable[[Any], Any]], ...]] = (
 
 
 def _exclusive(form: Internal) -> list[Finding]:
-    """Check what only a document that is not in v1 can get wrong, and that versions differ and one is stored."""
+    """Check faults that only documents not in v1 can have, that versions are distinct, and that one is stored."""
     found: list[Finding] = []
     tops = {"validation": form.validation, "subresources": form.subresources, "additionalPrinterColumns": form.columns}
     details: list[str] = []
@@ -200,7 +200,7 @@ _AT_ROOT: Final = (
     *("MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items"),
     *("Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations"),
 )
-"""Names in Go of what may be at the root of a schema whose objects have a status of their own."""
+"""Names in Go of the keywords that the root of a schema may have if its objects have the status subresource."""
 
 
 class _SchemaChecker:
@@ -215,9 +215,9 @@ class _SchemaChecker:
         """Check one schema.
 
         Args:
-            holder: What holds the schema.
+            holder: The object that has the schema under ``openAPIV3Schema``.
             path: The path of the holder.
-            version: Name of the version whose schema it is.
+            version: Name of the version that has the schema.
             status: Whether objects have the status subresource.
         """
         if holder is None or not _has_schema(holder):

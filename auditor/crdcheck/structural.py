@@ -1,7 +1,7 @@
-"""Whether a schema is structural: every value that can be validated has one known type and place.
+"""Checks that a schema is structural: every value that can be validated has one known type and position.
 
-Three parts: what every node must be, what may be inside allOf, anyOf, oneOf and not, and that the junctors of the
-root speak only of fields that the schema has. All that is wrong is reported.
+Three parts: the requirements for every node, the keywords that are allowed inside allOf, anyOf, oneOf and not, and that
+these refer only to fields that the schema has outside of them. All faults are reported.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/{validation,complete}.go.
 """
@@ -31,7 +31,7 @@ _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 
 
 def unconvertible(props: JsonObject) -> str:
-    """Return why a schema cannot be made structural at all, empty where it can."""
+    """Return why a schema cannot be converted to a structural one; empty if it can."""
     try:
         check_convertible(props)
     except NotStructural as error:
@@ -45,11 +45,11 @@ def is_structural(props: JsonObject) -> bool:
 
 
 def check_structural_schema(props: JsonObject, path: str) -> list[Finding]:
-    """Check a schema that is convertible.
+    """Check a schema that can be converted.
 
     Args:
         props: Decoded with `schema_type`.
-        path: Where the schema is in the definition.
+        path: The path of the schema in the definition.
     """
     found: list[Finding] = []
     _node(props, path, _ROOT, found)
@@ -124,7 +124,7 @@ def _meta(properties: JsonObject, path: str, found: list[Finding], *, is_root: b
 
 
 def _only_names(metadata: JsonObject) -> bool:
-    """Whether a schema of metadata says nothing but its type, and something of name and generateName."""
+    """Whether a schema of metadata restricts only its type, and fields of name and generateName."""
     for key, value in metadata.items():
         if key in ("type", "default", "id", "$schema", "$ref") or (key == "items" and item_schema(metadata) is None):
             continue
@@ -143,14 +143,15 @@ _ZERO_IS_ABSENT: Final = frozenset(
         *("allOf", "anyOf", "oneOf", "enum", "patternProperties", "definitions", "dependencies"),
     }
 )
-"""Keys whose empty value leaves no trace in the converted schema."""
+"""Keys whose empty value is absent in the converted schema."""
 
 
-# -- junctors ----------------------------------------------------------------------------------------------------------
+# -- anyOf, allOf, oneOf, not
+# -------------------------------------------------------------------------------------------
 
 
 def _is_int_or_string(props: JsonObject) -> bool:
-    """Whether anyOf is integer or string and says nothing else."""
+    """Whether anyOf is exactly integer or string."""
     given = props.get("anyOf", ())
     return len(given) == 2 and all(
         _says_only_type(one, name) for one, name in zip(given, ("integer", "string"), strict=True)
@@ -161,7 +162,7 @@ def _says_only_type(props: JsonObject, name: str) -> bool:
     rest = {key for key, value in props.items() if key != "type" and (value or key not in _ZERO_IS_ABSENT)}
     extra: Any = props.get("additionalProperties")
     if extra is None or (extra.props is None and not extra.allows):
-        rest.discard("additionalProperties")  # false says nothing below a junctor
+        rest.discard("additionalProperties")  # false has no meaning inside anyOf and the like
     if item_schema(props) is None:
         rest.discard("items")
     return props.get("type") == name and not rest - {"dependencies", "$ref"}
@@ -175,7 +176,7 @@ def _first_is_int_or_string(props: JsonObject) -> bool:
 def _values(
     props: JsonObject, path: str, found: list[Finding], *, skip_any_of: bool = False, skip_first: bool = False
 ) -> None:
-    """Check what a node says of values: the junctors, and the pattern."""
+    """Check the value keywords of a node: anyOf and the like, and the pattern."""
     for key, index, child in _junctors(props):
         if key == "anyOf" and skip_any_of:
             continue
@@ -241,7 +242,7 @@ def _nested(props: JsonObject, path: str, found: list[Finding], *, skip_any_of: 
 
 
 def _complete(given: JsonObject, schema: JsonObject, path: str, from_path: str, found: list[Finding]) -> None:
-    """Check that what the junctors of `given` (at `from_path`) speak of is in `schema` (at `path`)."""
+    """Check that `schema` (at `path`) has everything that anyOf and the like of `given` (at `from_path`) refer to."""
     for key, index, child in _junctors(given):
         where = f"{from_path}.{key}" if index is None else f"{from_path}.{key}[{index}]"
         _complete_nested(child, schema, path, where, found)

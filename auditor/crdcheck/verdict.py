@@ -1,4 +1,4 @@
-"""What the server answers to creating or updating a definition: the strategy's preparation and all its checks.
+"""The server's answer to creating or updating a definition: the strategy's preparation and all its checks.
 
 Source: apiextensions-apiserver pkg/registry/customresourcedefinition/strategy.go;
 pkg/apis/apiextensions/validation/validation.go.
@@ -19,6 +19,7 @@ from auditor.crdcheck.spec import check_spec
 from auditor.crdcheck.warnings import create_warnings, update_warnings
 from auditor.golang.text import quote
 from auditor.golang.url import UrlError, parse_request_uri
+from auditor.releases import changes
 from auditor.validation.findings import (
     invalid,
     required,
@@ -42,16 +43,16 @@ _PROTECTED: Final = ("k8s.io", "kubernetes.io")
 
 @dataclass(frozen=True, slots=True)
 class CheckedDefinition:
-    """What the server says.
+    """The server's answer.
 
     Attributes:
         findings: Sorted by field, type, message.
         warnings: Those of the API server's strategy.
-        unreadable: Why it could not decode the document, or on what it fails; then there is nothing else.
-        unknown_fields: Paths that it would drop, and warn of where a client asks for it.
-        stored_versions: ``status.storedVersions`` afterwards.
-        api_version: In which the document is written: v1, or v1beta1, which no server serves any more.
-        create: For an update: what it says to the new definition as a create.
+        unreadable: Why the server cannot decode the document, or the panic that it ends with; all else is then empty.
+        unknown_fields: Paths that it would drop, with a warning if the client asks for it.
+        stored_versions: ``status.storedVersions`` after the request.
+        api_version: API version of the document: v1, or v1beta1, which no server serves any more.
+        create: For an update: the answer to the new definition as a create.
         costs: Path and estimated cost of every expression of validation rules that was compiled; one that costs more
             than 10,000,000 is refused, and so is a schema whose expressions cost more than 100,000,000.
     """
@@ -67,14 +68,14 @@ class CheckedDefinition:
 
     @property
     def is_served(self) -> bool:
-        """Whether a server takes a document of this version of the API at all."""
+        """Whether a server serves this version of the API."""
         return self.api_version == "v1"
 
 
 def check_crd(document: Any) -> CheckedDefinition:
-    """Tell what the server answers to creating a definition.
+    """Return the server's answer to creating a definition.
 
-    A document in v1beta1, which is served no more, is judged all the same.
+    A document in v1beta1, which is no longer served, is checked as well.
 
     Args:
         document: Decoded JSON or YAML.
@@ -99,11 +100,11 @@ def check_crd(document: Any) -> CheckedDefinition:
 
 
 def check_crd_update(old: Any, new: Any) -> CheckedDefinition:
-    """Tell what the server answers to updating a definition.
+    """Return the server's answer to updating a definition.
 
     Args:
-        old: As it is stored, with its status; v1 or v1beta1.
-        new: As it is sent; its status plays no part.
+        old: The stored definition with its status; v1 or v1beta1.
+        new: The definition as sent; its status is ignored.
     """
     forms: list[Internal] = []
     for name, document in (("old", old), ("new", new)):
@@ -166,12 +167,12 @@ def _update(form: Internal, old: Internal) -> tuple[list[Finding], list[tuple[st
 
 
 def _storage_of(form: Internal) -> list[str]:
-    """Return what the server takes for the stored versions of a definition that names none."""
+    """Return the stored versions that the server assumes for a definition that names none."""
     return [version.get("name", "") for version in form.versions if version.get("storage")][:1]
 
 
 def _store(form: Internal) -> None:
-    """Note the storage version among those that objects may be stored in."""
+    """Add the storage version to the stored versions."""
     form.stored_versions += [name for name in _storage_of(form) if name not in form.stored_versions]
 
 
@@ -210,7 +211,7 @@ def _stored_versions(form: Internal) -> list[Finding]:
     left = {name: index for index, name in enumerate(stored)}
     found: list[Finding] = []
     for name, version in zip(names, form.versions, strict=True):
-        # A name that comes twice is looked for only once.
+        # A repeated name is looked up only once.
         if name not in left and version.get("storage"):
             detail = f"must have the storage version {name}"
             found.append(invalid("schema", path, list(stored), detail, shown_texts(list(stored))))
@@ -220,13 +221,15 @@ def _stored_versions(form: Internal) -> list[Finding]:
             f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
             f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
             "status.storedVersions"
+            if changes.STORED_VERSIONS.holds
+            else "must appear in spec.versions"
         )
         found.append(invalid("schema", f"{path}[{index}]", name, detail))
     return found
 
 
 def _approval(form: Internal, old: Internal | None) -> list[Finding]:
-    """Check that a group of the Kubernetes community has an approval, unless nothing changed in that."""
+    """Check that a group of the Kubernetes community has an approval, unless that did not change."""
     if not any(form.group == group or form.group.endswith(f".{group}") for group in _PROTECTED):
         return []
     annotation: str = (form.metadata.get("annotations") or {}).get(_APPROVAL, "")

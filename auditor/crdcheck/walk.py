@@ -1,4 +1,4 @@
-"""All schemas in a schema: what the relaxations for old definitions look for.
+"""All schemas inside a schema, for the checks that an update may skip.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go (SchemaHas).
 """
@@ -19,7 +19,7 @@ TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 
 
 def item_schema(props: JsonObject) -> JsonObject | None:
-    """Return the one schema of the items of a list, None where there is none or there are several."""
+    """Return the one schema of the items of a list; None if there is none, or several."""
     items: Any = props.get("items")
     return None if items is None else items.props
 
@@ -47,7 +47,7 @@ def everywhere(props: JsonObject) -> Iterator[JsonObject]:
 
 
 def has_defaults(props: JsonObject) -> bool:
-    """Whether there is a default anywhere."""
+    """Whether any node has a default."""
     return any("default" in one for one in everywhere(props))
 
 
@@ -57,7 +57,7 @@ _GIVEN: Final = ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-list-type
 
 
 def has_extensions(props: JsonObject) -> bool:
-    """Whether an extension that counts only in structural schemas is used anywhere."""
+    """Whether any node has an extension that needs a structural schema."""
     return any(
         any(one.get(key) for key in (*_EXTENSIONS, *_LISTED)) or any(key in one for key in _GIVEN)
         for one in everywhere(props)
@@ -65,5 +65,5 @@ def has_extensions(props: JsonObject) -> bool:
 
 
 def has_invalid_types(props: JsonObject) -> bool:
-    """Whether a type anywhere is none."""
+    """Whether any node has an unknown type."""
     return any(one.get("type") and one["type"] not in TYPES for one in everywhere(props))

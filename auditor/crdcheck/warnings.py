@@ -1,4 +1,4 @@
-"""What the server accepts but warns of: unknown formats, and sets of lists or objects.
+"""Warnings that accompany an accepted definition: unknown formats, and sets of lists or objects.
 
 Source: apiextensions-apiserver pkg/registry/customresourcedefinition/strategy.go.
 """
@@ -20,7 +20,7 @@ __all__ = ["create_warnings", "unknown_formats", "update_warnings"]
 
 
 def unknown_formats(form: Internal) -> list[str]:
-    """Return the formats that the server does not know, once for each place."""
+    """Return the formats that the server does not know, once for each position."""
     return [given for schema in form.schemas() for one in everywhere(schema) if (given := _unknown(one))]
 
 
@@ -57,7 +57,7 @@ def create_warnings(form: Internal) -> tuple[str, ...]:
 
 
 def update_warnings(form: Internal, old: Internal) -> tuple[str, ...]:
-    """Return the warnings of an update: those that the old definition did not deserve."""
+    """Return the warnings of an update: those that the old definition did not have."""
     known = set(unknown_formats(old))
     formats = [f"unrecognized format {quote(name)}" for name in unknown_formats(form) if name not in known]
     before = _sets(old)

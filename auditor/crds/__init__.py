@@ -1,8 +1,8 @@
-"""Definitions: documents in the form of v1 or v1beta1 to records of what is served, and how objects are converted.
+"""Definitions: parses documents of v1 or v1beta1 into records of the served versions, and converts objects.
 
-In: decoded documents. Out: CustomResourceDefinition, CrdCatalog; what no server could decode is named, not raised. What
-is wrong with a definition that a server would refuse today is the task of another package. Follows
-apiextensions-apiserver pkg/apis/apiextensions and pkg/apiserver/conversion.
+Input: decoded documents. Output: CustomResourceDefinition, CrdCatalog, which lists the documents that no server could
+decode. `auditor.crdcheck` says whether a server would accept a definition today. Follows apiextensions-apiserver
+pkg/apis/apiextensions and pkg/apiserver/conversion.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HOMES = ("catalog", "conversion", "definition")
 
 
 def __getattr__(name: str) -> Any:
-    """Load what makes records of definitions when it is first asked for: an outline needs nothing of it."""
+    """Import the modules that parse definitions at their first use: an outline does not need them."""
     if name in __all__:
         from importlib import import_module  # noqa: PLC0415
 

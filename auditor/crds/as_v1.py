@@ -1,4 +1,4 @@
-"""A definition as the API shows it: in v1, the only version that servers take; etcd holds it in v1beta1.
+"""Brings a definition to v1, the only version that servers accept; etcd holds it as v1beta1.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/v1/conversion.go, v1beta1/{conversion,defaults}.go.
 """
@@ -20,14 +20,14 @@ _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def as_v1(document: JsonObject) -> JsonObject:
-    """Return a definition in v1; one that is in it already, or that is no definition, as it is."""
+    """Return a definition in v1; documents in v1 and documents that are no definition are returned unchanged."""
     if document.get("apiVersion") != _V1BETA1 or type(document.get("spec")) is not dict:
         return document
     return {**document, "apiVersion": _V1, "spec": _spec(document["spec"])}
 
 
 def as_manifest(document: JsonObject) -> JsonObject:
-    """Return a definition in v1 without what only a server writes, so that another takes it."""
+    """Return a definition in v1 without the fields that only a server writes, so that another server accepts it."""
     made = {key: value for key, value in as_v1(document).items() if key != "status"}
     metadata = made.get("metadata")
     if type(metadata) is dict:

@@ -1,4 +1,4 @@
-"""CrdCatalog: the definitions of one cluster or folder, looked up by resource, kind or whatever people call them."""
+"""CrdCatalog: the definitions of one cluster or folder, found by resource, kind, short name or parts of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CrdCatalog:
 
     Attributes:
         crds: Resource (plural.group) to definition, in order of the resource.
-        broken: Name of a document that no server could decode, to the reason. Such a document stops nothing.
+        broken: Name of a document that no server could decode, to the reason; the other definitions are not affected.
     """
 
     __slots__ = ("_by_kind", "broken", "crds")
@@ -44,8 +44,8 @@ class CrdCatalog:
         """Return the catalog of the definitions among decoded documents; documents of other kinds are ignored.
 
         Args:
-            documents: Decoded JSON or YAML. If two definitions have one name, the later counts.
-            stored: They come from a server, so that their status counts (`parse_definition`).
+            documents: Decoded JSON or YAML. If two definitions have the same name, the later counts.
+            stored: The documents come from a server, so that their status counts (`parse_definition`).
         """
         found: dict[str, CustomResourceDefinition] = {}
         broken: dict[str, str] = {}
@@ -64,13 +64,13 @@ class CrdCatalog:
         return cls(found.values(), broken)
 
     def find(self, text: str) -> CustomResourceDefinition | None:
-        """Return the definition that a name means, as kubectl would take it.
+        """Return the definition with a name, found as kubectl finds it.
 
         Args:
-            text: plural.group, or any of plural, singular, kind or short name, alone or followed by
-                ``.group`` or ``.version.group``; upper and lower case are one.
+            text: plural.group, or any of plural, singular, kind or short name, alone or followed by ``.group`` or
+                ``.version.group``; case is ignored.
         Raises:
-            PlanError: It means more than one; the error names them.
+            PlanError: Several definitions have the name; the error lists them.
         """
         exact = self.crds.get(text)
         if exact is not None:
@@ -86,18 +86,8 @@ class CrdCatalog:
         """Return the definition of a kind, or None."""
         return self._by_kind.get((group, kind))
 
-    def replaced_by(self, other: CrdCatalog) -> CrdCatalog:
-        """Return this catalog with the definitions of another put over it.
-
-        Those of the same name are replaced, the others added.
-        """
-        merged = {definition.name: definition for definition in self.crds.values()}
-        merged.update({definition.name: definition for definition in other.crds.values()})
-        broken = {name: reason for name, reason in self.broken.items() if name not in merged}
-        return CrdCatalog(merged.values(), {**broken, **other.broken})
-
     def sha256(self) -> str:
-        """Return a hash of all documents, hexadecimal; no order of documents or keys changes it."""
+        """Return a hash of all documents, hexadecimal; the order of documents and keys does not change it."""
         digest = hashlib.sha256()
         for definition in sorted(self.crds.values(), key=lambda one: (one.name, one.resource)):
             digest.update(encode(definition.document).encode("utf-8", "surrogatepass"))

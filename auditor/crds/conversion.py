@@ -1,7 +1,7 @@
-"""Bringing an object from the version it is stored at to the version that is asked for.
+"""Converts an object from its stored version to the requested version.
 
-Strategy None changes apiVersion and nothing else. A webhook is never called: where one would be needed, the object
-cannot be judged here, unless a command replaces it (`program.conversion_command`).
+Strategy None changes only apiVersion. A webhook is never called: an object that needs one cannot be judged here, unless
+a command replaces the webhook (`program.conversion_command`).
 
 Source: apiextensions-apiserver pkg/apiserver/conversion/{converter,nop_converter,webhook_converter}.go.
 """
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 __all__ = ["NEEDS_WEBHOOK", "ConversionError", "Converter", "convert", "parse_group_version"]
 
 NEEDS_WEBHOOK: Final = "conversion webhook needed"
-"""How the text of a conversion that only a webhook could do begins."""
+"""Beginning of the message for a conversion that only a webhook can do."""
 
 
 class Converter(Protocol):
-    """Converts in place of the webhook of a definition."""
+    """Replaces the webhook of a definition."""
 
     def convert(self, obj: JsonObject, definition: CustomResourceDefinition, version: str) -> None:
-        """Bring an object to a version of its definition, in place.
+        """Convert an object to a version of its definition, in place.
 
         Raises:
-            ConversionError: In the server's words, or begins with `NEEDS_WEBHOOK`.
+            ConversionError: The message is the server's, or begins with `NEEDS_WEBHOOK`.
         """
 
 
 class ConversionError(Exception):
-    """An object cannot be brought to a version; the text is the server's, or begins with `NEEDS_WEBHOOK`."""
+    """An object cannot be converted; the message is the server's, or begins with `NEEDS_WEBHOOK`."""
 
 
 def parse_group_version(api_version: str) -> tuple[str, str] | None:
-    """Return group and version of an apiVersion; None where it has too many slashes.
+    """Return group and version of an apiVersion, or None if it has too many slashes.
 
     Source: apimachinery pkg/runtime/schema/group_version.go (ParseGroupVersion).
     """
@@ -49,14 +49,14 @@ def parse_group_version(api_version: str) -> tuple[str, str] | None:
 
 
 def convert(obj: JsonObject, definition: CustomResourceDefinition, version: str) -> None:
-    """Bring an object to a version of its definition, in place.
+    """Convert an object to a version of its definition, in place.
 
     Args:
         obj: Decoded; kind is a string that is not empty, apiVersion a string or absent.
-        definition: The definition below whose key the object was found.
-        version: The version that is asked for.
+        definition: The definition that the key of the object belongs to.
+        version: The requested version.
     Raises:
-        ConversionError: In the server's words.
+        ConversionError: The message is the server's, or begins with `NEEDS_WEBHOOK`.
     """
     group_version = parse_group_version(obj.get("apiVersion", "")) or ("", "")
     group, stored = group_version

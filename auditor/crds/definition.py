@@ -1,8 +1,7 @@
-"""CustomResourceDefinition: one definition as the server serves it, from its v1 or v1beta1 document.
+"""CustomResourceDefinition: one definition as a server serves it, parsed from its v1 or v1beta1 document.
 
-Servers store definitions in the form of v1beta1 whatever they were sent, so that both are daily fare. A document is
-decoded as the server's typed decoder would, defaulted, and brought to the form of v1: every version with its own
-schema.
+Servers accept v1 and store v1beta1, so both are common. A document is decoded as by the server's typed decoder,
+defaulted, and brought to the form of v1, in which every version has its own schema.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/{v1,v1beta1}/{types,defaults,conversion}.go,
 pkg/apiserver/customresource_handler.go (getOrCreateServingInfoFor).
@@ -60,12 +59,12 @@ class CrdVersion:
     """One version of a definition.
 
     Attributes:
-        schema: What values are validated against; None: the version has no schema.
-        structural: What pruning, defaulting, list types and rules go by, with its defaults pruned; None: none, so
-            a read prunes everything but apiVersion, kind and metadata (unless preserve_unknown_fields).
+        schema: The schema for validation, or None if the version has none.
+        structural: The schema for pruning, defaulting, list types and rules, with pruned defaults. If it is None, a
+            read prunes everything but apiVersion, kind and metadata (unless preserve_unknown_fields).
         selectable_fields: Raw JSON paths, leading dot included.
         printer_columns: In the form of v1 (``jsonPath``).
-        unserved_reason: Why a server cannot serve the version, e.g. not structural; empty where it can.
+        unserved_reason: Why a server cannot serve the version, e.g. not structural; empty if it can.
     """
 
     name: str
@@ -82,14 +81,14 @@ class CrdVersion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CustomResourceDefinition:
-    """One definition. Names are those the server goes by: accepted names where the document has a status that counts.
+    """One definition. Its names are those that the server uses: the accepted names of a status that counts.
 
     Attributes:
         conversion: Strategy, ``None`` or ``Webhook``.
         stored_versions: ``status.storedVersions``, or the storage version.
         established: Whether a server answers requests for its objects.
-        document: What it was made from.
-        webhook: Converts objects where the strategy is Webhook; None if there is none.
+        document: The decoded document.
+        webhook: Converts objects if the strategy is Webhook; None if nothing replaces the webhook.
     """
 
     name: str
@@ -116,12 +115,12 @@ class CustomResourceDefinition:
 
     @property
     def storage_version(self) -> CrdVersion | None:
-        """The version that new writes are stored at."""
+        """The version at which new writes are stored."""
         return next((version for version in self.versions.values() if version.storage), None)
 
     @property
     def served_versions(self) -> tuple[CrdVersion, ...]:
-        """The versions that clients can ask for, in the order of the definition."""
+        """The versions that clients can request, in the order of the definition."""
         return tuple(version for version in self.versions.values() if version.served)
 
 
@@ -216,12 +215,12 @@ def definition_type(package: str) -> GoType:
 def parse_definition(document: JsonObject, *, stored: bool = False) -> CustomResourceDefinition:
     """Return the definition that a document describes.
 
-    A definition that cannot be served is returned all the same; its versions say why.
+    A definition that cannot be served is returned as well; its versions give the reason.
 
     Args:
         document: Decoded JSON of a v1 or v1beta1 definition.
-        stored: The document comes from a server: names and establishment are those of its status. Otherwise the
-            status plays no part, and the definition counts as established.
+        stored: The document comes from a server: its status has the accepted names and says whether it is established.
+            Otherwise the status is ignored, and the definition counts as established.
     Raises:
         SchemaError: No server could decode the document.
     Source: apiextensions-apiserver pkg/apis/apiextensions/v1beta1/defaults.go, v1/conversion.go.
@@ -283,7 +282,7 @@ def _decode(document: Any) -> JsonObject:
 
 
 def document_name(document: JsonObject) -> str:
-    """Return metadata.name of a document, whatever else is wrong with it; empty where it has none."""
+    """Return metadata.name of a document that may be malformed; empty if it has none."""
     metadata = document.get("metadata")
     name = metadata.get("name") if type(metadata) is dict else None
     return name if type(name) is str else ""
@@ -306,12 +305,12 @@ def _defaulted_names(names: JsonObject) -> JsonObject:
 
 
 def _is_true(conditions: Iterable[JsonObject], kind: str) -> bool:
-    """Tell whether a condition is true; the first of its type counts, as in the server."""
+    """Return whether a condition is true; the first one of a type counts, as in the server."""
     return next((given.get("status") == "True" for given in conditions if given.get("type") == kind), False)
 
 
 def _versions(spec: JsonObject) -> list[JsonObject]:
-    """Return the versions in the form of v1: what v1beta1 hoists to the top is copied to every one."""
+    """Return the versions in the form of v1: what all versions share in v1beta1 is copied to each."""
     listed: list[JsonObject] = spec.get("versions", [])
     if not listed and spec.get("version"):
         listed = [{"name": spec["version"], "served": True, "storage": True}]
@@ -350,7 +349,7 @@ def _crd_versions(listed: list[JsonObject], *, preserve: bool, reason: str) -> d
     for version in listed:
         tree, structural = trees[id(version.get("schema", {}).get("openAPIV3Schema"))]
         one = _crd_version(version, tree, structural, reason)
-        made.setdefault(one.name, one)  # of two versions of one name the server finds the first
+        made.setdefault(one.name, one)  # the server uses the first of two versions of the same name
     return made
 
 

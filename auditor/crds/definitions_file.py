@@ -1,12 +1,13 @@
-"""The file of definitions of a plan or a report: one JSON document a line. No other module opens it.
+"""Reads and writes the file of definitions of a plan or a report, one JSON document a line. No other module opens it.
 
-A plan knows the position of each line and the names to find it by; a document is decoded when it is asked for.
+A plan has the position of each line and the names that it is found by; a document is decoded when it is needed.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
 __all__ = ["FILE", "DefinitionEntry", "DefinitionsFile", "definition_entry", "encode_definition", "write_definitions"]
 
+_BUFFER: Final = 1 << 18
 FILE: Final = "definitions.ndjson"
-"""Its name in the folder of a report."""
+"""Name of the file in the folder of a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionEntry:
-    """The position of one definition in the definitions file, and the names to find it by; parsed on first use."""
+    """Position of one definition in the definitions file, and the names that find it; parsed at its first use.
+
+    Attributes:
+        in_use: Hash of the part that servers use (`auditor.crds.specs.digest_in_use`); empty until it is known.
+    """
 
     name: str
     group: str
@@ -37,6 +43,7 @@ class DefinitionEntry:
     stored: bool
     offset: int = 0
     length: int = 0
+    in_use: str = ""
 
 
 class DefinitionsFile:
@@ -52,7 +59,7 @@ class DefinitionsFile:
             self.path /= FILE
 
     def exists(self) -> bool:
-        """Tell whether there is one."""
+        """Return whether the file exists."""
         return self.path.is_file()
 
     def text(self, entry: DefinitionEntry) -> bytes:
@@ -72,9 +79,24 @@ class DefinitionsFile:
                 yield entry, stream.read(entry.length)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield all lines, with their ends."""
-        with self.path.open("rb") as stream:
+        """Yield all lines, with their line ends."""
+        with self.path.open("rb", _BUFFER) as stream:
             yield from stream
+
+    def offsets(self) -> list[int]:
+        """Return where each line begins in bytes, and where the last one ends; [0] where there is no file."""
+        if not self.exists():
+            return [0]
+        return [0, *accumulate(map(len, self.lines()))]
+
+    def between(self, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
+        """Yield the bytes from one offset to another, for each of some pairs of offsets."""
+        if not self.exists():
+            return
+        with self.path.open("rb", 0) as stream:
+            for start, stop in spans:
+                stream.seek(start)
+                yield stream.read(stop - start)
 
     def whole(self) -> bytes:
         """Return the content."""
@@ -88,9 +110,9 @@ def write_definitions(
 
     Args:
         path: The file.
-        definitions: Each with its JSON text; their positions do not count.
+        definitions: Each with its JSON text; their old positions are ignored.
     Returns:
-        (the entries with the positions they have now, the SHA-256 of the file)
+        (the entries with their new positions, the SHA-256 of the file)
     """
     entries, sha256, offset = [], hashlib.sha256(), 0
     with path.open("wb") as stream:
@@ -107,14 +129,14 @@ def encode_definition(document: JsonObject) -> bytes:
     """Return the document of a definition as JSON, with sorted keys."""
     try:
         return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's own decoder makes
+    except (TypeError, orjson.JSONEncodeError):  # a number or a string that only Go's decoder accepts
         return jsontext.encode(document).encode()
 
 
 def definition_entry(
     name: str, document: JsonObject, stored: bool, offset: int = 0, length: int = 0
 ) -> DefinitionEntry:
-    """Read the few names that keys and objects are matched by; anything odd leaves them empty, so nothing matches."""
+    """Read the names that keys and objects are matched by; malformed ones are empty, and match nothing."""
 
     def mapping(parent: JsonObject, key: str) -> JsonObject:
         value = parent.get(key)

@@ -1,4 +1,4 @@
-"""Parsed definitions, kept from one run to the next (`auditor.base.disk_cache`)."""
+"""Stores parsed definitions for later runs (`auditor.base.disk_cache`)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _KIND: Final = "definition"
 
 
 def parse_text(text: bytes, *, stored: bool) -> CustomResourceDefinition:
-    """Return the definition that a JSON text describes, as `parse_definition`, made now or in an earlier run.
+    """Return the definition in a JSON text, as `parse_definition` does, parsed now or in an earlier run.
 
     Raises:
         SchemaError: As `parse_definition`.
-        GoJsonError: It is no JSON.
+        GoJsonError: The text is not JSON.
     """
     document = jsontext.decode(text)
     cache = active_cache()
@@ -36,7 +36,7 @@ def parse_text(text: bytes, *, stored: bool) -> CustomResourceDefinition:
     made = parse_definition(document, stored=stored)
     try:
         data = pickle.dumps(replace(made, document={}), pickle.HIGHEST_PROTOCOL)
-    except RecursionError:  # nested deeply
+    except RecursionError:  # too deeply nested
         return made
     cache.put(_KIND, key, data)
     return made

@@ -1,6 +1,6 @@
-"""What a definition says of its versions, read from its document without making anything of their schemas.
+"""The versions of a definition, read from its document without parsing their schemas.
 
-For tables that list the versions of every definition in a dump: a thousand schemas are not parsed for that.
+It serves tables that list the versions of every definition in a dump, without the cost of a thousand schemas.
 """
 
 from __future__ import annotations
@@ -51,31 +51,31 @@ _DECODER = msgspec.json.Decoder(_Document)
 
 
 def skeleton(text: bytes) -> JsonObject:
-    """Return what `outline` and `stored_versions` need of a document's JSON text; schemas are skipped.
+    """Return the part of a document's JSON that `outline` and `stored_versions` need; schemas are skipped.
 
     Raises:
-        GoJsonError: It is no JSON.
+        GoJsonError: The text is not JSON.
     """
     try:
         made: JsonObject = msgspec.to_builtins(_DECODER.decode(text))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # only the exact decoder takes it, if any does
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # only the exact decoder may accept it
         made = jsontext.decode(text)
     return made
 
 
 def outline(document: JsonObject) -> list[VersionOutline]:
-    """Return the versions of a v1 or v1beta1 document in its order; what no server could decode is left out."""
+    """Return the versions of a v1 or v1beta1 document in its order; parts that no server could decode are left out."""
     made: dict[str, VersionOutline] = {}
     for version in _listed(document):
         name = version.get("name")
-        if type(name) is str:  # of two versions of one name the server finds the first
+        if type(name) is str:  # the server uses the first of two versions of the same name
             one = VersionOutline(name, version.get("served") is True, version.get("storage") is True)
             made.setdefault(name, one)
     return list(made.values())
 
 
 def stored_versions(document: JsonObject) -> list[str]:
-    """Return ``status.storedVersions``, or the storage version where there is none.
+    """Return ``status.storedVersions``, or the storage version if the status has none.
 
     Source: apiextensions-apiserver pkg/apis/apiextensions/v1beta1/defaults.go.
     """

@@ -1,9 +1,9 @@
 """Field-level feature gates of a definition: a proposal that no released server implements.
 
-A manifest (or a sidecar file, because servers drop the key) says which fields are guarded by which gate. In: that
-configuration, a definition, objects. Out: what is wrong with the configuration (`config.py`), which gates and paths are
-on (`resolve.py`), what a write would store (`write.py`), which guarded fields are in use at rest (`usage.py`), what an
-upgrade does to gates (`change.py`). Reading is never touched: gates act on writes.
+A manifest (or a sidecar file, because servers drop the key) says which fields are guarded by which gate. Input: that
+configuration, a definition, objects. Output: faults of the configuration (`config.py`), the gates and paths that are on
+(`resolve.py`), the object that a write would store (`write.py`), the guarded fields that stored objects use
+(`usage.py`), the changes of gates by an upgrade (`change.py`). Gates act on writes only, not on reads.
 
 Source: the design notes "CRD field-level versioning".
 """

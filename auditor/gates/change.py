@@ -1,7 +1,6 @@
-"""What an upgrade does to gates: which come, go, graduate or are switched, and which fields that closes or opens.
+"""Changes of gates by an upgrade: added, removed, graduated or switched gates, and the fields that close or open.
 
-A field that no gate guards is open. What counts for stored objects is which fields close: those that were open and are
-not any more.
+A field that no gate guards is open. Stored objects are affected by fields that were open and are closed now.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ _ORDER: Final = {"alpha": 0, "beta": 1, "stable": 2}
 
 @dataclass(frozen=True, slots=True)
 class GateChange:
-    """One thing that happens to one gate.
+    """One change of one gate.
 
     Attributes:
         change: added, removed, graduated, moved-back, deprecated, switched-on, switched-off.
-        before, after: Stage and state, e.g. ``alpha, off``; empty where there is no gate.
-        paths: What the gate guards now; of a removed one, what it guarded.
+        before, after: Stage and state, e.g. ``alpha, off``; empty if there is no gate.
+        paths: The fields that the gate guards; for a removed gate, the fields that it guarded.
     """
 
     gate: str
@@ -37,11 +36,11 @@ class GateChange:
 
 @dataclass(frozen=True, slots=True)
 class GateChanges:
-    """What happens to the gates of one definition.
+    """All changes of the gates of one definition.
 
     Attributes:
         changes: By name of the gate.
-        closed: Fields that were open and are closed now: what is stored there stays, and cannot be written any more.
+        closed: Fields that were open and are closed now: stored values remain, and new ones cannot be written.
         opened: Fields that were closed and are open now.
     """
 
@@ -54,8 +53,8 @@ def gate_changes(before: ResolvedGates | None, after: ResolvedGates | None) -> G
     """Compare the gates of a definition before and after an upgrade.
 
     Args:
-        before: None: it had none.
-        after: None: it has none.
+        before: None if it had none.
+        after: None if it has none.
     """
     old = {} if before is None else {state.gate.name: state for state in before.states}
     new = {} if after is None else {state.gate.name: state for state in after.states}

@@ -1,6 +1,6 @@
-"""The configuration of gates as a manifest or a sidecar file gives it, and what is wrong with it.
+"""Reads the configuration of gates from a manifest or a sidecar file, and checks it.
 
-Nothing raises: what cannot be used is a finding with the path of the offending key, and is left out.
+Nothing raises: each unusable part becomes a finding with the path of its key, and is left out.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class FieldGate:
 
     Attributes:
         stage: alpha, beta, stable or deprecated.
-        default, enabled: As given; None: not given.
-        paths: The fields it guards, in the order given; those that cannot be used are left out.
-        warning: What is said where a deprecated gate guards a field in use.
+        default, enabled: As given, or None.
+        paths: The fields that it guards, in the given order; unusable ones are left out.
+        warning: The message for a field in use that a deprecated gate guards.
     """
 
     name: str
@@ -59,8 +59,8 @@ class GateConfig:
 
     Attributes:
         name: The definition.
-        findings: What is wrong, sorted by field, type, message; with any the configuration would be refused.
-        warnings: What changes nothing but is hardly meant.
+        findings: Faults, sorted by field, type, message; a server would refuse a configuration with any.
+        warnings: Parts that have no effect and are probably mistakes.
     """
 
     name: str
@@ -81,7 +81,7 @@ class _Reader:
     guards: dict[GatePath, str] = field(default_factory=dict)
 
     def value(self, given: JsonObject, key: str, kind: type, path: str) -> Any:
-        """Return the value of a key, None where it is absent, null or of another type."""
+        """Return the value of a key, or None if it is absent, null or of another type."""
         value = given.get(key)
         if value is None or type(value) is kind:
             return value
@@ -117,7 +117,7 @@ class _Reader:
         return FieldGate(name, stage, default, enabled, paths, warning)
 
     def stage(self, given: JsonObject, path: str) -> str:
-        """Return the stage; the notes spell its key in two ways."""
+        """Return the stage; the design notes spell its key in two ways."""
         key = "prerelease" if "prerelease" in given and "preRelease" not in given else "preRelease"
         stage = self.value(given, key, str, path)
         where = f"{path}.{key}"
@@ -173,8 +173,8 @@ def gate_config(definition: CustomResourceDefinition, sidecar: Mapping[str, Any]
     """Return the gates of a definition.
 
     Args:
-        definition: Made from a manifest; a stored definition has lost its gates.
-        sidecar: Name of a definition to its configuration; counts before what the manifest says.
+        definition: Parsed from a manifest; a stored definition has lost its gates.
+        sidecar: Name of a definition to its configuration; takes precedence over the manifest.
     """
     path = f"spec.{_KEY}"
     given = (definition.document.get("spec") or {}).get(_KEY)
@@ -202,7 +202,7 @@ def parse_sidecar(document: Any) -> dict[str, Any]:
     """Return a sidecar file as name of a definition to configuration.
 
     Raises:
-        ValueError: It is no mapping.
+        ValueError: The file is not a mapping.
     """
     if type(document) is not dict:
         raise ValueError("a sidecar file maps names of definitions to their customFeatureGates")

@@ -1,6 +1,6 @@
-"""Simple paths to guarded fields: ``.spec.replicas``, ``.spec['a.b'].c``; and the places that they mean in an object.
+"""Simple paths to guarded fields, ``.spec.replicas``, ``.spec['a.b'].c``, and their positions in an object.
 
-A path names fields only. Where it goes through a list it means the field in every item.
+A path names fields only. If it leads through a list, it means the field in every item.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RESERVED: Final = ("metadata", "apiVersion", "kind")
 
 
 class GatePathError(ValueError):
-    """A text that is no simple path; says what is wrong."""
+    """A text that is not a simple path; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class GatePath:
         return "".join(f".{step}" if _STEP.fullmatch(f".{step}") else f"['{_escaped(step)}']" for step in self.steps)
 
     def is_above(self, other: GatePath) -> bool:
-        """Whether this is a parent of another path: its steps come first in it, and it has more."""
+        """Whether this is a parent of another path: its steps are the first steps of the other, which has more."""
         return len(self.steps) < len(other.steps) and other.steps[: len(self.steps)] == self.steps
 
 
@@ -49,10 +49,10 @@ def _escaped(step: str) -> str:
 
 
 def parse_path(text: str) -> GatePath:
-    """Return the path that a text means.
+    """Parse the text of a path.
 
     Raises:
-        GatePathError: It is none, or leads to what every object has.
+        GatePathError: It is not a path, or leads to a field that every object has.
     """
     if not text.startswith("."):
         raise GatePathError("must be a simple JSON path that starts with .")
@@ -73,7 +73,7 @@ def parse_path(text: str) -> GatePath:
 
 
 def is_known(path: GatePath, schema: StructuralSchema | None) -> bool:
-    """Whether a schema has a place for the field; unknown fields that are preserved have one."""
+    """Whether a schema allows the field; it also allows unknown fields if it preserves them."""
     at = schema
     for step in path.steps:
         while at is not None and at.type == "array":
@@ -106,7 +106,7 @@ def goes_through_list(path: GatePath, schema: StructuralSchema | None) -> bool:
 
 
 def places(value: Any, steps: tuple[str, ...], where: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the position of a field in an object, and its value; through lists in every item.
+    """Yield position and value of a field in an object; for a list on the way, those of every item.
 
     Args:
         value: The object.

@@ -1,4 +1,4 @@
-"""Which gates are on, and which guarded fields: a field counts only if the gates of all its parents are on."""
+"""Decides which gates are on, and which guarded fields: a field is on only if the gates of all its parents are, too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPTION: Final = "--field-gates"
 
 @dataclass(frozen=True, slots=True)
 class GateState:
-    """Whether a gate is on, and why."""
+    """Whether a gate is on, and for which reason."""
 
     gate: FieldGate
     on: bool
@@ -36,9 +36,9 @@ class GuardedPath:
     """A guarded field.
 
     Attributes:
-        state: The state of its own gate.
-        on: Whether that and the gates of all parents are on.
-        blocked_by: The highest parent whose gate is off, None where there is none.
+        state: The state of the field's own gate.
+        on: Whether this gate and the gates of all parents are on.
+        blocked_by: The highest parent whose gate is off, or None.
     """
 
     path: GatePath
@@ -64,11 +64,11 @@ class ResolvedGates:
 
     @property
     def off(self) -> tuple[GuardedPath, ...]:
-        """The highest fields that are off: what is below them shares their lot."""
+        """The highest fields that are off; the fields below them are off, too."""
         return tuple(one for one in self.paths if not one.on and one.blocked_by is None)
 
     def published(self) -> list[JsonObject]:
-        """Return what ``x-kubernetes-feature-gates`` says of them."""
+        """Return the content of ``x-kubernetes-feature-gates``."""
         return [
             {
                 "name": state.gate.name,
@@ -81,7 +81,7 @@ class ResolvedGates:
 
 
 def parse_overrides(text: str) -> dict[str, bool]:
-    """Return what ``Name=true,Other=false`` asks for; the last of a name counts.
+    """Parse ``Name=true,Other=false``; if a name is given several times, the last one counts.
 
     Raises:
         PlanError: A part is malformed.
@@ -101,10 +101,10 @@ def parse_overrides(text: str) -> dict[str, bool]:
 
 
 def check_overrides(configs: Iterable[GateConfig], overrides: Mapping[str, bool]) -> None:
-    """Check what was asked for against all gates there are.
+    """Check overrides against all gates that exist.
 
     Raises:
-        PlanError: A name is that of no gate, or a stable gate is to be off.
+        PlanError: No gate has such a name, or an override turns a stable gate off.
     """
     gates = [gate for config in configs for gate in config.gates]
     for name, value in overrides.items():
@@ -120,10 +120,10 @@ def resolve(config: GateConfig, overrides: Mapping[str, bool] | None = None) -> 
     """Decide which gates of a definition are on.
 
     Args:
-        config: The gates; what is wrong with them was left out.
-        overrides: What an operator asks for in this run, by name of a gate, or AllAlpha, AllBeta.
+        config: The gates, without the unusable ones.
+        overrides: Settings of this run by name of a gate, or AllAlpha, AllBeta.
     Raises:
-        PlanError: A stable gate is to be off.
+        PlanError: An override turns a stable gate off.
     """
     asked = overrides or {}
     states = tuple(_state(gate, asked) for gate in config.gates)

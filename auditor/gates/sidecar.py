@@ -1,6 +1,6 @@
-"""Gates given beside definitions: sidecar files, which map names of definitions to their configurations.
+"""Gates given beside definitions, in sidecar files, which map names of definitions to their configurations.
 
-A server drops `spec.customFeatureGates` of a stored definition, so that dumps do not have it; a sidecar file does.
+A server drops `spec.customFeatureGates` when it stores a definition, so dumps do not have it; a sidecar file does.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["gate_configs", "read_sidecars", "resolved_gates"]
 
 
 def read_sidecars(paths: tuple[str, ...]) -> dict[str, Any]:
-    """Return all sidecar files as one mapping; of two with the same name the later counts.
+    """Return all sidecar files as one mapping; if two configure the same definition, the later counts.
 
     Raises:
-        SourceError: A file cannot be read, or is no mapping.
+        SourceError: A file cannot be read, or is not a mapping.
     """
     from auditor.sources.yaml import yaml_to_json  # noqa: PLC0415 - most runs read no sidecar
 
@@ -57,7 +57,7 @@ def resolved_gates(
     """Return which gates are on, by definition.
 
     Raises:
-        PlanError: What was asked for fits no gate, or a configuration is wrong.
+        PlanError: An override fits no gate, or a configuration is not valid.
     """
     configs = gate_configs(definitions, sidecars)
     overrides = parse_overrides(field_gates)
@@ -65,5 +65,7 @@ def resolved_gates(
     for name, config in configs.items():
         if config.findings:
             first = config.findings[0]
-            raise PlanError(name, f"its gates are not valid: {first.message}", advice="auditor gates check says all")
+            raise PlanError(
+                name, f"its gates are not valid: {first.message}", advice="auditor gates check lists all faults"
+            )
     return {name: resolve(config, overrides) for name, config in configs.items()}

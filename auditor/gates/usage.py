@@ -1,7 +1,7 @@
-"""Guarded fields that stored objects have: what lives on only because it was stored before.
+"""Guarded fields in stored objects, which exist only because they were stored earlier.
 
-A field whose gate is off would be lost if its object were made anew, from a backup for example. Nothing is wrong with
-the object: these findings invalidate nothing.
+A field whose gate is off would be lost if its object were created again, for example from a backup. The object itself
+is valid: these findings do not make it invalid.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _LONGEST: Final = 200
 
 
 def fields_in_use(gates: ResolvedGates, obj: Any) -> list[Finding]:
-    """Return a finding for every field in use that is off, or whose gate is deprecated.
+    """Return a finding for every field in use whose gate is off or deprecated.
 
     Args:
-        gates: Which fields are on.
-        obj: The object as it is stored, defaults not filled in.
+        gates: The gates, with the fields that are on.
+        obj: The object as stored, without defaults.
     """
     return [
         _finding(one, where, value)

@@ -1,8 +1,8 @@
-"""What a write stores where fields are guarded: fields whose gate is off are dropped, or keep the value they had.
+"""Simulates writes of guarded fields: fields whose gate is off are dropped, or keep their old value.
 
-It happens after conversion to the storage version and before the generation is looked at, so that an update that
-changed nothing else changes no generation. Through a list the items of old and new are paired as the server's
-ratcheting pairs them: by their keys where the list is a map, else by position; the notes leave that open.
+This step follows the conversion to the storage version and precedes the update of the generation, so that a write that
+changed only such fields does not increase the generation. Items of a list are paired with their old ones as in the
+server's ratcheting: by key if the list is of type map, else by position; the design notes do not specify it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a write.
+    """Result of a write.
 
     Attributes:
-        stored: The object as it is stored.
-        dropped: (place, value sent) of fields that are not stored.
-        kept: (place, value sent or None, value stored) of fields that keep the old value although another was sent, or
-            none.
-        generation_changes: Whether ``metadata.generation`` goes up; None on a create, which sets it to 1.
+        stored: The object that is stored.
+        dropped: (position, sent value) of each field that is not stored.
+        kept: (position, sent value or None, stored value) of each field that keeps its old value although the request
+            had another value, or none.
+        generation_changes: Whether ``metadata.generation`` increases; None for a create, which sets it to 1.
     """
 
     stored: JsonObject
@@ -47,7 +47,7 @@ class _Write:
     kept: list[tuple[str, Any, Any]] = field(default_factory=list)
 
     def field(self, new: Any, old: Any, steps: tuple[str, ...], where: str, schema: StructuralSchema | None) -> None:
-        """Apply one path that is off to a value and its old counterpart, in place."""
+        """Apply one path that is off to a value and its old value, in place."""
         if type(new) is list:
             self.items(new, old, steps, where, schema)
             return
@@ -98,7 +98,7 @@ def _below(schema: StructuralSchema | None, name: str) -> StructuralSchema | Non
 
 
 def _revived(old: Any, steps: tuple[str, ...]) -> Any:
-    """Return the old value of a field whose parents are not sent any more; lists cannot come back."""
+    """Return the old value of a field whose parents are missing in the request; a list is not restored."""
     for step in steps:
         if type(old) is not dict or step not in old:
             return _ABSENT
@@ -114,13 +114,13 @@ def simulate_write(
     *,
     has_status: bool = False,
 ) -> Written:
-    """Say what a write would store.
+    """Return the result of a write.
 
     Args:
-        gates: Which fields are on.
-        new: The object as it is sent, at the storage version; it is not changed.
-        old: The persisted object, None on a create.
-        schema: The schema of the storage version; tells which lists are maps.
+        gates: The gates, with the fields that are on.
+        new: The object as sent, at the storage version; it is not changed.
+        old: The stored object, or None for a create.
+        schema: The schema of the storage version, with the types of lists.
         has_status: Whether the kind has the status subresource, so that status does not count for the generation.
     """
     stored = copy_json(new)

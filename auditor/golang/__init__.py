@@ -1,11 +1,11 @@
-"""How Go decodes, prints, parses and matches: the ground under everything that must agree with the API server.
+"""Reproduces how Go decodes, prints, parses and matches; agreement with the API server depends on it.
 
-Bytes and plain strings come in, plain values go out; nothing here knows a schema or an object. What Go refuses is
-raised as an error of the module concerned, and its text is Go's, because the server shows that text to people.
+Input: bytes and strings. Output: plain values; nothing here knows schemas or objects. Each module raises its own error
+for input that Go refuses; its text is Go's, as the server returns that text to clients.
 
-The modules do not lean on Python's standard library where it is only nearly the same (`json`, `ipaddress`, `urllib`,
-`email`, `datetime`); each names the Go package it follows. Import the modules, not this package: most of what uses them
-needs one or two, and this package stays empty so that the cheap ones stay cheap to import.
+The modules avoid parts of Python's standard library that are only similar (`json`, `ipaddress`, `urllib`, `email`,
+`datetime`); each names the Go package that it follows. Import the modules, not this package: it is empty, so that
+importing one module does not load the others.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""CBOR as the API server reads stored values: one item to the values that JSON has.
+"""Decodes CBOR as the API server reads stored values: one item to the values of JSON.
 
-A value in storage is CBOR if it begins with the self-described tag. It is read in two passes, as upstream's library
-does it: the bytes must be well-formed to the end before anything is made of them. After that the first item that is
-not acceptable names the error, but reading goes on, for a key given twice is worse.
+A stored value is CBOR if it begins with the self-described tag. It is read in two passes, as upstream's library does:
+first, all bytes must be well-formed. In the second pass the first unacceptable item determines the error, but decoding
+continues, as the error for a repeated key takes precedence.
 
-Byte strings are text as they are; inside of the tags 21 to 23 they become base64url, base64 or hexadecimal. Integers
-must fit int64, floats stay floats, map keys are text, tagged times become RFC 3339 text, other tags say nothing.
-Nothing here recurses, for values may be 10,000 levels deep.
+Byte strings are decoded as text; inside tags 21 to 23 they become base64url, base64 or hexadecimal. Integers must fit
+int64, floats remain floats, map keys are text, tagged times become RFC 3339 text, other tags are ignored. There is no
+recursion, as values may be 10,000 levels deep.
 
 Source: apimachinery pkg/runtime/serializer/cbor/internal/modes/decode.go; github.com/fxamacker/cbor v2.9.
 """
@@ -58,9 +58,9 @@ def decode(data: bytes) -> Any:
     """Return the value of one item; tags before it are allowed.
 
     Returns:
-        dict, list, str, int (int64), float, bool or None; a byte that is no UTF-8 in a byte string becomes U+FFFD.
+        dict, list, str, int (int64), float, bool or None; invalid UTF-8 in a byte string becomes U+FFFD.
     Raises:
-        CborError: The bytes are no such item, or more follows it.
+        CborError: The bytes are not exactly one item.
     """
     check_well_formed(data)
     read = _run(_Decoder(data).item(None))
@@ -70,10 +70,10 @@ def decode(data: bytes) -> Any:
 
 
 def decode_object(data: bytes) -> dict[str, Any]:
-    """Return the map in `data`, as the decoder of stored custom resources reads it; null is an empty one.
+    """Decode the map in `data` as the decoder of stored custom resources does; null is an empty map.
 
     Raises:
-        CborError: As `decode`, in the decoder's words: what keeps it from finding out the kind comes first.
+        CborError: As `decode`, with the decoder's message; an error in finding the kind takes precedence.
 
     Source: apimachinery pkg/runtime/serializer/cbor/cbor.go Decode.
     """
@@ -99,7 +99,7 @@ _NO_KIND = "unable to determine group/version/kind: "
 
 @dataclass(slots=True)
 class _Read:
-    """What became of an item: its value, or the first error in it; and its type, tags aside."""
+    """Result of an item: its value or its first error, and its type without tags."""
 
     value: Any = None
     error: str | None = None
@@ -107,7 +107,7 @@ class _Read:
 
 
 def _run(first: Generator[Any, _Read, _Read]) -> _Read:
-    """Run a generator that yields the generators whose results it needs, at any depth."""
+    """Run a generator that yields the generators whose results it needs, to any depth."""
     pending = [first]
     result: _Read | None = None
     while pending:
@@ -123,7 +123,7 @@ def _run(first: Generator[Any, _Read, _Read]) -> _Read:
 
 
 class _Decoder(Heads):
-    """Reads well-formed bytes. `encoding` is the tag that says how byte strings become text, if any did."""
+    """Decodes well-formed bytes. `encoding` is the tag that determines how byte strings become text, if any."""
 
     def item(self, encoding: int | None) -> Generator[Any, _Read, _Read]:
         problem = self.bad_tags()
@@ -143,7 +143,7 @@ class _Decoder(Heads):
         return self.scalar(kind, info, argument, encoding)
 
     def bad_tags(self) -> _Read | None:
-        """Look ahead at the tags: what follows a time's tag must fit, else the item is skipped."""
+        """Check the tags ahead: the item after a time's tag must have a suitable type, else it is skipped."""
         start = self.at
         while self.is_tag():
             _, _, number = self.head()
@@ -256,7 +256,7 @@ class _Decoder(Heads):
             index += 1
 
     def key(self, encoding: int | None, previous: str | bytes) -> _Read:
-        """Read the key of a map: text, or a byte string, whose value stays bytes where it is no UTF-8."""
+        """Decode the key of a map: text, or a byte string, which stays bytes if it is not UTF-8."""
         problem = self.bad_tags()
         if problem is not None:
             return problem
@@ -279,7 +279,7 @@ class _Decoder(Heads):
             problem_text += f" ({-1 - argument} overflows Go's int64)"
         elif kind == PRIMITIVE and info not in FLOATS:
             if info == 22:
-                # Upstream leaves the variable as it is, and it holds the key before.
+                # Upstream does not reset the variable, so it still holds the key before.
                 return _Read(previous)
             if info not in (20, 21):
                 problem_text = unacceptable(kind, f"simple value {argument} is not recognized")
@@ -287,10 +287,10 @@ class _Decoder(Heads):
 
 
 class _KindFinder(_Decoder):
-    """Reads a map for nothing but kind and apiVersion; what goes wrong with that is what the server tells of."""
+    """Searches a map for kind and apiVersion only; the server reports errors of this search first."""
 
     def problem(self) -> str | None:
-        """Return what keeps the server from finding out the kind of an object, or None."""
+        """Return why the server cannot find the kind of an object, or None."""
         bad = self.bad_tags()
         if bad is not None:
             return bad.error
@@ -334,7 +334,7 @@ class _KindFinder(_Decoder):
         return first
 
     def name(self) -> _Read:
-        """Read a key; its error comes with its value, which is None where keys are not compared."""
+        """Decode a key; its error comes with a value of None if keys are not compared."""
         first = self.data[self.at]
         kind = first >> 5
         if kind in (TEXT, BYTES):
@@ -346,7 +346,7 @@ class _KindFinder(_Decoder):
         if type(read.value) in (list, dict):
             read.value = None
         if kind == NEGATIVE and read.error is not None:
-            read.error = read.error.replace(f"({-1 - argument} ", f"(-1-{argument} ")  # as this place upstream says it
+            read.error = read.error.replace(f"({-1 - argument} ", f"(-1-{argument} ")  # upstream's message here
         if kind not in (UNSIGNED, NEGATIVE):
             what = TYPE_NAMES[kind]
             read.error = (
@@ -357,7 +357,7 @@ class _KindFinder(_Decoder):
 
 
 def _wanted_after(tag: int, first: int) -> str:
-    """Return what must follow the tag of a time and does not, or nothing."""
+    """Return the type that must follow the tag of a time and does not, or an empty text."""
     kind = first >> 5
     if tag == _TAG_TIME and kind != TEXT:
         return "text string"
@@ -389,7 +389,7 @@ def _moment(seconds: int, nanoseconds: int) -> GoTime:
 
 
 def _shown_time(time: GoTime) -> _Read:
-    """Print a time in its own zone; not every time can be."""
+    """Print a time in its own zone; some times cannot be printed."""
     text = format_rfc3339_nano(GoTime(time.seconds + time.offset, time.nanoseconds))
     problem = ""
     if text[4] != "-" or text.startswith("-"):

@@ -1,4 +1,4 @@
-"""The form of CBOR items: their first bytes, and whether bytes are well-formed to the end.
+"""Syntax of CBOR items: their heads, and whether bytes are well-formed to the end.
 
 Source: github.com/fxamacker/cbor v2.9 valid.go, with the limits that the API server sets.
 """
@@ -52,18 +52,18 @@ _TAGS_BIG = (2, 3)
 
 
 class CborError(ValueError):
-    """Bytes that the server does not take for a value; the message is the server's."""
+    """Bytes that the server does not accept as a value; the message is the server's."""
 
 
 class Heads:
-    """Takes the first bytes of items: their type, the additional information, and the number it stands for."""
+    """Reads the heads of items: type, additional information, and argument."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
 
     def head(self) -> tuple[int, int, int]:
-        """Take the first bytes of an item; returns type, additional information and argument."""
+        """Read the head of an item; return type, additional information and argument."""
         first = self.data[self.at]
         self.at += 1
         info = first & 0x1F
@@ -79,21 +79,21 @@ class Heads:
         return self.data[self.at] >> 5 == TAG
 
     def took_break(self) -> bool:
-        """Take the mark that ends what has no length, if it comes next."""
+        """Read the mark that ends an item of indefinite length, if it comes next."""
         if self.data[self.at] != _BREAK:
             return False
         self.at += 1
         return True
 
     def skip_item(self) -> None:
-        """Pass over one item that is known to be well-formed."""
+        """Skip one item that is known to be well-formed."""
         check = _Check(self.data)
         check.at = self.at
         check.item()
         self.at = check.at
 
     def number(self, info: int) -> float:
-        """Return the float whose head was just taken."""
+        """Return the float whose head was just read."""
         form = FLOATS[info]
         value: float = struct.unpack(form, self.data[self.at - struct.calcsize(form) : self.at])[0]
         return value
@@ -101,7 +101,7 @@ class Heads:
 
 @dataclass(slots=True)
 class _Open:
-    """An array or a map whose end has not come; `left` is None where a break ends it."""
+    """An array or map that has not ended; `left` is None if a break ends it."""
 
     kind: int
     depth: int
@@ -111,7 +111,7 @@ class _Open:
 
 class _Check(Heads):
     def item(self) -> None:
-        """Pass over one item and all inside of it, or raise."""
+        """Check one item and everything inside it, or raise."""
         opened: list[_Open] = []
         while True:
             self.one(opened)
@@ -130,7 +130,7 @@ class _Check(Heads):
                 raise CborError('cbor: unexpected "break" code')
             return True
         container.seen += 1
-        # The item that comes now is one too many; upstream sees it after reading it.
+        # The next item is one too many; upstream notices it after reading it.
         if container.kind == MAP and container.seen > 2 * _MAX_MAP:
             raise CborError(f"cbor: exceeded max number of key-value pairs {_MAX_MAP} for CBOR map")
         return False
@@ -164,7 +164,7 @@ class _Check(Heads):
                 raise CborError(unacceptable(PRIMITIVE, "floating-point infinity"))
 
     def one(self, opened: list[_Open]) -> None:
-        """Check an item as far as it goes without the items inside of it; those are left open."""
+        """Check an item without the items inside it; those remain open."""
         depth = opened[-1].depth if opened else 0
         kind, info, argument = self.checked_head()
         if kind == TAG:
@@ -179,7 +179,7 @@ class _Check(Heads):
             opened.append(_Open(kind, depth + 1, left))
 
     def tags(self, number: int, depth: int) -> int:
-        """Check the tags that follow a tag; every one of them counts as a level."""
+        """Check the tags that follow a tag; each of them counts as a level."""
         while True:
             self.need(1)
             if number in _TAGS_BIG:
@@ -225,7 +225,7 @@ class _Check(Heads):
 
 
 def unacceptable(kind: int, what: str) -> str:
-    """Return the complaint about an item that is well-formed and not allowed."""
+    """Return the error for an item that is well-formed and not allowed."""
     return f"cbor: data item of cbor type {TYPE_NAMES[kind]} is not accepted by protocol: {what}"
 
 
@@ -233,7 +233,7 @@ def check_well_formed(data: bytes) -> None:
     """Make sure that bytes are exactly one well-formed item.
 
     Raises:
-        CborError: They are not, in the library's words: ``unexpected EOF``.
+        CborError: They are not; the message is the library's: ``unexpected EOF``.
     """
     check = _Check(data)
     if not data:

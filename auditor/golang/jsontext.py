@@ -1,9 +1,9 @@
-"""JSON as the API server's decoder reads it and as its encoder writes it.
+"""JSON as the API server's decoder reads it and its encoder writes it.
 
-`decode` asks orjson first, which agrees with Go on nearly everything and is the fastest that is. Where it refuses, and
-where the text may hold an integer that Go would read as float64, an exact decoder of our own decides: it knows the
-server's limits (10,000 levels), takes what orjson does not (broken UTF-8, lone surrogates) and speaks Go's words about
-the rest. No recursion anywhere: neither the C stack nor Python's limit bounds the depth.
+`decode` tries orjson first, which agrees with Go on nearly all texts and is fast. If orjson refuses a text, or if it
+may have an integer that Go would read as float64, our own exact decoder decides: it has the server's limits (10,000
+levels), accepts texts that orjson refuses (invalid UTF-8, lone surrogates), and raises Go's errors for others. There is
+no recursion: neither the C stack nor Python's limit restricts the depth.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def decode(data: bytes) -> Any:
         dict, list, str, int (int64), float, bool or None. A number without point and exponent is an int if it fits
         int64 and a float otherwise; of equal keys the last counts; broken UTF-8 and lone surrogates become U+FFFD.
     Raises:
-        GoJsonError: The text is no JSON, too deep, or holds a number beyond float64.
+        GoJsonError: The text is not JSON, too deep, or has a number beyond float64.
 
     Source: sigs.k8s.io/json UnmarshalCaseSensitivePreserveInts.
     """
@@ -52,14 +52,14 @@ def decode(data: bytes) -> Any:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         return decode_exactly(data)
-    # An integer above int64 has 19 digits in a row, so of every sixth byte at least three neighbours are digits.
+    # An integer above int64 has 19 digits in a row, so of every sixth byte at least three consecutive ones are digits.
     if _SAMPLE in data[::_STRIDE].translate(_DIGITS) and _RUN in data.translate(_DIGITS):
         return _with_wide_integers_as_floats(value)
     return value
 
 
 def decode_object(data: bytes) -> dict[str, Any]:
-    """Return the JSON object in `data`, as `decode` does; anything else is an error, but null is an empty object.
+    """Return the JSON object in `data`, as `decode` does; null is an empty object, other values are an error.
 
     Raises:
         GoJsonError: As `decode`, and for values of another type.
@@ -105,7 +105,7 @@ def _with_wide_integers_as_floats(value: Any) -> Any:
 # -- the exact decoder -------------------------------------------------------------------------------------------------
 
 _SPACE = re.compile(rb"[ \t\r\n]*")
-# The group is not possessive: Python before 3.11.5 loses its place in one that gives up inside a branch.
+# The group is not possessive: Python before 3.11.5 loses its position in one that fails inside a branch.
 _STRING = re.compile(rb'"([^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*)"')
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
 _ESCAPES = re.compile(r'\\(?:u([0-9a-fA-F]{4})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?|(["\\/bfnrt]))')
@@ -123,22 +123,22 @@ codecs.register_error(_ERROR_HANDLER, _replace_one_byte)
 
 
 def as_text(data: bytes) -> str:
-    """Return bytes as the text that Go makes of them: every byte that is no UTF-8 is one U+FFFD."""
+    """Return bytes as the text that Go decodes from them: every byte that is not UTF-8 becomes one U+FFFD."""
     return data.decode("utf-8", _ERROR_HANDLER)
 
 
 def decode_exactly(data: bytes) -> Any:
-    """Return what `decode` returns, without asking orjson; slow, for texts orjson refuses and for tests.
+    """Return the result of `decode` without orjson; slow, for texts that orjson refuses and for tests.
 
     Raises:
         GoJsonError: As `decode`.
     """
-    # Go ends a text by feeding its scanner a space; appending it gives the same words for texts that stop early.
+    # Go ends a text by feeding its scanner a space; appending it gives the same message for texts that stop early.
     return _Decoder(bytes(data) + b" ").read()
 
 
 class _Decoder:
-    """One reading of one text; values are built while the syntax is checked, the first number out of range is kept."""
+    """One decoding of one text; it checks the syntax and builds values, and remembers the first number out of range."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -214,7 +214,7 @@ class _Decoder:
         return self.data[self.at]
 
     def wrong(self, context: str) -> GoJsonError:
-        """Return Go's complaint about the byte at the current place."""
+        """Return Go's error for the byte at the current position."""
         return GoJsonError(f"invalid character {_quoted_byte(self.peek())} {context}")
 
     def key(self) -> str:
@@ -347,7 +347,7 @@ def encode(value: Any) -> str:
 
 
 class _Written:
-    """Text that is already JSON, among values that are not yet."""
+    """Text that is already JSON, among values that are not encoded yet."""
 
     __slots__ = ("text",)
 

@@ -1,7 +1,7 @@
 """Mail addresses as Go's net/mail reads them: RFC 5322 with a display name, quoted words, comments, encoded words.
 
-Python's email package takes nearly everything. The order in which things are tried matters: a bare ``a@b`` first, then
-``name <a@b>``; a group is read, and refused unless it holds exactly one address.
+Python's email package accepts nearly everything. The order of attempts matters: first a bare ``a@b``, then ``name
+<a@b>``; a group is read, and refused unless it has exactly one address.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHORTEST_ENCODED_WORD = 8
 
 
 class MailError(ValueError):
-    """A text that is no mail address; the message is Go's: ``mail: missing '@' or angle-addr``."""
+    """A text that is not a mail address; the message is Go's: ``mail: missing '@' or angle-addr``."""
 
 
 class _UnknownCharset(Exception):
@@ -33,7 +33,7 @@ class _UnknownCharset(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MailAddress:
-    """What a text says: the name of a person, mostly empty, and the address."""
+    """A parsed text: a display name, usually empty, and the address."""
 
     name: str
     address: str
@@ -43,7 +43,7 @@ def parse_address(text: str) -> MailAddress:
     """Return the one address in a text.
 
     Raises:
-        MailError: There is none, more than one, or something else besides.
+        MailError: There is no address, more than one, or other text.
 
     Source: net/mail ParseAddress.
     """
@@ -58,7 +58,7 @@ def parse_address(text: str) -> MailAddress:
 
 
 class _Reader:
-    """Takes parts of an address off the front of `rest`."""
+    """Reads parts of an address from the front of `rest`."""
 
     def __init__(self, text: str) -> None:
         self.rest = text
@@ -155,7 +155,7 @@ class _Reader:
         return atom
 
     def quoted_string(self) -> str:
-        """Read a quoted string; where it is malformed, nothing of it is taken."""
+        """Read a quoted string; of a malformed one, nothing is read."""
         text: list[str] = []
         escaped = False
         for at in range(1, len(self.rest)):
@@ -188,7 +188,7 @@ class _Reader:
         raise MailError("mail: unclosed domain-literal")
 
     def phrase(self) -> str:
-        """Read the words of a display name; encoded words that follow each other are one word."""
+        """Read the words of a display name; consecutive encoded words are one word."""
         words: list[str] = []
         encoded = ""
         problem: Exception | None = None
@@ -234,7 +234,7 @@ class _Reader:
             self.skip_blanks()
 
     def comment(self) -> str:
-        """Read a comment whose opening parenthesis is taken already; comments nest."""
+        """Read a comment after its opening parenthesis; comments nest."""
         depth = 1
         text: list[str] = []
         at = 0
@@ -271,10 +271,10 @@ def _quoted_rune(character: str) -> str:
 
 
 def _decode_word(word: str) -> str | None:
-    """Return the text of an encoded word such as ``=?utf-8?q?J=C3=B6rg?=``, or None where it is none.
+    """Return the text of an encoded word such as ``=?utf-8?q?J=C3=B6rg?=``, or None if it is not one.
 
     Raises:
-        _UnknownCharset: It is one, in a character set that Go does not know.
+        _UnknownCharset: It has a character set that Go does not know.
 
     Source: mime.WordDecoder.Decode.
     """
@@ -290,7 +290,7 @@ def _decode_word(word: str) -> str | None:
         content = _Q_ESCAPE.sub(_q_unescape, text).encode("latin-1")
     else:
         return None
-    # Go compares without regard to letter case, and to Unicode these two letters are an s and a k.
+    # Go ignores case when it compares; in Unicode these two letters then equal s and k.
     name = charset.replace("\u017f", "s").replace("\u212a", "k")
     name = name.lower() if name.isascii() else ""
     if name == "utf-8":

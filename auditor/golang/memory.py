@@ -1,4 +1,4 @@
-"""A memory of answers about texts: what was asked once need not be worked out again."""
+"""A cache of results for texts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LONGEST = 512
 
 
 class Memory(dict[str, bool]):
-    """Answers by text; works out what it does not hold, and forgets everything when it is full.
+    """Caches results by text; computes missing ones, and is emptied when it is full.
 
-    Its `__getitem__` is the quickest way to ask: a text seen before costs one look into a dict.
+    `__getitem__` is the fastest access: a cached text costs one look-up in a dict.
 
     Args:
-        decide: What answers about a new text.
+        decide: Computes the result for a new text.
     """
 
     __slots__ = ("decide",)

@@ -1,7 +1,7 @@
-"""Addresses as Go reads them: net/netip, net.ParseIP, and the sloppy readers that Kubernetes keeps for old objects.
+"""Addresses as Go reads them: net/netip, net.ParseIP, and the sloppy readers that Kubernetes has for old objects.
 
-Python's ipaddress takes zones, netmasks and other forms that Go refuses, and refuses leading zeros that Kubernetes
-keeps; so the few rules are written out here.
+Python's ipaddress accepts zones, netmasks and other forms that Go refuses, and refuses leading zeros that Kubernetes
+accepts; so the few rules are implemented here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BIG = 0xFFFFFF
 
 
 class GoNetError(ValueError):
-    """A text that Go does not take for an address; the message is Go's: ``ParseAddr("x"): unable to parse IP``."""
+    """A text that Go does not accept as an address; the message is Go's: ``ParseAddr("x"): unable to parse IP``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ class Address:
 
     @property
     def is_link_local_multicast(self) -> bool:
-        """Whether this is in ``224.0.0.0/24`` or ``ff02::/16``, whatever the flags."""
+        """Whether this is in ``224.0.0.0/24`` or ``ff02::/16``, with any flags."""
         plain = self.unmap()
         return plain.value >> 8 == 0xE00000 if plain.width == 32 else (plain.value >> 112) & 0xFF0F == 0xFF02
 
     @property
     def is_global_unicast(self) -> bool:
-        """Whether this is an address of one machine that is not bound to a link; private ones count."""
+        """Whether this is a unicast address that is not link-local; private ones count."""
         plain = self.unmap()
         if plain.width == 32 and plain.value in (0, 0xFFFFFFFF):
             return False
@@ -122,13 +122,13 @@ def _colons(groups: list[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """An address and how many of its leading bits count, as netip.Prefix holds them; the other bits may be set."""
+    """An address and the number of its leading bits that count, as in netip.Prefix; the other bits may be set."""
 
     address: Address
     bits: int
 
     def masked(self) -> Prefix:
-        """Return the prefix with all bits that do not count set to 0."""
+        """Return the prefix with all other bits set to 0."""
         rest = self.address.width - self.bits
         return Prefix(Address(self.address.width, self.address.value >> rest << rest), self.bits)
 
@@ -159,7 +159,7 @@ _FIRST_OF = re.compile(r"[.:%]")
 
 
 def parse_addr(text: str) -> Address:
-    """Return the address in a text: no leading zeros, no brackets; zones of IPv6 are kept.
+    """Return the address in a text: no leading zeros, no brackets; zones of IPv6 are preserved.
 
     Raises:
         GoNetError: ``ParseAddr("abc"): unable to parse IP`` and the like.
@@ -277,7 +277,7 @@ _BITS = re.compile(r"[1-9][0-9]*|[0-9]")
 
 
 def parse_prefix(text: str) -> Prefix:
-    """Return the address and its bits in a text such as ``10.1.2.3/8``; bits beyond the prefix are kept.
+    """Return the address and its bits in a text such as ``10.1.2.3/8``; bits beyond the prefix are preserved.
 
     Raises:
         GoNetError: ``netip.ParsePrefix("x"): no '/'`` and the like.
@@ -317,7 +317,7 @@ def parse_ip(text: str) -> Address | None:
 
 
 def parse_ip_sloppy(text: str) -> Address | None:
-    """Return the address in a text, or None. IPv4 numbers may have leading zeros, which mean nothing.
+    """Return the address in a text, or None. Leading zeros of IPv4 numbers are ignored.
 
     Source: k8s.io/utils/net ParseIPSloppy, which is net.ParseIP of Go 1.16.
     """
@@ -330,7 +330,7 @@ def parse_ip_sloppy(text: str) -> Address | None:
 
 
 def parse_cidr_sloppy(text: str) -> Prefix | None:
-    """Return the address and its bits in a text, or None. Leading zeros are fine, also in the number of bits.
+    """Return the address and its bits in a text, or None. Leading zeros are ignored, also in the number of bits.
 
     Source: k8s.io/utils/net ParseCIDRSloppy, which is net.ParseCIDR of Go 1.16.
     """
@@ -345,7 +345,7 @@ def parse_cidr_sloppy(text: str) -> Prefix | None:
 
 
 def _sloppy_number(text: str, digits: re.Pattern[str], base: int) -> tuple[int, int] | None:
-    """Return the number at the start of a text and how many digits it has, or None where it has none or too many."""
+    """Return the number at the start of a text and its length in digits; None if there is none, or too many digits."""
     found = digits.match(text)
     if found is None or not found[0] or len(found[0].lstrip("0")) > len(str(_BIG)):
         return None

@@ -1,4 +1,4 @@
-"""Text as Go's package fmt makes it of JSON values, integers and bytes: ``Sprintf``, ``Sprint``, ``Sprintln``, %#v.
+"""Formats JSON values, integers and bytes as Go's package fmt does: ``Sprintf``, ``Sprint``, ``Sprintln``, %#v.
 
 Source: fmt (print.go, format.go).
 """
@@ -15,16 +15,16 @@ from auditor.golang.unicode import MAX_RUNE, is_print
 __all__ = ["Byte", "Int", "go_bytes", "go_text", "go_type", "sprint", "sprintf", "sprintln", "syntax"]
 
 _MOST: Final = 1_000_000
-"""The largest width or precision that is obeyed."""
+"""The largest width or precision that has an effect."""
 _INTEGER_VERBS: Final = {"d": "d", "b": "b", "o": "o", "O": "o", "x": "x", "X": "X"}
 
 
 class Byte(int):
-    """A uint8, which an index into a string gives."""
+    """A uint8, the result of indexing a string."""
 
 
 class Int(int):
-    """An int: a constant in a template, or what a function counts; integers of JSON are int64."""
+    """An int: a constant in a template, or the result of a function; integers of JSON are int64."""
 
 
 def go_bytes(text: str) -> bytes:
@@ -69,7 +69,7 @@ def syntax_inside(value: Any) -> str:
 
 
 def sprint(args: list[Any]) -> str:
-    """Return operands one after another, with a blank between two that are both no strings."""
+    """Return operands one after another, with a blank between two that are both not strings."""
     out = []
     for at, arg in enumerate(args):
         if at and type(arg) is not str and type(args[at - 1]) is not str:
@@ -85,7 +85,7 @@ def sprintln(args: list[Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Spec:
-    """What is between ``%`` and the verb."""
+    """The part of a directive between ``%`` and the verb."""
 
     minus: bool = False
     plus: bool = False
@@ -96,7 +96,7 @@ class _Spec:
     precision: int | None = None
 
     def pad(self, text: str) -> str:
-        """Bring a text to the width; runes are counted."""
+        """Pad a text to the width; runes are counted."""
         missing = (self.width or 0) - len(text)
         if missing <= 0:
             return text
@@ -105,7 +105,7 @@ class _Spec:
         return ("0" if self.zero else " ") * missing + text
 
     def pad_number(self, sign: str, digits: str) -> str:
-        """Bring a number to the width; zeros are put between the sign and the digits."""
+        """Pad a number to the width; zeros go between the sign and the digits."""
         if self.zero and not self.minus and self.width is not None:
             return sign + digits.rjust(self.width - len(sign), "0")
         return replace(self, zero=False).pad(sign + digits)
@@ -172,7 +172,7 @@ class _Printer:
         return _Spec(minus=minus, plus="+" in seen, sharp="#" in seen, space=" " in seen, zero="0" in seen)
 
     def index(self) -> None:
-        """Read ``[n]``, which says which argument is next."""
+        """Read ``[n]``, the number of the next argument."""
         if not self.text.startswith("[", self.at):
             return
         self.reordered = True
@@ -190,7 +190,7 @@ class _Printer:
             self.good_index = False
 
     def star(self) -> int | None:
-        """Take the argument that ``*`` stands for; None: it is no small integer."""
+        """Read the argument for ``*``; None if it is not a small integer."""
         self.at += 1
         self.after_index = False
         value: Any = self.args[self.number] if self.number < len(self.args) else None
@@ -233,7 +233,7 @@ class _Printer:
 
 
 def sprintf(text: str, args: list[Any]) -> str:
-    """Return a format with its directives carried out."""
+    """Return a format with its directives replaced."""
     return _Printer(text, args).run()
 
 
@@ -306,7 +306,7 @@ def _integer(spec: _Spec, verb: str, value: int) -> str:
     prefix = {"O": "0o"}.get(verb, "")
     if spec.sharp:
         prefix = {"b": "0b", "o": "" if digits.startswith("0") else "0", "x": "0x", "X": "0X"}.get(verb, prefix)
-    if spec.zero and not spec.minus and spec.width is not None:  # the width is of the digits and the sign alone
+    if spec.zero and not spec.minus and spec.width is not None:  # the width counts the digits and the sign only
         return sign + prefix + digits.rjust(spec.width - len(sign), "0")
     return replace(spec, zero=False).pad(sign + prefix + digits)
 

@@ -1,7 +1,7 @@
 """Dates, times and durations as the strfmt package of the server's validator reads them.
 
-The checks of a format and the values that rules see come from different functions there, and do not agree about every
-text; both are here. Source: kube-openapi pkg/validation/strfmt.
+Upstream checks formats and makes the values for rules with different functions, which do not agree about every text;
+both are here. Source: kube-openapi pkg/validation/strfmt.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DIGITS_OF_INT64 = 19
 
 
 def is_date(text: str) -> bool:
-    """Whether a text is a day of the calendar written ``2026-01-31``; years from 0000 on."""
+    """Whether a text is a calendar day such as ``2026-01-31``; years begin at 0000."""
     found = _DATE.fullmatch(text)
     if found is None:
         return False
@@ -47,7 +47,7 @@ def is_date(text: str) -> bool:
 
 
 def is_date_time(text: str) -> bool:
-    """Whether a text passes as `date-time`: looser than RFC 3339, whatever follows a second ``t`` is not looked at."""
+    """Whether a text passes as `date-time`: less strict than RFC 3339; text after a second ``t`` is ignored."""
     day, *clocks = text.translate(_LOWER).split("t", 2)
     return bool(clocks) and _CLOCK.fullmatch(clocks[0]) is not None and is_date(day)
 
@@ -71,7 +71,7 @@ def parse_date(text: str) -> GoTime:
 
 
 def parse_date_time(text: str) -> GoTime:
-    """Return the moment that rules see in a value of format `date-time`; the empty text is the start of 1970.
+    """Return the time that rules see for a value of format `date-time`; an empty text is the start of 1970.
 
     Raises:
         GoTimeError: No layout fits; the message is about the last, which has no zone.
@@ -89,7 +89,7 @@ def parse_date_time(text: str) -> GoTime:
 
 
 def parse_lenient_duration(text: str) -> int:
-    """Return the nanoseconds of a duration in Go's form, or of all parts such as ``2 weeks`` found in a text, added up.
+    """Return the nanoseconds of a duration in Go's format, or the sum of all parts such as ``2 weeks`` in a text.
 
     Raises:
         GoTimeError: There is no such part, or one has a number beyond int64.

@@ -1,4 +1,4 @@
-"""Values as Go prints them: %q of strings, %v of JSON values, floats in both of Go's forms, type names."""
+"""Values in Go's formats: %q of strings, %v of JSON values, floats in both of Go's formats, type names."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _TYPE_NAMES = {
 
 
 def quote(text: str) -> str:
-    r"""Return `text` as Go's %q prints it: in double quotes, what is not printable escaped (``"a\n\u00a0"``).
+    r"""Return `text` as Go's %q prints it: in double quotes, with unprintable characters escaped (``"a\n\u00a0"``).
 
     Args:
-        text: Unicode text. Bytes that are no UTF-8, held as Python's "surrogateescape" does, print as ``\xff``; other
-            lone surrogates print as the three bytes of a broken encoder.
+        text: Unicode text. Bytes that are not UTF-8, held as in Python's "surrogateescape", print as ``\xff``; other
+            lone surrogates print as their three bytes in UTF-8.
 
-    Source: strconv.Quote; printable is what unicode.IsPrint of the server's Go release calls so.
+    Source: strconv.Quote; printable means unicode.IsPrint of the server's Go release.
     """
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
@@ -49,10 +49,10 @@ def quote(text: str) -> str:
 
 
 def without_broken(text: str) -> str:
-    """Return `text` with U+FFFD for every byte that is no UTF-8, as Go's runes and its JSON have it.
+    """Return `text` with U+FFFD for every byte that is not UTF-8, as in Go's runes and JSON.
 
     Args:
-        text: Such bytes are held as Python's "surrogateescape" does.
+        text: Such bytes are held as in Python's "surrogateescape".
     """
     return text if text.isascii() else text.translate(_BROKEN)
 
@@ -90,7 +90,7 @@ def float_json(number: float) -> str:
     """Return a float64 as Go's JSON encoder writes it: ``1000000``, ``1e+21``, ``1e-7``.
 
     Args:
-        number: Go refuses to encode NaN and infinities; they never come out of JSON. Here they print as by %v.
+        number: Go refuses to encode NaN and infinities, which JSON does not have. Here they print as with %v.
 
     Source: encoding/json floatEncoder, the same as ES6: exponent form below 1e-6 and from 1e21 on.
     """
@@ -179,8 +179,8 @@ def go_syntax(value: Any) -> str:
 
 
 def type_name(value: Any) -> str:
-    """Return the name of the Go type that holds a decoded JSON value, as %T prints it: ``map[string]interface {}``.
+    """Return the name of the Go type of a decoded JSON value, as %T prints it: ``map[string]interface {}``.
 
-    A value that is no JSON value names its own (`go_type`).
+    Other values name their own type (`go_type`).
     """
     return _TYPE_NAMES.get(type(value)) or str(getattr(value, "go_type", type(value).__name__))

@@ -1,7 +1,7 @@
-"""Times and durations as Go's package time parses and prints them, with its words for what it refuses.
+"""Times and durations as Go's package time parses and prints them, with its errors.
 
-Python's datetime stops at microseconds and at the years 1 and 9999; here a time is whole seconds and nanoseconds.
-Go slices bytes, so texts are looked at as bytes (held as Latin-1 characters) and quoted byte by byte.
+Python's datetime is limited to microseconds and the years 1 to 9999; here a time is seconds and nanoseconds. Go works
+on bytes, so texts are processed as bytes (held as Latin-1 characters) and quoted byte by byte.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = [
 RFC3339 = "2006-01-02T15:04:05Z07:00"
 RFC3339_NANO = "2006-01-02T15:04:05.999999999Z07:00"
 
-_DAYS_TO_EPOCH = 719_468  # from 1 March of year 0, where the count of days below begins
+_DAYS_TO_EPOCH = 719_468  # from 1 March of year 0, from which days are counted below
 _ZERO_SECONDS = -62_135_596_800  # 1 January of year 1
 
 
 class GoTimeError(ValueError):
-    """A text that Go does not take for a time or a duration; the message is Go's."""
+    """A text that Go does not accept as a time or a duration; the message is Go's."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoTime:
-    """A moment, as time.Time holds it.
+    """An instant, as in time.Time.
 
     Attributes:
         seconds: Since 1970 in UTC; negative before.
@@ -51,7 +51,7 @@ class GoTime:
 
     @property
     def is_zero(self) -> bool:
-        """Whether this is the first second of year 1, which Go takes for no time at all."""
+        """Whether this is the first second of year 1, which Go treats as no time."""
         return self.seconds == _ZERO_SECONDS and self.nanoseconds == 0
 
 
@@ -67,13 +67,13 @@ class _Bad(Exception):
 
 
 class _OutOfRange(Exception):
-    """An element fits, but its number does not exist; says what of."""
+    """An element has the right form, but its number is out of range; the text names the element."""
 
 
 def parse_rfc3339(text: str) -> GoTime:
-    """Return the moment that a text in RFC 3339 form names, as time.Parse(time.RFC3339, ...) takes it.
+    """Return the instant in a text in RFC 3339, as time.Parse(time.RFC3339, ...) reads it.
 
-    A fraction may be there, after a comma too, and an hour may have one digit. `T` and `Z` are upper case.
+    A fraction is allowed, also after a comma, and an hour may have one digit. `T` and `Z` must be upper case.
 
     Raises:
         GoTimeError: ``parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`` and the like.
@@ -82,7 +82,7 @@ def parse_rfc3339(text: str) -> GoTime:
 
 
 def parse_time(layout: str, text: str) -> GoTime:
-    """Return the moment that a text names in a layout of Go's kind.
+    """Return the instant in a text, by one of Go's layouts.
 
     Args:
         layout: Made of ``2006 01 02 15 04 05 .000 .999 Z07:00 Z0700 -07:00 -0700`` and fixed characters.
@@ -97,7 +97,7 @@ def parse_time(layout: str, text: str) -> GoTime:
 
 @lru_cache(maxsize=64)
 def _pieces(layout: str) -> tuple[tuple[str, str], ...]:
-    """Split a layout into pairs of fixed text and the element after it; the last element is empty."""
+    """Split a layout into pairs of fixed text and the following element; the last element is empty."""
     pieces = []
     start = 0
     for found in _ELEMENT.finditer(layout):
@@ -107,7 +107,7 @@ def _pieces(layout: str) -> tuple[tuple[str, str], ...]:
 
 
 class _Reading:
-    """One reading of one text; takes elements off its front."""
+    """One parsing of one text; reads elements from its front."""
 
     def __init__(self, layout: str, text: str) -> None:
         self.layout = layout
@@ -180,14 +180,14 @@ class _Reading:
         return number
 
     def fraction(self, length: int) -> None:
-        """Take the point and the digits after it; what is smaller than a nanosecond is cut."""
+        """Read the point and the digits after it; digits beyond nanoseconds are cut."""
         self.nanoseconds = int(self.rest[1 : min(length, 10)].ljust(9, "0"))
         self.rest = self.rest[length:]
 
     def written_fraction(self, element: str) -> None:
         if element[1] == "0":
             digits = self.rest[1 : len(element)]
-            # Go reads the digits as a number, which may have a sign.
+            # Go parses the digits as a number, which may have a sign.
             if len(digits) < len(element) - 1 or self.rest[0] not in ".," or not _SIGNED.fullmatch(digits):
                 raise _Bad
             if int(digits) < 0:
@@ -207,7 +207,7 @@ class _Reading:
             raise _Bad
         self.rest = self.rest[width:]
         hours, minutes = zone[1:3], zone[-2:]
-        # Ranges are judged before the sign, minutes first.
+        # Ranges are checked before the sign, minutes first.
         if _is_number(hours) and _is_number(minutes) and int(minutes) > 60:
             raise _OutOfRange("time zone offset minute")
         if _is_number(hours) and int(hours) > 24:
@@ -223,7 +223,7 @@ def _is_number(text: str) -> bool:
 
 
 def _quote(text: str) -> str:
-    """Quote as package time does: every byte beyond ASCII and every control character as hexadecimal."""
+    """Quote as package time does: bytes beyond ASCII and control characters as hexadecimal."""
     written = [
         f"\\x{ord(character):02x}" if character < " " or character >= "\x80" else character for character in text
     ]
@@ -234,7 +234,7 @@ def _quote(text: str) -> str:
 
 
 def days_in(year: int, month: int) -> int:
-    """Return how many days a month (1 to 12) has, in the calendar of today extended to all years."""
+    """Return the number of days of a month (1 to 12), in the Gregorian calendar for all years."""
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 + ((month + (month >> 3)) & 1)
@@ -250,7 +250,7 @@ def _days(year: int, month: int, day: int) -> int:
 
 
 def _date(days: int) -> tuple[int, int, int]:
-    """Return year, month and day of a count of days since 1970; the other way round than `_days`."""
+    """Return year, month and day of a count of days since 1970; the inverse of `_days`."""
     era, of_era = divmod(days + _DAYS_TO_EPOCH, 146_097)
     year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year + year // 4 - year // 100)
@@ -264,7 +264,7 @@ def _date(days: int) -> tuple[int, int, int]:
 
 
 def format_rfc3339(time: GoTime) -> str:
-    """Return a moment in UTC, to the second: ``2026-01-02T03:04:05Z``, as metav1.Time is written."""
+    """Return a time in UTC, to the second: ``2026-01-02T03:04:05Z``, as metav1.Time is written."""
     days, second = divmod(time.seconds, 86_400)
     year, month, day = _date(days)
     sign = "-" if year < 0 else ""
@@ -273,7 +273,7 @@ def format_rfc3339(time: GoTime) -> str:
 
 
 def format_rfc3339_nano(time: GoTime) -> str:
-    """Return a moment in UTC with the fraction it has, without trailing zeros: ``2026-01-02T03:04:05.5Z``."""
+    """Return a time in UTC with its fraction, without trailing zeros: ``2026-01-02T03:04:05.5Z``."""
     text = format_rfc3339(time)
     if not time.nanoseconds:
         return text
@@ -302,7 +302,7 @@ def parse_duration(text: str) -> int:
 
     Raises:
         GoTimeError: ``time: invalid duration "x"``, ``time: missing unit in duration "1"``, ``time: unknown unit "d" in
-            duration "1d"``; invalid is also what does not fit int64.
+            duration "1d"``; a duration beyond int64 is invalid, too.
     """
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":
@@ -326,7 +326,7 @@ def parse_duration(text: str) -> int:
         size = _UNITS.get(unit)
         if size is None:
             raise GoTimeError(f"time: unknown unit {_quoted(unit)} in duration {_quoted(text)}")
-        # Go adds in uint64: the sum of two largest parts is nothing.
+        # Go adds in uint64: the sum of two parts of the largest size wraps to zero.
         part_size = _part_of_duration(int(number), fraction if point else "", size, text)
         total = (total + part_size) % (2 * _MOST)
         if total > _MOST:

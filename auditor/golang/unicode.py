@@ -1,8 +1,8 @@
-"""Character classes of the Unicode version that the server's Go release knows (15.0), whatever Python knows.
+"""Character classes of the Unicode version of the server's Go release (15.0), independent of Python's version.
 
-Two text files beside this module hold one run a line, first code point and name, as unicode.Categories and
-unicode.Scripts of Go 1.26 have them; a third the code points, one set a line, that differ in letter case alone, as
-unicode.SimpleFold goes round them. They are read when they are first asked for.
+Two text files beside this module have one run per line, with first code point and name, as in unicode.Categories and
+unicode.Scripts of Go 1.26. A third one has the sets of code points, one per line, that differ only in case, in the
+order of unicode.SimpleFold. The files are read at first use.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _ALIASES = {name.replace("_", "").capitalize(): category for name, category in _
 _CASED = frozenset({"Lu", "Ll", "Lt"})
 _NO_SCRIPT = "-"
 _BLOCK = 64
-"""Code points with other cases that are looked up together: a pattern may have thousands of large ranges."""
+"""Size of the blocks in which other cases are looked up: a pattern may have thousands of large ranges."""
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -98,7 +98,7 @@ def is_print(code: int) -> bool:
 
 
 def is_letter(text: str) -> bool:
-    """Report whether a text is one letter to Go; of no character at all it is not.
+    """Return whether a text is one letter for Go; false for an empty text.
 
     Source: unicode.IsLetter.
     """
@@ -106,7 +106,7 @@ def is_letter(text: str) -> bool:
 
 
 def is_digit(text: str) -> bool:
-    """Report whether a text is one decimal digit to Go; of no character at all it is not.
+    """Return whether a text is one decimal digit for Go; false for an empty text.
 
     Source: unicode.IsDigit.
     """
@@ -114,7 +114,7 @@ def is_digit(text: str) -> bool:
 
 
 def digits_end(text: str, at: int) -> int:
-    """Return where digits and points that go on from `at` end."""
+    """Return the end of the digits and points that begin at `at`."""
     while at < len(text) and (text[at] == "." or is_digit(text[at])):
         at += 1
     return at
@@ -135,9 +135,9 @@ def _folds() -> tuple[list[int], dict[int, list[int]]]:
 
 
 def other_cases(low: int, high: int) -> list[tuple[int, int]]:
-    """Return, as ranges in any order, what differs in letter case alone from a code point of a range.
+    """Return, as unordered ranges, the characters that differ only in case from a code point of a range.
 
-    Those of the range itself that have other cases are among it. Source: unicode.SimpleFold.
+    They include the code points of the range that have other cases. Source: unicode.SimpleFold.
     """
     points, _ = _folds()
     begin, end = bisect_left(points, low), bisect_right(points, high)
@@ -151,7 +151,7 @@ def other_cases(low: int, high: int) -> list[tuple[int, int]]:
 
 
 def _cases_of(begin: int, end: int) -> list[tuple[int, int]]:
-    """Return the cases of some of the code points that have other cases, by their places among these, as ranges."""
+    """Return, as ranges, the cases of some of the code points that have other cases, by their indices among these."""
     points, cases = _folds()
     found: list[tuple[int, int]] = []
     for code in sorted({case for point in points[begin:end] for case in cases[point]}):
@@ -168,7 +168,7 @@ def _cases_of_block(number: int) -> list[tuple[int, int]]:
 
 
 def unprintable(text: str) -> list[tuple[int, str]]:
-    """Return the characters of a text that are not printable to Go, each with its place in bytes of UTF-8."""
+    """Return the characters of a text that are not printable for Go, each with its offset in UTF-8."""
     if text.isascii() and text.isprintable():
         return []
     found: list[tuple[int, str]] = []
@@ -181,7 +181,7 @@ def unprintable(text: str) -> list[tuple[int, str]]:
 
 
 def class_name(name: str) -> str:
-    """Return the name of a class as the tables have it: ``Lu`` for ``uppercase letter``; made up if there is none."""
+    """Return the name of a class in the tables: ``Lu`` for ``uppercase letter``; unknown names are only normalized."""
     name = "".join([character for character in name if character not in "_ -"])
     name = name.capitalize() if name.isascii() else ""
     return _ALIASES.get(name, name)
@@ -189,7 +189,7 @@ def class_name(name: str) -> str:
 
 @cache
 def class_ranges(name: str) -> Ranges | None:
-    r"""Return the code points of the class that ``\p{name}`` means, as inclusive ranges in order, or None.
+    r"""Return the code points of the class ``\p{name}``, as inclusive ranges in order, or None if there is none.
 
     Args:
         name: A category (`Lu`, `L`, `Uppercase_Letter`), a script (`Greek`), `Any`, `Assigned` or `ASCII`. Letter

@@ -1,8 +1,8 @@
-"""URLs as Go's net/url reads those of requests, with its words for what it refuses.
+"""URLs of requests as Go's net/url reads them, with its errors.
 
-Python's urllib takes nearly everything; Go does not. Go works on bytes: so do we, on text whose characters are bytes
-(Latin-1). What comes out is text again; bytes that are no UTF-8, as ``%ff`` in a host can make, are held as Python's
-"surrogateescape" holds them.
+Python's urllib accepts nearly everything; Go does not. Go works on bytes: so does this module, on text whose characters
+are bytes (Latin-1). Results are text; bytes that are not UTF-8 (from ``%ff`` in a host) are held as in Python's
+"surrogateescape".
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _MAX_QUERY_PARAMETERS = 10_000
 
 
 class UrlError(ValueError):
-    """A text that is no URL of a request; the message is Go's: ``parse "abc": invalid URI for request``."""
+    """A text that is not a URL of a request; the message is Go's: ``parse "abc": invalid URI for request``."""
 
 
 class _Refused(Exception):
-    """The same without the front."""
+    """The same without the prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class Url:
 
     Attributes:
         scheme: In lower case; may be empty.
-        opaque: What follows the scheme where that does not begin with a slash.
+        opaque: The text after the scheme if it does not begin with a slash.
         user: User name and password, still escaped as `str` of the URL writes them, or None.
         host: With brackets and port, unescaped.
         path: Unescaped.
-        raw_path: The path as it was written, where that is not how Go would write it.
-        raw_query: What follows the question mark, as it was written.
-        force_query: There is a question mark and nothing after it.
-        omit_host: There is a scheme and a path, and no ``//``.
+        raw_path: The path as written, if Go would write it differently.
+        raw_query: The text after the question mark, as written.
+        force_query: Whether there is a question mark and nothing after it.
+        omit_host: Whether there are a scheme and a path, and no ``//``.
     """
 
     scheme: str = ""
@@ -74,7 +74,7 @@ class Url:
 
     @property
     def port(self) -> str:
-        """The port as it was written, or nothing."""
+        """The port as written; empty if there is none."""
         return self._host_and_port()[1]
 
     def _host_and_port(self) -> tuple[str, str]:
@@ -88,7 +88,7 @@ class Url:
 
     @property
     def escaped_path(self) -> str:
-        """The path as it was written, or as Go would write it where that was not valid."""
+        """The path as written, or as Go would write it if that is not valid."""
         if self.raw_path and all(character in _VALID_IN_PATH for character in self.raw_path):
             return self.raw_path
         return "*" if self.path == "*" else _escape(_as_bytes(self.path), _PLAIN_IN_PATH)
@@ -96,7 +96,7 @@ class Url:
     def query(self) -> dict[str, list[str]]:
         """Return the values of the query by name, in order; parts that are malformed are left out.
 
-        Source: url.URL.Query. More than 10,000 parts are no query at all.
+        Source: url.URL.Query. More than 10,000 parts count as no query.
         """
         values: dict[str, list[str]] = {}
         parts = _as_bytes(self.raw_query).split("&")
@@ -114,7 +114,7 @@ class Url:
         return values
 
     def __str__(self) -> str:
-        """Put the URL together again, as url.URL.String does."""
+        """Return the URL as text, as url.URL.String does."""
         text = f"{self.scheme}:" if self.scheme else ""
         if self.opaque:
             text += self.opaque
@@ -132,7 +132,7 @@ class Url:
 
 
 def is_request_uri(text: str) -> bool:
-    """Whether `parse_request_uri` takes a text."""
+    """Whether `parse_request_uri` accepts a text."""
     try:
         parse_request_uri(text)
     except UrlError:
@@ -141,12 +141,12 @@ def is_request_uri(text: str) -> bool:
 
 
 def parse_request_uri(text: str) -> Url:
-    """Return the parts of an absolute URI, or of an absolute path, or of ``*``; a ``#`` is nothing special.
+    """Parse an absolute URI, an absolute path, or ``*``; a ``#`` has no special meaning.
 
     Raises:
         UrlError: ``parse "abc": invalid URI for request`` and the like.
 
-    Source: net/url ParseRequestURI of Go 1.26, which takes two colons in the host of http for a malformed port.
+    Source: net/url ParseRequestURI of Go 1.26, which treats two colons in the host of http as a malformed port.
     """
     try:
         return _parse(_as_bytes(text))
@@ -221,7 +221,7 @@ def _host(scheme: str, host: str) -> str:
         return _bracketed(host)
     colon = host.find(":")
     if colon >= 0:
-        # Lists of hosts with ports are seen in the URLs of databases.
+        # URLs of databases have lists of hosts with ports.
         if scheme not in ("http", "https"):
             colon = host.rfind(":")
         _check_port(host[colon:])
@@ -282,12 +282,12 @@ def _bad_escape(escape: str) -> _Refused:
 
 
 def _unescape_host(data: str) -> str:
-    """Unescape a host, where only bytes beyond ASCII may be escaped."""
+    """Unescape a host, in which only bytes beyond ASCII may be escaped."""
     return _unescape_checked(data, lambda byte: byte >= 0x80)
 
 
 def _unescape_zone(data: str) -> str:
-    """Unescape the zone of an address, where what is allowed in a host may be escaped too, and blanks."""
+    """Unescape the zone of an address, which may also have escaped blanks and characters of a host."""
     return _unescape_checked(data, lambda byte: byte == 0x20 or chr(byte) in _PLAIN_IN_HOST)
 
 

@@ -57,10 +57,10 @@ class VerdictOptions:
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
         field_gates: Gates of definitions to be on or off in this run, as ``Name=true,Other=false``.
         gate_sidecars: Files of field-level gates by name of the definition; they count before manifests.
-        encryption_config: EncryptionConfiguration of the API server; empty: none.
+        encryption_config: EncryptionConfiguration of the API server; empty if there is none.
         redact: Whether values of objects are left out of the report.
-        convert_with: Command that converts objects in the place of conversion webhooks; empty: none.
-        old: Dumps of the state before, with which those of `dumps` are compared; empty: none.
+        convert_with: Command that converts objects in the place of conversion webhooks; empty if there is none.
+        old: Dumps of the state before, with which those of `dumps` are compared; empty if there is none.
         apply: How a manifest changes an object of the state before: merge or replace.
         scope: Which objects count.
         kubernetes: Release of the API server, such as 1.37.
@@ -103,27 +103,28 @@ class RunOptions:
         jobs: Worker processes; 1 runs everything in this process. With Ray: most tasks at a time; 0: no bound.
         engine: processes, inline (everything in this process) or ray.
         ray_address: The address of the Ray cluster, as `ray.init` takes it; empty: Ray's own choice.
-        report_mode: Permissions of its files in octal; empty: those of the dumps, the strictest of them.
+        report_mode: Permissions of its files in octal; empty means those of the dumps, the strictest of them.
         fail_on_sealed: Whether values that no key was given for make the exit code 1.
-        kms_decryptor: Command that unwraps data keys of KMS providers; empty: none.
+        kms_decryptor: Command that unwraps data keys of KMS providers; empty if there is none.
         source: Format of the dumps; empty: detected from their content.
         salvage: For damaged databases, also take what no tree of pages reaches any more.
-        since: An earlier report whose results are reused for unchanged objects; empty: none.
+        since: An earlier report whose results are reused for unchanged objects; empty if there is none.
         verify_sample: Share of the unchanged objects that are audited again and must give the reused rows.
         verify_proven: Share of the objects proven valid by generated code that the reference judges again and must
             confirm; their bytes alone decide which ones.
-        diff: An earlier report with which findings are compared; empty: none.
+        diff: An earlier report with which findings are compared; empty if there is none.
         only_new: Only findings that are not in `diff` count for the exit code.
         severity: Overrides of severities, as `auditor.report.findings.severity` reads them.
-        accept: File of accepted findings; empty: none.
+        accept: File of accepted findings; empty if there is none.
         most_new: Limits of new objects by severity, as `auditor.report.findings.exit_code` reads them.
         fail_on_standing: Whether known faults that break a kind make the exit code 1 with `only_new`.
-        owners: File that names the teams of objects; empty: none.
-        history: Folder or URL of the history that the run is added to; empty: none.
+        owners: File that names the teams of objects; empty if there is none.
+        history: Folder or URL of the history that the run is added to; empty if there is none.
         keep_history: Runs that the history keeps.
-        clusters: A file with the names of all clusters that should send a dump; empty: those of earlier reports.
-        fleet: A file that lists the clusters of a fleet, each with its dump and its own options; empty: none.
-        max_age: Most seconds since a dump was changed; None: any.
+        clusters: A file with the names of all clusters that should send a dump; empty means those of earlier reports.
+        fleet: A file that lists the clusters of a fleet, each with its dump and its own options; empty if there is
+            none.
+        max_age: Most seconds since a dump was changed; None for any.
         require_change: Whether a dump that is no newer than that of the earlier report makes the exit code 3.
         in_fleet: The run audits one cluster of a fleet, whose reports are combined later.
         shard_bytes: Bytes of values that a shard is to stay below; the cut does not depend on the number of workers.
@@ -131,7 +132,7 @@ class RunOptions:
         memory: Bytes that all processes may hold together; 0: no bound.
         seconds_per_object: Limit of processor time for the rules of one object. The result of an object beyond it is
             not reused.
-        cache: Folder that caches what is computed from definitions; empty: no cache.
+        cache: Folder that caches what is computed from definitions; empty means no cache.
         until: Time (as of `time.time`) after which no object is judged; 0: no limit.
     """
 

@@ -15,6 +15,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
 import numpy as np
 import orjson
 import pyarrow as pa
@@ -23,6 +24,7 @@ from auditor.base import arrow as kernels
 from auditor.base.disk_cache import use_cache
 from auditor.base.errors import ChangedDump, DamagedDump, PlanError, UnknownDump
 from auditor.crds.definitions_file import FILE, DefinitionsFile, definition_entry, encode_definition, write_definitions
+from auditor.crds.specs import KNOWN_SPECS
 from auditor.golang import jsontext
 from auditor.plan.definition_paths import definition_documents
 from auditor.plan.limits import SIZE_IN_MEMORY
@@ -69,6 +71,7 @@ __all__ = [
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _TOO_LARGE: Final = "needs more memory than there is (--memory): it was not read, and no object of it was judged"
 _value = methodcaller("as_py")
+_BASE64: Final = msgspec.json.Decoder(bytes)
 CRD_PATH = f"/{_CRDS[0]}/{_CRDS[1]}/"
 
 
@@ -166,8 +169,8 @@ def look_again(plan: Plan) -> str:
 
 def _definitions_of(
     plan: SourcePlan, options: AuditOptions, unsealer: Unsealer, sealed: set[str]
-) -> Iterator[JsonObject]:
-    """Yield the definition documents among the live values of a source, without those that do not decode.
+) -> Iterator[tuple[DefinitionEntry, bytes]]:
+    """Yield the definitions among the live values of a source with their JSON, without those that do not decode.
 
     Names of definitions that are sealed without a key are added to `sealed`; those that do not fit into memory count as
     damage.
@@ -200,17 +203,29 @@ def _definitions_of(
             name = printable_key(table["key"][row].as_py()) if not plan.is_export else header.name if header else ""
             plan.damage += (Damage(f"definition {name}", f"{len(data)} bytes, {_TOO_LARGE}"),)
             continue
+        if options.in_fleet and not plan.is_export and (known := KNOWN_SPECS.read(data)) is not None:
+            yield known
+            continue
         try:
             document = jsontext.decode(data)
         except jsontext.GoJsonError:
             continue
-        yield from definitions_in(document)
+        for one in definitions_in(document):
+            yield _encoded(_name(one), one, stored=not plan.is_export or "status" in one)
 
 
 def cut_value(values: mmap.mmap | bytes, offset: int, length: int, encoding: int) -> bytes:
     """Return the value of a row of the live table from its file (`tables.LIVE_KEYS`)."""
     data = bytes(values[offset : offset + length])
-    return base64.b64decode(data) if encoding == 1 else data
+    return data if encoding != 1 else _decoded(data)
+
+
+def _decoded(text: bytes) -> bytes:
+    """Return the bytes of a text in base64, which the reader of the dump has checked."""
+    try:
+        return _BASE64.decode(b'"%b"' % text)  # in half the time of `base64`
+    except msgspec.MsgspecError:  # it has more padding than it needs
+        return base64.b64decode(text)
 
 
 def cut_values(rows: pa.Table, values: mmap.mmap | bytes) -> Iterator[bytes]:
@@ -346,9 +361,8 @@ def make_plan(
     by_name: dict[str, tuple[DefinitionEntry, bytes]] = {}
     sealed: set[str] = set()
     for source in (*old, *sources):
-        for document in _definitions_of(source, options, unsealer, sealed):
-            name = _name(document)
-            by_name[name] = _encoded(name, document, stored=not source.is_export or "status" in document)
+        for entry, text in _definitions_of(source, options, unsealer, sealed):
+            by_name[entry.name] = entry, text
     given = from_files() if from_files else read_definitions(options.crds)
     replaced = {name: by_name[name][1] for name in given.by_name if name in by_name}
     by_name.update(given.by_name)

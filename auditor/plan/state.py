@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from auditor.crds.specs import digest_in_use
 from auditor.plan.options import Scope
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def gate_options(options: AuditOptions) -> list[str]:
 
 
 def _content(path: str) -> str:
-    """Return the hash of a file that an option names; empty where none is named."""
+    """Return the hash of a file that an option names; empty if none is named."""
     if not path:
         return ""
     try:
@@ -91,24 +92,22 @@ def _content(path: str) -> str:
 
 
 def _definitions(plan: Plan) -> dict[str, str]:
-    found = {}
-    for entry, line in plan.definitions_file.texts(plan.entries):
-        from_file = entry.name in plan.from_files
-        what = line if from_file else _what_counts(line, entry)
-        found[entry.name] = hashlib.blake2b(what, digest_size=_SIZE, person=b"file" if from_file else b"").hexdigest()
+    found = {entry.name: entry.in_use for entry in plan.entries}
+    unknown = [entry for entry in plan.entries if entry.name in plan.from_files or not entry.in_use]
+    for entry, line in plan.definitions_file.texts(unknown):
+        if entry.name in plan.from_files:
+            found[entry.name] = hashlib.blake2b(line, digest_size=_SIZE, person=b"file").hexdigest()
+        else:
+            found[entry.name] = _digest_in_use(line, entry)
     return found
 
 
-def _what_counts(line: bytes, entry: DefinitionEntry) -> bytes:
-    """Return the part of a stored definition that servers use, without metadata and times, which change every day."""
+def _digest_in_use(line: bytes, entry: DefinitionEntry) -> str:
+    """Return the hash of the part of a stored definition that servers use; that of all of a malformed one."""
     try:
-        document = orjson.loads(line)
-        spec, status = document["spec"], document.get("status") or {}
-        conditions = sorted((one.get("type"), one.get("status")) for one in status.get("conditions") or ())
-        counts = [entry.stored, document.get("apiVersion"), spec, status.get("acceptedNames"), conditions]
-        return orjson.dumps(counts, option=_TEXT)
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):  # malformed, or a number of Go's: hash all
-        return line
+        return digest_in_use(orjson.loads(line), stored=entry.stored)
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):  # malformed, or a number of Go's
+        return hashlib.blake2b(line, digest_size=_SIZE).hexdigest()
 
 
 def _hashed(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""``kubectl api-resources``: the kinds there are, each at its preferred version.
+"""``kubectl api-resources``: all kinds, each at its preferred version.
 
 Source: kubectl pkg/cmd/apiresources/apiresources.go.
 """
@@ -24,7 +24,7 @@ _CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "c
 
 @dataclass(frozen=True, slots=True)
 class ResourceFilter:
-    """Which kinds are printed and how; names are those of kubectl's flags.
+    """Options that filter and print kinds; the names are those of kubectl's flags.
 
     Attributes:
         api_group: None: of all groups.
@@ -41,11 +41,11 @@ class ResourceFilter:
 
 
 def resource_lines(resources: Sequence[tuple[Resource, bool]], wanted: ResourceFilter) -> str:
-    """Return the lines for kinds.
+    """Return the printed lines for kinds.
 
     Args:
-        resources: In discovery order, each with whether a definition made it.
-        wanted: What is asked for.
+        resources: In discovery order, each with whether it comes from a definition.
+        wanted: The options.
     """
     preferred: dict[tuple[str, str], tuple[Resource, tuple[str, ...]]] = {}
     for one, is_custom in resources:

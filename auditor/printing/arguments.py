@@ -1,4 +1,4 @@
-"""The arguments of ``get``: kinds, names, TYPE/NAME, categories, and what kubectl says of a wrong mixture of them.
+"""The arguments of ``get``: kinds, names, TYPE/NAME, categories, and kubectl's errors for wrong combinations.
 
 Source: cli-runtime pkg/resource/builder.go.
 """
@@ -26,17 +26,17 @@ _SEPARATE_TYPE = (
 
 
 class UsageError(Exception):
-    """The arguments do not go together; the text is kubectl's."""
+    """The arguments are a wrong combination; the text is kubectl's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked for: lists of these kinds, or these names.
+    """The requests that the arguments stand for: lists of kinds, or objects by name.
 
     Attributes:
-        kinds: To be listed; empty where names are given.
+        kinds: To be listed; empty if names are given.
         names: (kind, name) in the order of printing.
-        single: One name and nothing else: its object is printed bare.
+        single: Whether there is exactly one name, whose object is printed without a List.
     """
 
     kinds: tuple[Resource, ...] = ()
@@ -47,14 +47,14 @@ class Wanted:
 def read_arguments(
     discovery: Discovery, args: Sequence[str], *, selective: bool, all_namespaces: bool, warn: Callable[[str], None]
 ) -> Wanted:
-    """Return what the arguments ask for.
+    """Parse the arguments.
 
     Args:
         selective: A label or field selector is given.
         all_namespaces: ``-A`` is given.
         warn: Called with a warning about ambiguous short names.
     Raises:
-        UsageError, UnknownResource: With kubectl's text.
+        UsageError, UnknownResource: The text is kubectl's.
     """
     pairs: list[tuple[str, str]] = []
     kinds: list[str] = []

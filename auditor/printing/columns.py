@@ -1,4 +1,4 @@
-"""From an object to the cells of its row: additionalPrinterColumns as the server renders them.
+"""Cells of custom resources: additionalPrinterColumns as the server evaluates them.
 
 Source: apiextensions-apiserver pkg/registry/customresource/tableconvertor/tableconvertor.go.
 """
@@ -50,9 +50,9 @@ def custom_resource_columns(declared: Iterable[Any]) -> tuple[tuple[Column, Temp
     """Return the columns that a version prints after NAME, in order.
 
     Args:
-        declared: Its additionalPrinterColumns as the definition holds them; empty: Age alone.
+        declared: Its additionalPrinterColumns in the definition; if empty, the only column is Age.
     Returns:
-        Each with its path compiled; a path that does not parse takes itself and all columns after it away.
+        The columns with their compiled paths. A path that does not parse removes its column and all that follow.
     """
     columns = [
         Column(
@@ -80,14 +80,14 @@ def custom_resource_row(
     visits: Visits | None = None,
     given_up: list[str] | None = None,
 ) -> list[Cell]:
-    """Return the cells after NAME; null where there is nothing, or of another type than the column's.
+    """Return the cells after NAME; null if there is no value, or one of another type than the column's.
 
     Args:
-        columns: As `custom_resource_columns` gives them.
-        obj: After the read at the version whose columns these are.
+        columns: From `custom_resource_columns`.
+        obj: The object, read at the version of the columns.
         now: Seconds since 1970, for ages.
-        visits: How many values the paths of a table may look at; None: those of this row as many as those of a table.
-        given_up: Takes the names of columns whose paths would have looked at more; their cells are null.
+        visits: How many values the paths of a table may look at; None allows this row as many as a table.
+        given_up: Called with the names of columns whose paths would look at more; their cells are null.
     """
     out: list[Cell] = []
     visits = Visits() if visits is None else visits
@@ -109,7 +109,7 @@ def _cell(kind: str, value: Any, now: float) -> Cell:
     number = type(value) in (int, float)
     if kind == "integer":
         if type(value) is float:
-            return int(value) if _INT64_MIN <= value < -_INT64_MIN else _INT64_MIN  # as amd64 converts
+            return int(value) if _INT64_MIN <= value < -_INT64_MIN else _INT64_MIN  # the conversion of amd64
         return value if number else None
     if kind == "number":
         return float(value) if number else None
@@ -125,7 +125,7 @@ def _cell(kind: str, value: Any, now: float) -> Cell:
 
 
 def age_of(text: str, now: float) -> str:
-    """Return how long ago a time in RFC 3339 form was; ``<unknown>`` for none, ``<invalid>`` for no time."""
+    """Return how long ago a time in RFC 3339 was; ``<unknown>`` if empty, ``<invalid>`` if it does not parse."""
     if text in ("", "null"):
         return "<unknown>"
     try:
@@ -138,12 +138,12 @@ def age_of(text: str, now: float) -> str:
 
 
 def cell_text(cell: Cell) -> str:
-    """Return a cell as the client prints it: numbers after one more trip through JSON, null as nothing."""
+    """Return a cell as the client prints it: numbers after a round trip through JSON, null as an empty text."""
     if cell is None:
         return ""
     if type(cell) is float:
         text = float_json(cell)
         if "." not in text and "e" not in text and _INT64_MIN <= int(text) < -_INT64_MIN:
-            return str(int(text))  # also of -0
+            return str(int(text))  # also for -0
         return display(cell)
     return display(cell)

@@ -24,10 +24,10 @@ _EXPECTED = "Expected format is one line of space separated headers, one line of
 
 @dataclass(frozen=True, slots=True)
 class CustomColumns:
-    """Headers and the templates of their paths; an empty path gives ``<none>``.
+    """Headers and the templates of their paths; an empty path prints ``<none>``.
 
     Attributes:
-        always_headers: ``--no-headers`` changes nothing, as it does for columns from a file.
+        always_headers: Ignore ``--no-headers``, as kubectl does for columns from a file.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -36,18 +36,18 @@ class CustomColumns:
     def render(
         self, objects: Iterable[Any], *, headers: bool, shown: Callable[[str], str] = str
     ) -> tuple[str, JsonPathError | None]:
-        """Return the table, and what ended it early: the rows before the failing one are printed.
+        """Return the table, and the error that ended it early, if any: rows before the failing one are printed.
 
         Args:
             objects: One a row.
-            headers: Print the line of headers.
-            shown: What a cell is passed through.
+            headers: Whether to print the line of headers.
+            shown: Called with each cell; returns its printed text.
         """
         lines = ["\t".join(header for header, _ in self.columns)] if headers or self.always_headers else []
         failed: JsonPathError | None = None
         try:
             templates = [compile_template(path) if path else None for _, path in self.columns]
-            for one in objects:  # one by one: those before a failing one are printed
+            for one in objects:  # one by one: rows before a failing one are printed
                 cells = [shown(_cell(template, one)) for template in templates]
                 lines.append("\t".join(cells))
         except JsonPathError as error:
@@ -56,10 +56,10 @@ class CustomColumns:
 
 
 def parse_custom_columns(spec: str) -> CustomColumns:
-    """Read what follows ``custom-columns=``.
+    """Parse the text after ``custom-columns=``.
 
     Raises:
-        JsonPathError: With kubectl's text.
+        JsonPathError: The text is kubectl's.
     """
     if not spec:
         raise JsonPathError("parse", "custom-columns format specified but no custom columns given")
@@ -73,10 +73,10 @@ def parse_custom_columns(spec: str) -> CustomColumns:
 
 
 def read_custom_columns(text: str) -> CustomColumns:
-    """Read the file of ``custom-columns-file``: a line of headers, a line of paths.
+    """Parse the file of ``custom-columns-file``: a line of headers, a line of paths.
 
     Raises:
-        JsonPathError: With kubectl's text.
+        JsonPathError: The text is kubectl's.
     """
     lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
     for number, name in enumerate(("header", "spec")):

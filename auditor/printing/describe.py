@@ -1,4 +1,4 @@
-"""``kubectl describe`` of custom resources: all fields in words, and the events about the object.
+"""``kubectl describe`` of custom resources: all fields with readable labels, and the events of the object.
 
 Source: kubectl pkg/describe/describe.go (genericDescriber, smartLabelFor, DescribeEvents); text/tabwriter.
 """
@@ -22,13 +22,13 @@ __all__ = ["described"]
 
 _PADDING: Final = 2
 _MOST: Final = 140
-"""Bytes of an annotation on one line."""
+"""Largest length in bytes of an annotation that is printed on one line."""
 _NOT_PRINTED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _SKIPPED: Final = frozenset(
     [".metadata.name", ".metadata.namespace", ".metadata.labels", ".metadata.annotations", ".metadata.managedFields"]
 )
 _ON_ONE_LINE: Final = frozenset(["labels", "name", "namespace"])
-"""Members whose texts have no lines in any object that a server takes."""
+"""Fields whose texts have no line breaks in any object that a server accepts."""
 _ACRONYMS: Final = frozenset(["API", "URL", "UID", "GUID"])
 
 
@@ -37,9 +37,9 @@ def described(obj: JsonObject, events: Sequence[JsonObject] | None, now: float, 
 
     Args:
         obj: As a server reads it.
-        events: Those about it, in any order; None leaves them out.
-        now: Seconds since 1970, for how long ago they were.
-        on_terminal: Indent the further lines of a value, so that no line begins with content; kubectl does not.
+        events: The events of the object, in any order; None leaves them out.
+        now: Seconds since 1970, for the ages of events.
+        on_terminal: Indent the continuation lines of a value, so that no line begins with content; kubectl does not.
     """
     if on_terminal:
         obj = _visible_names(obj)
@@ -58,7 +58,7 @@ def described(obj: JsonObject, events: Sequence[JsonObject] | None, now: float, 
 
 
 def _visible_names(value: Any) -> Any:
-    """Return a value whose names and labels have no control characters; other texts keep their lines."""
+    """Return a value without control characters in names and labels; other texts keep their lines."""
     if type(value) is dict:
         return {
             visible(name): visible_tree(below) if name in _ON_ONE_LINE else _visible_names(below)
@@ -115,7 +115,7 @@ def _content(obj: JsonObject, level: int, path: str, *, on_terminal: bool) -> li
 
 
 def _label(field: str) -> str:
-    """Return a name of a field in words: ``apiVersion`` is API Version."""
+    """Return a readable label for a field name: ``API Version`` for ``apiVersion``."""
     if not all(is_letter(letter) or letter == "-" for letter in field):
         return field
     parts = _camel_case(field)
@@ -139,7 +139,7 @@ def _word(part: str) -> str:
 
 
 def _camel_case(text: str) -> list[str]:
-    """Split a name where its letters change case; the last of several capitals begins the word after them."""
+    """Split a name where its letters change case; the last of several capitals begins the next word."""
     return re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|[^A-Za-z]+", text)
 
 
@@ -154,7 +154,7 @@ def _event(event: JsonObject, now: float) -> str:
 
 
 def _tabbed(lines: list[str]) -> str:
-    """Lay out lines of cells that tabs end: a column is as wide as its widest cell in lines that follow each other."""
+    """Align lines of cells that end in tabs: a column is as wide as its widest cell in consecutive lines."""
     rows = [line.split("\t") for line in lines]
     deepest = max((len(row) for row in rows), default=0)
     for at in range(deepest - 1):

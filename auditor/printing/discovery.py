@@ -1,4 +1,4 @@
-"""Which kinds there are, and which of them a word means: plural, singular, kind, short name, group, version, category.
+"""The kinds of a cluster, and how an argument names one: plural, singular, kind, short name, group, version, category.
 
 Resources are in discovery order: the core group first, groups by priority and name, versions as Kubernetes ranks
 them, resources by plural. Where several fit, the first counts.
@@ -28,9 +28,9 @@ class Resource:
     """One kind at one served version.
 
     Attributes:
-        columns: additionalPrinterColumns as declared; for built-in kinds empty.
-        verbs: What a server can be asked to do with it; empty: everything.
-        is_list_kind: Stands for a kind like PodList, which has a name but nothing behind it.
+        columns: additionalPrinterColumns as declared; empty for built-in kinds.
+        verbs: The verbs that a server supports for it; empty for all.
+        is_list_kind: Whether it is a kind like PodList, which has a name but no resource.
     """
 
     group: str
@@ -47,7 +47,7 @@ class Resource:
 
     @property
     def is_stored(self) -> bool:
-        """Whether a server keeps objects of the kind."""
+        """Whether a server stores objects of the kind."""
         return not self.verbs
 
     @property
@@ -57,18 +57,18 @@ class Resource:
 
     @property
     def group_resource(self) -> str:
-        """As the server names the resource in errors: ``pods``, ``widgets.example.com``."""
+        """The name of the resource in the server's errors: ``pods``, ``widgets.example.com``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def group_kind(self) -> str:
-        """As ``-o name`` writes it: ``pod``, ``widget.example.com``."""
+        """The name in the output of ``-o name``: ``pod``, ``widget.example.com``."""
         kind = self.kind.lower()
         return f"{kind}.{self.group}" if self.group else kind
 
     @property
     def one(self) -> str:
-        """The singular; where a definition names none, the kind in lower case."""
+        """The singular; if a definition names none, the kind in lower case."""
         return self.singular or self.kind.lower()
 
 
@@ -95,16 +95,16 @@ class Discovery:
     """The resources of a cluster."""
 
     def __init__(self, resources: Iterable[Resource]) -> None:
-        """Take resources that are in discovery order already; `sorted_by_priority` puts them there."""
+        """Take resources that are in discovery order already; `sorted_by_priority` sorts them."""
         self.resources = tuple(resources)
 
     @classmethod
     def sorted_by_priority(cls, resources: Iterable[Resource], rank: Callable[[str], int] | None = None) -> Discovery:
-        """Put resources in discovery order.
+        """Return the resources in discovery order.
 
         Args:
             resources: In any order.
-            rank: Gives the place of a built-in group; groups of definitions come after them, by name.
+            rank: Returns the rank of a built-in group; groups of definitions follow, by name.
         """
 
         def key(one: Resource) -> tuple[Any, ...]:
@@ -114,13 +114,14 @@ class Discovery:
         return cls(sorted(resources, key=key))
 
     def resolve(self, text: str, warn: Callable[[str], None] = lambda _: None) -> Resource:
-        """Return the resource that an argument means.
+        """Return the resource that an argument names.
 
         Args:
-            text: ``R``, ``R.group`` or ``R.version.group``; groups may be cut short, a trailing dot means no group.
-            warn: Called with a warning about a short name that means more than one.
+            text: ``R``, ``R.group`` or ``R.version.group``; a prefix of the group is enough, a trailing dot means no
+                group.
+            warn: Called with a warning about an ambiguous short name.
         Raises:
-            UnknownResource: With kubectl's text.
+            UnknownResource: The text is kubectl's.
         """
         name, dot, rest = text.partition(".")
         version, second_dot, group = rest.partition(".")
@@ -158,7 +159,7 @@ class Discovery:
     def _without_shortcut(
         self, name: str, version: str, group: str, warn: Callable[[str], None]
     ) -> tuple[str, str, str]:
-        """Put the plural in the place of a short name; the version is dropped with it."""
+        """Replace a short name by the plural; the version is dropped, as in kubectl."""
         for one in self.resources:
             if name in (one.plural, one.one) and (not group or one.group == group):
                 return name, version, group
@@ -182,7 +183,7 @@ class Discovery:
         return None
 
     def category(self, name: str) -> tuple[Resource, ...]:
-        """Return the resources of a category, each at its preferred version; empty: there is no such category."""
+        """Return the resources of a category, each at its preferred version; empty if there is no such category."""
         found: dict[tuple[str, str], Resource] = {}
         for one in self.resources:
             if name in one.categories:
@@ -190,7 +191,7 @@ class Discovery:
         return tuple(found.values())
 
     def similar(self, text: str) -> list[str]:
-        """Return what comes nearest to a name that nothing has, the nearest first."""
+        """Return the names most similar to an unknown one, the most similar first."""
         wanted = text.partition(".")[0].lower()
         names: dict[str, str] = {}
         for one in self.resources:

@@ -13,10 +13,10 @@ _LONGEST = 9223372036
 
 
 def human_duration(seconds: float) -> str:
-    """Return a length of time the way kubectl's AGE shows it: ``90s``, ``2m3s``, ``4h5m``, ``3d4h``, ``2y1d``.
+    """Return a duration in the format of kubectl's AGE: ``90s``, ``2m3s``, ``4h5m``, ``3d4h``, ``2y1d``.
 
     Args:
-        seconds: From then to now; below zero: in the future. Go's durations end after 292 years.
+        seconds: The duration; negative for a time in the future. Go's durations end after 292 years.
     """
     whole = min(int(seconds), _LONGEST)
     if whole < -1:

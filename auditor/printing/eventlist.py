@@ -1,4 +1,4 @@
-"""``kubectl events``: what happened, the oldest first.
+"""``kubectl events``: a table of events, the oldest first.
 
 Source: kubectl pkg/cmd/events (events.go, event_printer.go).
 """
@@ -27,12 +27,12 @@ def is_about(event: JsonObject, kind: str, name: str) -> bool:
 
 
 def sorted_events(events: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return events by the time at which they were last seen."""
+    """Return events sorted by the time when they were last seen."""
     return sorted(events, key=_last_seen)
 
 
 def event_lines(events: Sequence[JsonObject], now: float, *, headers: bool, with_namespace: bool) -> str:
-    """Return the table of events that are in order."""
+    """Return the table of sorted events."""
     lead = ["NAMESPACE"] if with_namespace else []
     lines = [[*lead, "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]] if headers else []
     for event in events:
@@ -52,7 +52,7 @@ def _text(obj: JsonObject, name: str) -> str:
 
 
 def _seconds(text: Any) -> float | None:
-    """Return a time in seconds since 1970; None for none."""
+    """Return a time in seconds since 1970, or None if there is none."""
     try:
         time = parse_rfc3339(text) if type(text) is str else None
     except GoTimeError:
@@ -66,7 +66,7 @@ def _since(text: Any, now: float) -> str:
 
 
 def interval(event: JsonObject, now: float) -> str:
-    """Return how long ago an event was seen, and how often."""
+    """Return how long ago and how often an event was seen."""
     series, count = event.get("series"), event.get("count")
     first = _since(event.get("eventTime") or event.get("firstTimestamp"), now)
     if type(series) is dict:

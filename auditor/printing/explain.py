@@ -1,4 +1,4 @@
-"""``kubectl explain`` of custom kinds: what the schema of a definition says of a field and of those below it.
+"""``kubectl explain`` of custom kinds: the description of a field and its children in the schema of a definition.
 
 Source: kubectl pkg/explain/v2; apiextensions-apiserver pkg/controller/openapi/builder.
 """
@@ -20,7 +20,7 @@ _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-archi
 
 
 def _same(schema: JsonObject, *names: str) -> dict[str, JsonObject]:
-    """Return fields of one schema."""
+    """Return several fields with the same schema."""
     return dict.fromkeys(names, schema)
 
 
@@ -96,13 +96,13 @@ def with_type_fields(schema: JsonObject | None) -> JsonObject:
 
 
 def explained(schema: JsonObject, path: Sequence[str], *, recursive: bool, most_levels: int) -> str:
-    """Return what is said of a field: its type, its description, its fields.
+    """Return the description of a field: its type, its text, its fields.
 
     Args:
         schema: The schema of the whole object.
-        path: Names of fields; those of list items and map values follow at once.
-        recursive: All fields below, a line for each.
-        most_levels: Levels of fields below; 0: all.
+        path: Names of fields; the fields of list items and map values follow directly.
+        recursive: Print all fields below it, one line each.
+        most_levels: Number of levels of fields to print; 0 for all.
     Raises:
         NoSuchField: The schema has no such field.
     """
@@ -120,7 +120,7 @@ def explained(schema: JsonObject, path: Sequence[str], *, recursive: bool, most_
 
 
 def _holding(schema: JsonObject, name: str, last: str) -> JsonObject:
-    """Return the schema of a field, of an object or of what a list or map holds."""
+    """Return the schema of a property of an object, or of the objects in a list or map."""
     while True:
         properties = schema.get("properties")
         if type(properties) is dict and name in properties:
@@ -196,7 +196,7 @@ def _indented(text: str, amount: int) -> str:
 
 
 def _wrapped(text: str, width: int) -> str:
-    """Return text in lines of at most so many letters; a longer word has a line of its own.
+    """Return text in lines of limited length; a longer word has its own line.
 
     Source: github.com/mitchellh/go-wordwrap.
     """

@@ -1,8 +1,9 @@
 """JSONPath templates as kubectl and printer columns understand them: text, blocks in braces, ranges.
 
-A template is text and blocks. A block is a list of steps that each take a list of values and give another; it
-begins with the root object, or inside a range with the item. Quirks are kept: an empty list met by ``[*]`` ends the
-step for the values after it as well, quotes are literals, ``$`` means nothing, numbers of two Go types never compare.
+A template consists of text and blocks. A block is a list of steps, each mapping a list of values to another list; it
+begins with the root object, or inside a range with the item. Quirks of kubectl are reproduced: an empty list at ``[*]``
+ends the step for the values after it as well, quotes are literals, ``$`` has no meaning, numbers of two Go types never
+compare.
 
 Source: client-go util/jsonpath (parser.go, jsonpath.go), third_party/forked/golang/template.
 
@@ -36,14 +37,14 @@ class JsonPathError(ValueError):
 
 
 class TooManyVisits(Exception):
-    """An evaluation would look at more values than it may: a path of some ``..`` meets each value many times."""
+    """An evaluation would look at more values than allowed: a path with several ``..`` visits each value many times."""
 
 
 class Visits:
-    """How many values evaluations may look at together, and each of them (`EACH` at most).
+    """Limits how many values evaluations may look at: in total, and each (at most `EACH`).
 
     Args:
-        together: Values for all evaluations; each may look at `LEAST` whatever the others looked at.
+        together: Values for all evaluations; each may look at `LEAST` even after that.
     """
 
     EACH: Final = 1_000_000
@@ -58,10 +59,10 @@ class Visits:
         self._left = min(self.EACH, max(self._together, self.LEAST))
 
     def add(self, count: int) -> None:
-        """Take note of so many values.
+        """Count visited values.
 
         Raises:
-            TooManyVisits: The evaluation may look at no more.
+            TooManyVisits: The limit is exceeded.
         """
         self._together -= count
         self._left -= count
@@ -70,14 +71,14 @@ class Visits:
 
 
 class _Step(NamedTuple):
-    """One step of a block; what `value` holds depends on the kind."""
+    """One step of a block; the meaning of `value` depends on the kind."""
 
     kind: str
     value: Any = None
 
 
 class _Slice(NamedTuple):
-    """``[start:stop:step]``; a single index is a slice of one, whose stop is derived."""
+    """``[start:stop:step]``; a single index is a slice of one item, with a derived stop."""
 
     start: int | None
     stop: int | None
@@ -104,7 +105,7 @@ _ESCAPES: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "
 
 
 class _Parser:
-    """Reads a template from left to right."""
+    """Parses a template from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -152,14 +153,14 @@ class _Parser:
                 raise JsonPathError("parse", f"unrecognized character in action: U+{ord(letter):04X}{shown}")
 
     def name(self) -> str:
-        """Read a name up to what ends one; a backslash takes the next letter with it."""
+        """Read a name up to its end; a backslash adds the next letter to it."""
         start = self.at
         while self.at < len(self.text) and self.text[self.at] not in _TERMINATORS:
             self.at += 2 if self.text[self.at] == "\\" else 1
         return self.text[start : self.at]
 
     def identifier(self) -> str:
-        """Read a word without a dot before it, in which a backslash is as good as any letter."""
+        """Read a word without a dot before it; a backslash counts as a letter."""
         start = self.at
         while self.at < len(self.text) and self.text[self.at] not in _TERMINATORS:
             self.at += 1
@@ -170,7 +171,7 @@ class _Parser:
             if before and before[-1].kind == "below":
                 raise JsonPathError("parse", "invalid multiple recursive descent")
             following = self.text[self.at + 2 : self.at + 3]
-            # a name may follow at once; it is read as if its dot were the second one
+            # a name may follow directly; it is read as if its dot were the second one
             self.at += 1 if following == "_" or is_letter(following) or is_digit(following) else 2
             return _Step("below")
         self.at += 1
@@ -243,7 +244,7 @@ class _Parser:
 
 
 def _nested(text: str) -> tuple[_Step, ...]:
-    """Parse the text in brackets as a block of its own; only its first block counts."""
+    """Parse the text in brackets as its own block; only its first block counts."""
     return _Parser(f"{{{text}}}").blocks()[0]
 
 
@@ -280,9 +281,9 @@ def _index(text: str) -> int:
 
 
 def _parse_number(text: str) -> int | float | None:
-    """Return the number in sign, digits and points: an int64, else a float64, or None if neither holds it."""
+    """Return the number in a text of sign, digits and points: an int64, else a float64, or None if it is neither."""
     try:
-        number = float(text if text.isascii() else "")  # of other digits no number is made
+        number = float(text if text.isascii() else "")  # other digits are no number
     except ValueError:
         return None
     if math.isinf(number):
@@ -293,7 +294,7 @@ def _parse_number(text: str) -> int | float | None:
 
 
 def _unquote(quoted: str) -> str:
-    """Undo the quotes and Go's escapes; bytes that are no UTF-8 become U+FFFD."""
+    """Undo the quotes and Go's escapes; bytes that are not UTF-8 become U+FFFD."""
     quote, inner = quoted[0], quoted[1:-1]
     if "\\" not in inner and quote not in inner:
         return inner
@@ -314,7 +315,7 @@ def _unquote(quoted: str) -> str:
 
 
 def _meant(escape: str, quote: str) -> bytes:
-    """Return the bytes that what follows a backslash stands for; empty: it is no escape."""
+    """Return the bytes that the characters after a backslash mean; empty if they are no escape."""
     if len(escape) == 1:
         known = escape in _ESCAPES and (escape not in "'\"" or escape == quote)
         return bytes([_ESCAPES[escape]]) if known else b""
@@ -329,27 +330,27 @@ def _meant(escape: str, quote: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template that parsed. Make it with `compile_template`."""
+    """A parsed template; `compile_template` makes it."""
 
     text: str
     blocks: tuple[tuple[_Step, ...], ...]
 
     @property
     def keys(self) -> tuple[str, ...] | None:
-        """The keys of a template that is one block of keys; None: it is more than that."""
+        """The keys of a template that is one block of keys, else None."""
         steps = self.blocks[0] if len(self.blocks) == 1 else (_Step("text"),)
         return tuple(step.value for step in steps) if all(step.kind == "key" for step in steps) else None
 
     def find(self, data: Any, *, allow_missing: bool = True, visits: Visits | None = None) -> list[list[Any]]:
-        """Return the results of each block in turn, those inside ranges once an item.
+        """Return the results of each block in turn; blocks inside ranges give results once for each item.
 
         Args:
             data: The object.
-            allow_missing: A field that is missing gives nothing.
-            visits: How many values may be looked at; None: as many as there are.
+            allow_missing: A missing field gives no result.
+            visits: How many values may be looked at; None for no limit.
         Raises:
             JsonPathError: With stage ``exec``.
-            TooManyVisits: More values than that would have to be looked at.
+            TooManyVisits: The limit is exceeded.
         """
         if visits is not None:
             visits.begin()
@@ -360,8 +361,8 @@ class Template:
 
         Args:
             data: The object.
-            allow_missing: A field that is missing gives nothing.
-            shown: What the text of each value is passed through; texts of the template itself are not.
+            allow_missing: A missing field gives no text.
+            shown: Called with the text of each value, but not with the template's own text; returns the printed text.
         Raises:
             JsonPathError: With stage ``exec``.
         """
@@ -394,10 +395,10 @@ def compile_template(text: str) -> Template:
 
 
 def relaxed(expression: str) -> str:
-    """Return the template that a path of custom-columns or --sort-by stands for: ``a.b`` gives ``{.a.b}``.
+    """Return the template for a path of custom-columns or --sort-by: ``{.a.b}`` for ``a.b``.
 
     Raises:
-        JsonPathError: It is no such path.
+        JsonPathError: It is not such a path.
     Source: kubectl pkg/cmd/get/customcolumn.go (RelaxedJSONPathExpression).
     """
     if not expression:
@@ -412,7 +413,7 @@ def relaxed(expression: str) -> str:
 
 
 class _Run:
-    """One evaluation of a template; what opens and closes ranges is counted everywhere, even in a filter."""
+    """One evaluation of a template; opened and closed ranges are counted everywhere, even in a filter."""
 
     def __init__(
         self, blocks: tuple[tuple[_Step, ...], ...], *, allow_missing: bool, visits: Visits | None = None
@@ -439,10 +440,10 @@ class _Run:
                 self.depth += 1
                 for item in results:
                     out += self.blocks_from(at + 1, item)
-                if not results:  # nothing to repeat, but the end of the range must be found
+                if not results:  # nothing to repeat, but the end of the range is needed
                     self.blocks_from(at + 1, None)
                 self.depth -= 1
-                at = max(at, self.last_end)  # where a range has no end, that of one inside it counts
+                at = max(at, self.last_end)  # if a range has no end, the end of a range inside it counts
             else:
                 out.append(results)
             at += 1
@@ -507,7 +508,7 @@ class _Run:
         return _compare(condition.operator, *sides)
 
     def exists(self, steps: tuple[_Step, ...], values: list[Any]) -> bool:
-        """Whether steps lead anywhere; one that fails counts as what went into it, unless it found nothing."""
+        """Whether steps lead to a value; a failing step counts as its input, unless it found nothing."""
         for step in steps:
             try:
                 values = self.step(step, values)
@@ -536,7 +537,7 @@ def _compare(operator: str, left: Any, right: Any) -> bool:
 
 
 def _ignore(_count: int) -> None:
-    """Take no note of how many values are looked at."""
+    """Do not count visited values."""
 
 
 def _sliced(wanted: _Slice, values: list[Any], visit: Callable[[int], None]) -> list[Any]:
@@ -551,7 +552,7 @@ def _sliced(wanted: _Slice, values: list[Any], visit: Callable[[int], None]) -> 
         start += length if start < 0 else 0
         stop += length if stop < 0 or (stop == 0 and wanted.derived) else 0
         if start == stop:
-            return out  # so does the original: lists after an empty one are not looked at
+            return out  # kubectl does the same: lists after an empty one are ignored
         if not 0 <= start < length:
             raise JsonPathError("exec", f"array index out of bounds: index {start}, length {length}")
         if not 0 <= stop <= length:
@@ -572,13 +573,13 @@ def _children(value: Any, visit: Callable[[int], None]) -> list[Any]:
     if type(value) is dict:
         return [value[key] for key in sorted(value)]
     if type(value) is str:
-        return list(value.encode("utf-8", "surrogatepass"))  # Go's strings are made of bytes
+        return list(value.encode("utf-8", "surrogatepass"))  # strings in Go are bytes
     assert type(value) is list
     return value
 
 
 def _descendants(value: Any, visit: Callable[[int], None]) -> list[Any]:
-    """Return a value and everything below it that is made of parts, depth first."""
+    """Return a value and everything below it that is a list or map, depth first."""
     out: list[Any] = []
     todo = [value]
     while todo:

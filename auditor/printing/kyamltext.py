@@ -1,4 +1,4 @@
-"""Objects as ``-o kyaml`` prints them: YAML in braces, every text in quotes, long text folded at its line ends.
+"""Objects in the format of ``-o kyaml``: YAML in braces, all texts quoted, long text folded at its line ends.
 
 Source: sigs.k8s.io/yaml kyaml/kyaml.go.
 """
@@ -76,7 +76,7 @@ def _sequence(value: list[Any], indent: int, out: list[str]) -> None:
     if not value:
         out.append("[]")
         return
-    if all(type(item) in (dict, list) for item in value):  # brackets and braces are side by side
+    if all(type(item) in (dict, list) for item in value):  # adjacent brackets and braces share a line
         out.append("[")
         for at, item in enumerate(value):
             out.append(", " if at else "")
@@ -93,7 +93,7 @@ def _sequence(value: list[Any], indent: int, out: list[str]) -> None:
 
 
 def _folded(text: str, indent: int) -> str:
-    """Return text of several lines, each on its own, in quotes."""
+    """Return text of several lines, each on its own line, in quotes."""
     margin = "  " * indent
     out = ['"', _FOLD]
     fresh = True
@@ -144,7 +144,7 @@ def _needs_quotes(key: str) -> bool:
 
 
 def _is_ambiguous(text: str) -> bool:
-    """Whether YAML could take a bare text for anything but text."""
+    """Whether YAML could read an unquoted text as another type."""
     if text.lower() in _WORDS and (len(text) > 1 or text in "tTfFyYnN~01"):
         return True
     return _is_number(text.replace("_", "")) or _BASE_60.fullmatch(text) is not None or _is_time(text)

@@ -1,4 +1,4 @@
-"""One object that cannot be printed does not take the others with it: it is reported and left out."""
+"""Reports one object that cannot be printed and leaves it out, so that the others are printed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from auditor.base.visible import visible
 __all__ = ["OF_THE_COMMAND", "given_up_cells", "left_out"]
 
 OF_THE_COMMAND = (AuditorError, OSError, MemoryError)
-"""Errors that end a command: they have words of their own, and say nothing of one object."""
+"""Errors that end a command: they have their own message, and are not about one object."""
 _MOST = 300
 _MOST_COLUMNS = 10
 
 
 def left_out(place: str, error: Exception) -> str:
-    """Return the line for an object that failed in a way that this program does not foresee."""
+    """Return the message for an object on which this program failed unexpectedly."""
     if isinstance(error, TooMuchToReport):
         return f"error: {place} is left out: {error}\n"
     text = f"{type(error).__name__}: {error}".removesuffix(": ")
@@ -24,7 +24,7 @@ def left_out(place: str, error: Exception) -> str:
 
 
 def given_up_cells(columns: list[str]) -> str:
-    """Return the line for cells whose paths look at too many values.
+    """Return the message for cells whose paths look at too many values.
 
     Args:
         columns: The name of the column of each.

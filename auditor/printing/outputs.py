@@ -1,4 +1,4 @@
-"""The form of output that ``-o`` and ``--template`` ask for, and the files that they name.
+"""The output format that ``-o`` and ``--template`` select, and the files that they name.
 
 Source: kubectl pkg/cmd/get (get_flags.go, customcolumn_flags.go); cli-runtime pkg/genericclioptions.
 """
@@ -35,7 +35,7 @@ _COLUMNS: Final = ("custom-columns", "custom-columns-file")
 
 
 class Refused(Exception):
-    """What was asked for cannot be done; the text follows ``error:``, and `more` follows the text."""
+    """The request cannot be fulfilled; the text follows ``error:``, and `more` follows the text."""
 
     def __init__(self, text: str, more: tuple[str, ...] = ()) -> None:
         super().__init__(text)
@@ -43,10 +43,10 @@ class Refused(Exception):
 
 
 def check_options(options: GetOptions) -> None:
-    """Refuse options that do not go together.
+    """Refuse options that exclude each other.
 
     Raises:
-        Refused: With kubectl's text.
+        Refused: The text is kubectl's.
     """
     if options.show_labels and options.output not in ("", "wide"):
         raise Refused(f"--show-labels option cannot be used with {options.output} printer")
@@ -55,21 +55,21 @@ def check_options(options: GetOptions) -> None:
 
 
 class Output:
-    """A form of output.
+    """An output format.
 
     Attributes:
-        name: The name of the form; empty for a table.
-        template: The JSONPath template, if it is one.
-        go_template: The template of Go, if it is one.
-        custom: The columns of ``custom-columns``.
+        name: The name of the format; empty for a table.
+        template: The JSONPath template, if any.
+        go_template: The Go template, if any.
+        custom: The columns of ``custom-columns``, if any.
         is_table: Whether the kind's own columns are printed.
     """
 
     def __init__(self, options: GetOptions) -> None:
-        """Read what is asked for.
+        """Parse the options.
 
         Raises:
-            Refused: There is no such form, or its template is none.
+            Refused: There is no such format, or its template does not parse.
         """
         output = options.output or ("go-template" if options.template else "")
         name, given, rest = output.partition("=")
@@ -79,7 +79,7 @@ class Output:
         self.go_template: GoTemplate | None = None
         self.custom: CustomColumns | None = None
         self.is_table = output in ("", "wide")
-        is_named = not (given and options.template)  # kubectl takes a template from one place
+        is_named = not (given and options.template)  # kubectl takes the template from one of them
         if name in options.extra_formats or output in _PLAIN:
             return
         if name in _JSONPATH and is_named:
@@ -95,7 +95,7 @@ class Output:
             )
 
     def templated(self, value: JsonObject, *, allow_missing: bool, shown: Callable[[str], str]) -> str:
-        """Return what the JSONPath template makes of an object.
+        """Return the result of the JSONPath template for an object.
 
         Raises:
             Refused: It fails on the object.
@@ -121,10 +121,10 @@ class Output:
             ) from None
 
     def go_templated(self, value: JsonObject, out: Callable[[str], None], *, allow_missing: bool) -> None:
-        """Print what the template of Go makes of an object.
+        """Print the result of the Go template for an object.
 
         Raises:
-            Refused: It fails; the reason and the object are printed as well, as kubectl does.
+            Refused: It fails; the reason and the object are printed first, as kubectl does.
         """
         if self.go_template is None:
             return
@@ -150,7 +150,7 @@ def _given(argument: str, *, is_file: bool) -> str:
 
 
 def _reason(path: str, error: OSError) -> str:
-    """Return an error of the system in Go's words."""
+    """Return an error of the operating system with Go's text."""
     verb = "read" if isinstance(error, IsADirectoryError) else "open"
     return f"{verb} {path}: {(error.strerror or str(error)).lower()}"
 

@@ -1,4 +1,4 @@
-"""``--sort-by``: by a path into the objects, compared as kubectl compares.
+"""``--sort-by``: sorts by a path into the objects, as kubectl compares them.
 
 Source: kubectl pkg/cmd/get/sorter.go.
 """
@@ -28,7 +28,7 @@ class FieldNotFound(Exception):
 
 
 class Unsortable(Exception):
-    """Values of types that have no order; kubectl ends at once."""
+    """The values have types without an order; kubectl ends at once."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"unsortable type: {reason}" if reason != "interface" else "unsortable interface: interface")
@@ -36,14 +36,15 @@ class Unsortable(Exception):
 
 
 def order_by(objects: Sequence[Any], expression: str) -> list[int]:
-    """Return the order that a path gives to objects, as positions.
+    """Return positions of the objects in the order of a path.
 
-    Missing values come first (up to twelve objects in reverse order, as the original's insertion sort has them), then
-    null; text that is an amount on both sides is compared as one.
+    Missing values come first (up to twelve objects in reverse order, a result of kubectl's insertion sort), then null.
+    Texts that are both quantities are compared as quantities.
 
     Raises:
         JsonPathError: The path does not parse or fails.
-        FieldNotFound, Unsortable: As they say.
+        FieldNotFound: No object has the field.
+        Unsortable: The values have types without an order.
     """
     path = relaxed(expression)
     template = compile_template(path)

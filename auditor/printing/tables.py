@@ -1,4 +1,4 @@
-"""Tables as kubectl lays them out: headers, cut cells, widths.
+"""Tables in kubectl's layout: headers, cut cells, widths.
 
 Source: cli-runtime pkg/printers/tableprinter.go, tabwriter.go; text/tabwriter.
 """
@@ -25,7 +25,7 @@ _LINE_END = re.compile(r"[\n\r\f]")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A column of a table: its name as declared, whether only ``-o wide`` shows it, whether it holds the name."""
+    """A column of a table: its declared name, whether only ``-o wide`` prints it, whether it holds the name."""
 
     name: str
     wide: bool = False
@@ -34,7 +34,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The cells of one object, and what the client adds to them."""
+    """The cells of one object, and the fields that the client adds."""
 
     cells: Sequence[Cell]
     namespace: str
@@ -43,15 +43,15 @@ class Row:
 
 
 def upper(text: str) -> str:
-    """Return a header in upper case, letter by letter: what would become two gets one that is large, or stays."""
+    """Return a header in upper case, letter by letter; each letter becomes one letter, or is unchanged."""
     return "".join(next(big for big in (letter.upper(), letter.title(), letter) if len(big) == 1) for letter in text)
 
 
 def align(text: str) -> str:
-    """Lay out lines of cells that tabs end; the last cell of a line is never padded.
+    """Align lines of cells that end in tabs; the last cell of a line is never padded.
 
-    A column is as wide as its widest cell and three blanks, at least six, over consecutive lines that have the cell, up
-    to a form feed; and no narrower than it was above them.
+    A column is as wide as its widest cell plus three blanks, at least six, over consecutive lines that have the cell,
+    up to a form feed; and at least as wide as above those lines.
     """
     widths: dict[int, int] = {}
     return "\n".join([_aligned(part, widths) for part in text.replace("\v", "\t").split("\f")])
@@ -82,7 +82,7 @@ def _aligned(text: str, widths: dict[int, int]) -> str:
 
 @dataclass(slots=True)
 class TableText:
-    """How tables are to be printed."""
+    """Options for printing tables."""
 
     wide: bool = False
     headers: bool = True
@@ -102,12 +102,12 @@ class TableText:
         """Return one table.
 
         Args:
-            columns: As the server gives them.
-            rows: Their cells in the same order; those beyond the columns are not shown.
-            with_namespace: Put the namespace in front.
-            with_cluster: Put the cluster before that.
-            kind_prefix: Put before names, with a slash.
-            first_part: Rows that the server sent first; bytes are counted in those alone.
+            columns: From the server.
+            rows: Cells in the same order; extra cells are not printed.
+            with_namespace: Add the namespace as first column.
+            with_cluster: Add the cluster before the namespace.
+            kind_prefix: Prefix of names, followed by a slash.
+            first_part: Number of rows that the server sent first; only these are measured in bytes.
         """
         shown = [at for at, column in enumerate(columns) if self.wide or not column.wide]
         heads = [visible(upper(columns[at].name)) for at in shown]
@@ -141,7 +141,7 @@ class TableText:
         return out
 
     def _pads(self, heads: list[str], texts: list[list[str]]) -> list[str]:
-        """Return the blanks that bring a cell to the largest byte length of its column; the last column has none."""
+        """Return the padding of a cell up to the largest byte length in its column; the last column has none."""
         last = len(heads) - 1 if not self.label_columns and not self.show_labels else -1
         pads = []
         for at, head in enumerate(heads):

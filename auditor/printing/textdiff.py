@@ -1,4 +1,4 @@
-"""Two objects as YAML, line by line: what is gone, what is new."""
+"""Compares two objects as YAML, line by line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["yaml_diff"]
 
 
 def yaml_diff(old: JsonObject | None, new: JsonObject | None, names: tuple[str, str], *, for_terminal: bool) -> str:
-    """Return a unified diff of two objects; empty where their text is the same.
+    """Return a unified diff of two objects; empty if their text is the same.
 
     Args:
-        old, new: The objects; None: there is none.
-        names: How the two sides are called.
-        for_terminal: A terminal shows it.
+        old, new: The objects, or None.
+        names: Names of the two sides.
+        for_terminal: The output goes to a terminal.
     """
     sides = [_lines(one, for_terminal=for_terminal) for one in (old, new)]
     lines = difflib.unified_diff(sides[0], sides[1], *names, lineterm="")
@@ -32,5 +32,5 @@ def _lines(obj: JsonObject | None, *, for_terminal: bool) -> list[str]:
         return []
     try:
         return to_yaml(obj, for_terminal=for_terminal).rstrip("\n").split("\n")
-    except YamlTextError:  # control characters, which the real writer refuses
+    except YamlTextError:  # control characters, which the YAML writer refuses
         return to_json(obj).rstrip("\n").split("\n")

@@ -1,6 +1,7 @@
-"""Objects as the server's YAML library writes them (``-o yaml``): styles, order of keys, folding.
+"""Objects in the format of ``-o yaml``, as the server's YAML library writes them: styles, order of keys, folding.
 
-The JSON text of an object is read as YAML 1.1 and written again, which decides what numbers and odd characters become.
+The JSON text of an object is read as YAML 1.1 and written again, which determines the form of numbers and special
+characters.
 
 Source: sigs.k8s.io/yaml, go.yaml.in/yaml v2 (emitterc.go, encode.go, sorter.go, resolve.go).
 """
@@ -47,19 +48,19 @@ _ESCAPES: Final = {
 
 
 _HIDES: ContextVar[bool] = ContextVar("hides", default=False)
-"""Whether characters that a terminal would act on print as escapes."""
+"""Whether characters that control a terminal print as escapes."""
 
 
 class YamlTextError(ValueError):
-    """An object that the real tool cannot print as YAML; the text is its own."""
+    """An object that kubectl cannot print as YAML; the text is kubectl's."""
 
 
 def to_yaml(value: Any, *, for_terminal: bool = False) -> str:
-    """Return an object as ``-o yaml`` prints it, with the final newline.
+    """Return an object in the format of ``-o yaml``, with the final newline.
 
     Args:
         value: The object.
-        for_terminal: Write what a terminal would act on, as the controls of writing direction, as escapes too.
+        for_terminal: Also escape characters that control a terminal, such as controls of the writing direction.
     Raises:
         YamlTextError: A text holds control characters, or a key is too long.
     """
@@ -78,11 +79,11 @@ def _text(value: Any) -> str:
         lines = _sequence(value, 0)
     else:
         lines = [_scalar(value, 0, 0)]
-    return "".join([line if line[-1] in _BREAKS else f"{line}\n" for line in lines])  # literals may end in any break
+    return "".join([line if line[-1] in _BREAKS else f"{line}\n" for line in lines])  # any line break may end it
 
 
 def _check(value: Any) -> None:
-    """Refuse what cannot be read again; the JSON text is one line but for U+0085, which YAML takes for a break."""
+    """Refuse values that YAML cannot read again; the JSON text has no line breaks but U+0085, a break in YAML."""
     strings = list(_strings(value))
     if any(_CONTROL.search(text) for text, _ in strings):
         raise YamlTextError("yaml: control characters are not allowed")
@@ -99,7 +100,7 @@ def _check(value: Any) -> None:
 
 
 def _strings(value: Any) -> Iterator[tuple[str, bool]]:
-    """Yield keys and texts in the order of the JSON text, and whether each is a key."""
+    """Yield keys and texts in the order of the JSON text, each with whether it is a key."""
     todo = [(value, False)]
     while todo:
         one, is_key = todo.pop()
@@ -157,7 +158,7 @@ def _inline(head: str, value: Any, indent: int) -> list[str]:
 def _compare_keys(left: str, right: str) -> int:
     """Compare as the library does: letters by code point, other signs before letters, runs of digits as numbers.
 
-    This order has circles (v1beta1 < v2 < v10 < v1beta1), in which the real tool prints in no certain order either.
+    This order has cycles (v1beta1 < v2 < v10 < v1beta1); for these, kubectl has no fixed order either.
     """
     for at in range(min(len(left), len(right))):
         if left[at] == right[at]:
@@ -187,7 +188,7 @@ def _compare_runs(left: str, right: str, at: int) -> int:
         while end < len(text) and is_digit(text[end]):
             number = number * 10 + ord(text[end]) - ord("0")
             end += 1
-        numbers.append((number + (1 << 63)) % (1 << 64))  # of 64 bits, which overflow; moved, so that all are positive
+        numbers.append((number + (1 << 63)) % (1 << 64))  # 64-bit integers that overflow, shifted to be positive
         lengths.append(end)
     if numbers[0] != numbers[1]:
         return -1 if numbers[0] < numbers[1] else 1
@@ -203,9 +204,9 @@ def _scalar(value: Any, column: int, indent: int, *, simple_key: bool = False) -
     """Return a scalar or an empty container.
 
     Args:
-        column: Where on the line it begins.
+        column: The column at which it begins.
         indent: The indent of the lines after the first.
-        simple_key: It is a key that must stay on one line.
+        simple_key: Whether it is a key that must be on one line.
     """
     if value is None:
         return "null"
@@ -221,7 +222,7 @@ def _scalar(value: Any, column: int, indent: int, *, simple_key: bool = False) -
 
 
 def _unfolded(breaks: re.Match[str]) -> str:
-    """Return what is read for breaks inside quotes: a blank for one, else one less."""
+    """Return the breaks for a text inside quotes: one break is read as a blank, n breaks as n - 1."""
     return "\n" * (breaks[0].count("\x85") - 1) or " "
 
 
@@ -301,10 +302,10 @@ def _literal(text: str, indent: int) -> str:
 
 
 def _folded(text: str, column: int, indent: int, *, fold: bool, edges: bool) -> str:
-    """Return a plain or single-quoted text, broken at single blanks beyond the width.
+    """Return a plain or single-quoted text, folded at single blanks beyond the width.
 
     Args:
-        edges: The first and the last character may be a place to break, as in plain text.
+        edges: Whether the first and the last character may be folded, as in plain text.
     """
     if column + len(text) <= _WIDTH and not any(char in _BREAKS for char in text):
         return text

@@ -1,8 +1,8 @@
-"""Ratcheting: what an update may keep although it breaks the schema.
+"""Ratcheting: which faults an update may keep because the faulty part did not change.
 
-In come a new and an old value with their structural schema; out goes a tree that says, per node, what the old value was
-and whether anything changed. The keyword walk asks it when a node has findings; rules ask it when they are false.
-No keyword, no message and no finding may be here.
+Input: a new and an old value with their structural schema. Output: a tree that has, for each node, the old value and
+whether anything changed. The walk over keywords uses it if a node has findings; rules use it if they are false. This
+package contains no keywords, messages or findings.
 
 Source: apiserver pkg/cel/common/equality.go, maplist.go (KEP-4008).
 """

@@ -1,8 +1,8 @@
-"""CorrelatedObject: a new value beside the old value that it stands for, with the schema node that says so.
+"""CorrelatedObject: a new value and its old counterpart, as the schema correlates them.
 
-Maps correlate by key, but only where the schema knows the key; lists only where they are of list-type map, by key
-tuple. Everything else has no child node: fields without a schema, items of atomic and set lists. A map that holds any
-such field is therefore never equal to its old value, even if byte-identical; that is how the server sees it.
+Maps correlate by key if the schema knows the key; lists correlate by key tuple if they are of list-type map. Nothing
+else has a child node: fields without a schema, items of atomic and set lists. A map with such a field is therefore
+never equal to its old value, even if its bytes are; the server behaves so.
 
 Source: apiserver pkg/cel/common/equality.go, maplist.go; apiextensions-apiserver
 pkg/apiserver/schema/cel/model/adaptor.go.
@@ -22,15 +22,15 @@ __all__ = ["CorrelatedObject", "MapListKeys"]
 
 
 class CorrelatedObject:
-    """One node of the tree. Children are made when asked for and kept; so is the result of the comparison.
+    """One node of the tree. Children and the result of the comparison are made at first use and cached.
 
     Args:
         new: The value being judged.
-        old: What it was before.
-        schema: The structural schema of both; None: nothing below correlates.
+        old: Its old value.
+        schema: The structural schema of both; None if nothing below correlates.
 
     Attributes:
-        dropped: Where the walk notes what it tolerates, and at which node; None: it does not. Children share it.
+        dropped: Collects the tolerated findings, with their nodes; None if they are not collected. Children share it.
     """
 
     __slots__ = ("_children", "_equal", "_old_items", "dropped", "new", "old", "schema")
@@ -39,13 +39,13 @@ class CorrelatedObject:
         self.new = new
         self.old = old
         self.schema = schema
-        self._children: dict[str | int, CorrelatedObject] | None = None  # most nodes are never asked for one
+        self._children: dict[str | int, CorrelatedObject] | None = None  # most nodes have no child that is used
         self._equal: bool | None = None
         self._old_items: MapListKeys | None = None
         self.dropped: list[tuple[Any, list[Any]]] | None = None
 
     def key(self, name: str) -> CorrelatedObject | None:
-        """Return the node of a field or map key, or None where it cannot be correlated."""
+        """Return the node of a field or map key, or None if it has no counterpart."""
         children = self._children
         if children is None:
             children = self._children = {}
@@ -66,7 +66,7 @@ class CorrelatedObject:
         return child
 
     def index(self, index: int) -> CorrelatedObject | None:
-        """Return the node of an item of the new list, or None where it cannot be correlated."""
+        """Return the node of an item of the new list, or None if it has no counterpart."""
         children = self._children
         if children is None:
             children = self._children = {}
@@ -88,7 +88,7 @@ class CorrelatedObject:
         return child
 
     def is_equal(self) -> bool:
-        """Tell whether new and old are equal, as far as the schema can correlate them."""
+        """Return whether new and old are equal, as far as the schema correlates them."""
         if self._equal is None:
             self._equal = self._compare()
         return self._equal
@@ -112,7 +112,7 @@ class CorrelatedObject:
         return True
 
     def _compare_maps(self, new: Any, old: Any) -> bool:
-        """Compare two maps of one size: each key needs a schema. Scalars are compared here, without nodes."""
+        """Compare two maps of the same size: each key needs a schema. Scalars are compared here, without nodes."""
         schema = self.schema
         properties = {} if schema is None else schema.properties
         knows_all = schema is not None and type(schema.additional_properties) is StructuralSchema
@@ -130,7 +130,7 @@ class CorrelatedObject:
 
 
 class MapListKeys:
-    """The items of a list-type map list by key tuple; of several with the same tuple the first counts."""
+    """Finds the items of a list of list-type map by key tuple; the first of several with the same tuple counts."""
 
     __slots__ = ("_items", "_key")
 
@@ -182,7 +182,7 @@ def _several_keys(names: tuple[str, ...]) -> Callable[[dict[str, Any]], Hashable
             elif kind is int:
                 parts.append((False, str(value)))
             elif kind is float:
-                # Formatted with six decimals: floats that differ less are one key in the server.
+                # The server formats floats with six decimals, so floats that differ less are the same key.
                 parts.append((False, f"{value:f}"))
             else:
                 return None

@@ -1,7 +1,7 @@
 """Equality of JSON values as Go's reflect.DeepEqual sees it: the Go type counts, so 1, 1.0 and true are three values.
 
-Python's ``==`` calls them equal, also deep inside lists and maps; hence this module. Both functions walk with a stack
-of their own: values under fields without a schema may be nested thousands deep.
+Python's ``==`` calls them equal, also deep inside lists and maps. Both functions use a stack instead of recursion:
+values under fields without a schema may be nested thousands deep.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["canonical_text", "deep_equal", "has_equal_pair"]
 
 
 def deep_equal(left: Any, right: Any) -> bool:
-    """Tell whether two JSON values are deeply equal, numbers by type and value, maps in any order.
+    """Return whether two JSON values are deeply equal: numbers by type and value, maps in any order.
 
     Source: Go reflect.DeepEqual on what apimachinery pkg/util/json decodes.
     """
@@ -48,22 +48,22 @@ def deep_equal(left: Any, right: Any) -> bool:
 
 
 def has_equal_pair(items: list[Any]) -> bool:
-    """Tell whether two items of a list are deeply equal; in time that grows as the list does."""
+    """Return whether any two items of a list are deeply equal, in linear time."""
     texts = _texts(items)
     return len(set(texts)) < len(texts)
 
 
 def _texts(values: Sequence[Any]) -> Sequence[Hashable]:
-    """Return a text for each value, by which it compares with the others; that of orjson, where it serves."""
+    """Return a text for each value that is equal exactly if the values are; written by orjson if its text qualifies."""
     try:
         texts = [orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for value in values]
-    except (orjson.JSONEncodeError, UnicodeEncodeError):  # nested deeply, or with broken text
+    except (orjson.JSONEncodeError, UnicodeEncodeError):  # deeply nested, or with lone surrogates
         return list(map(canonical_text, values))
     return list(map(canonical_text, values)) if any(_MINUS_ZERO in text for text in texts) else texts
 
 
 def canonical_text(value: Any) -> str:
-    """Return a text that two values share exactly if they are deeply equal."""
+    """Return a text that is equal for two values exactly if they are deeply equal."""
     parts: list[str] = []
     stack = [value]
     while stack:
@@ -77,7 +77,7 @@ def canonical_text(value: Any) -> str:
             parts.append(f"[{len(one)}")
             stack.extend(one)
         elif kind is float:
-            parts.append(repr(one or 0.0))  # Go calls 0 and -0 equal
+            parts.append(repr(one or 0.0))  # 0 and -0 are equal in Go
         else:
             parts.append(repr(one))
     return "\n".join(parts)

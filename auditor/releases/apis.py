@@ -29,7 +29,7 @@ class Api(NamedTuple):
         introduced: Minor release that it came with.
         deprecated: The first that warns of it.
         removed: The first that does not serve it; 0: the libraries do not say.
-        replacement: ``group/version`` to use instead; empty: the libraries name none.
+        replacement: ``group/version`` to use instead; empty means the libraries name none.
         decoded: The last release known to decode objects stored at it; 0: none from 1.32 on.
     """
 

@@ -38,9 +38,9 @@ class Rewording:
         record: What changes the words.
         form: Pattern of the whole detail.
         means: The detail that means the same; ``\\1`` is the first group of `form`.
-        field: Pattern of the end of the path; empty: any.
-        to_field: What replaces what `field` matches; None: it stays.
-        types: The type of the words, and the one that means the same; empty: any, which stays.
+        field: Pattern of the end of the path; an empty one fits any.
+        to_field: What replaces what `field` matches; None keeps it.
+        types: The type of the words, and the one that means the same; empty ones fit any and keep it.
     """
 
     record: changes.Change

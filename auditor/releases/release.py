@@ -44,7 +44,7 @@ class Release:
 
 
 RELEASES: Final = (
-    Release(32, "v1.32.13"),
+    Release(32, "v1.32.13", is_reproduced=True),
     Release(33, "v1.33.13", is_reproduced=True),
     Release(34, "v1.34.13", is_reproduced=True),
     Release(35, "v1.35.10", is_reproduced=True),
@@ -66,7 +66,7 @@ def active() -> Release:
 
 
 def find_release(text: str, *, reproduced: bool = True) -> Release:
-    """Return the release that a text names: ``1.37``, ``v1.37`` or its version, ``v1.37.2``; empty: the default.
+    """Return the release that a text names: ``1.37``, ``v1.37`` or its version, ``v1.37.2``; empty means the default.
 
     Args:
         text: What the user wrote.

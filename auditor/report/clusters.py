@@ -84,7 +84,7 @@ def narrowed_manifest(manifest: dict[str, Any], wanted: Sequence[str]) -> dict[s
 
     Args:
         manifest: The manifest.
-        wanted: Names; several may be joined by commas; empty: all.
+        wanted: Names; several may be joined by commas; empty for all.
 
     Raises:
         PlanError: The report has no rows of one of them.

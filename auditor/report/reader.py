@@ -130,7 +130,7 @@ class OldReport:
         state: As `auditor.plan.state` returned it; None if the report does not have it, or lacks the cluster.
         not_evaluated: (definition, version) to the number of objects whose rules were not evaluated.
         given_up: Those of them where rules took too much time or memory: another run may have more.
-        not_read: Why nothing of it holds; empty where its state decides.
+        not_read: Why nothing of it holds; empty if its state decides.
         dumps: How many it was made of.
     """
 
@@ -191,7 +191,7 @@ class OldReport:
             files_sha256: As in `Plan`.
 
         Returns:
-            None where the files were others, or another auditor read them, or the lines are not those it wrote.
+            None if the files were others, or another auditor read them, or the lines are not those it wrote.
         """
         made = self.manifest["definitions"]
         if "clusters" in self.manifest or self.other_tool() or made.get("files_sha256") != files_sha256:
@@ -217,11 +217,11 @@ class OldReport:
         Args:
             name: The name of the table's folder; that of a partition of the index as `partitions` names it.
             number: The number of the part.
-            columns: Names; None: all.
+            columns: Names; None for all.
             repeated: Those of them whose text becomes a dictionary.
 
         Returns:
-            None where the table has no rows there.
+            None if the table has no rows there.
         """
         schema, path = SCHEMAS.get(name), self.path(name, number)
         if not path.exists():

@@ -73,7 +73,7 @@ class Owners:
         self.codes = codes
 
     def of_object(self, name: str) -> Numbers:
-        """Return the value of a column of objects/ for each finding; None where its object is not there."""
+        """Return the value of a column of objects/ for each finding; None if its object is not there."""
         out = np.full(len(self.rows), None, dtype=object)
         out[self.found] = _numpy(self.objects[name].take(pa.array(self.rows[self.found])))
         return out

@@ -36,7 +36,7 @@ _TYPES: Final = {
 }
 _WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong"})
 _OF_DEFINITIONS: Final = ("schema", "list-type")
-"""Checks whose details are texts of the schema, but for values that they quote."""
+"""Checks whose details are texts of the schema, except values that they quote."""
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
 _VALUE: Final = re.compile(
     r"((?:Invalid|Unsupported|Duplicate|Required) value|Too long|Too many|Too few|Forbidden|Found|found|got| =)"

@@ -29,7 +29,7 @@ def rows_where(
         path: The part.
         wanted: Tells which rows are, given the columns that it compares.
         compared: These.
-        columns: What is returned; None: all.
+        columns: What is returned; None for all.
 
     Raises:
         DamagedDump: The file is none that an audit writes.

@@ -22,7 +22,7 @@ def differing_keys(old: Path, new: Path, cluster: str, *, is_whole: bool) -> int
     Args:
         old: Folder of the one report.
         new: Folder of the other.
-        cluster: Whose keys; empty: all.
+        cluster: Whose keys; empty for all.
         is_whole: Whether a key that one of them lacks counts.
     """
     both = _keys(old, cluster).join(_keys(new, cluster), "key", right_suffix=" now", join_type="full outer")

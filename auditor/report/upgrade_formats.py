@@ -22,7 +22,7 @@ def upgrade_text(manifest: dict[str, Any], report: str, output: str, *, most: in
         manifest: The content of manifest.json.
         report: The folder of the report, as the user named it.
         output: ``table``, ``json``, ``ndjson`` (first the whole, then a line for each definition) or ``markdown``.
-        most: Lines of the table, None: all.
+        most: Lines of the table, None for all.
     """
     section = manifest["upgrade"]
     if output == "json":

@@ -57,7 +57,7 @@ def upgrade_summary(manifest: dict[str, Any], report: str, *, most: int | None =
     Args:
         manifest: The content of manifest.json.
         report: The folder of the report, as the user named it.
-        most: Number of lines, None: all.
+        most: Number of lines, None for all.
     """
     manifest = visible_tree(manifest)
     section = manifest["upgrade"]
@@ -75,7 +75,8 @@ def upgrade_summary(manifest: dict[str, Any], report: str, *, most: int | None =
     free = None if most is None else most - len(list(_head(section))) - len(tail)
     leading = [lines for lines in _leading(section, report, everything=most is None) if lines]
     if free is not None and len(blocks) > _SECTIONS and sum(len(lines) + 1 for lines in blocks) > free:
-        body = list(_fitting(leading, free // 2, report)) if leading else []
+        needed = 1 + len(list(_overview(section["definitions"], 1_000_000, report)))
+        body = list(_fitting(leading, max(free // 2, free - needed), report)) if leading else []
         body += ["", *_overview(section["definitions"], free - 1 - len(body), report)]
     else:
         body = list(_fitting([*leading, *blocks], free, report))
@@ -104,13 +105,23 @@ def _leading(section: dict[str, Any], report: str, *, everything: bool) -> Itera
 def _overview(definitions: list[dict[str, Any]], free: int, report: str) -> Iterator[str]:
     """Yield one line for each definition, where there are too many for sections: those that block first."""
     ordered = sorted(definitions, key=lambda one: WORDS.index(one["decision"]))
-    wanted = [one for one in ordered if one["decision"] != "safe" or one["notes"]]
-    rows = [(one["decision"], one["name"], one["objects"], _cut(_why(one), 100)) for one in wanted[: free - 3]]
-    yield from format_table(("ANSWER", "DEFINITION", "OBJECTS", "WHY"), rows).split("\n")
+    wanted = [one for one in ordered if one["decision"] not in ("safe", "unknown") or _why(one)]
+    rows = [
+        (_answer(one).replace(" ", "-"), label(one["name"]), one["objects"], _cut(_why(one), 100))
+        for one in wanted[: free - 3]
+    ]
+    if rows:
+        yield from format_table(("ANSWER", "DEFINITION", "OBJECTS", "WHY"), rows).split("\n")
     more = len(definitions) - len(rows)
     if more:
-        rest = "safe" if len(rows) == len(wanted) else "more"
+        quiet = {_answer(one) for one in definitions if one not in wanted}
+        rest = "more" if len(rows) < len(wanted) or len(quiet) > 1 else f"with the answer: {quiet.pop()}"
         yield f"and {more} {rest}; all of a definition: auditor changes {report} DEFINITION"
+
+
+def _answer(one: dict[str, Any]) -> str:
+    """Return the printed answer on a definition."""
+    return {"safe-after": "safe after", "unknown": "no harm found"}.get(one["decision"], str(one["decision"]))
 
 
 def _why(one: dict[str, Any]) -> str:
@@ -128,12 +139,13 @@ def _fitting(blocks: list[list[str]], free: int | None, report: str) -> Iterator
     left = 1_000_000 if free is None else free - 2
     each = max(4, left // max(1, len(blocks)) - 1)
     for at, lines in enumerate(blocks):
-        share = max(each, left - (each + 1) * (len(blocks) - at - 1) - 1)
+        share = max(each, left - sum(min(len(later), each) + 1 for later in blocks[at + 1 :]) - 1)
         if left < 3:
             yield ""
             yield f"and {len(blocks) - at} more: auditor changes {report}"
             return
-        shown = lines if len(lines) <= share else [*lines[: share - 1], f"  [...] auditor changes {report}"]
+        more = len(lines) - share + 1
+        shown = lines if more < 2 else [*lines[: share - 1], f"  and {more} more lines: auditor changes {report}"]
         yield ""
         yield from shown
         left -= len(shown) + 1
@@ -171,8 +183,7 @@ def definition_lines(one: dict[str, Any], report: str, *, named: bool, everythin
         named: Its reasons are in the sentence on all.
         everything: Leave nothing out.
     """
-    word = {"safe-after": "safe after", "unknown": "no harm found"}.get(one["decision"], one["decision"])
-    yield f"{label(one['name'])}: {word}"
+    yield f"{label(one['name'])}: {_answer(one)}"
     for text in () if named else one["reasons"]:
         yield f"  {text}"
     yield from (f"  {line}" for line in _plan(one["plan"]))

@@ -1,4 +1,4 @@
-"""What became of each object since an earlier report: new, worse, better or the same, by the worst thing about it.
+"""The change of each object since an earlier report: new, worse, better or the same, by the worst thing about it.
 
 Objects that break LIST have no findings, so they are compared by what their rows say. A row that was not judged cannot
 be compared: its change is null.
@@ -69,7 +69,7 @@ class WorseObjects:
     """How objects changed from an old report to a new one.
 
     Attributes:
-        change: For each row of the new report: new, worse, better, same; None where nothing is known.
+        change: For each row of the new report: new, worse, better, same; None if nothing is known.
         counts: Number of objects that reach a level of `LEVELS` which they did not reach, each once by its worst.
     """
 
@@ -121,7 +121,7 @@ def _top(bits: Numbers) -> Numbers:
 
 
 def _levels(was: Numbers, now: Numbers, concerned: Numbers) -> Numbers:
-    """Return the worst level that each object reaches now and did not before; empty where there is none."""
+    """Return the worst level that each object reaches now and did not before; empty if there is none."""
     before = np.where(was < 0, 0, was & ~_UNKNOWN)
     fresh = np.where(concerned, now & ~before & ~_UNKNOWN, 0)
     out = np.full(len(fresh), "", dtype=object)

@@ -1,8 +1,8 @@
-"""The tree of a CRD version, and everything that reshapes an object by it.
+"""The schema tree of a CRD version, and everything that changes an object by it.
 
-In: JSONSchemaProps and JSON objects. Out: StructuralSchema trees; objects pruned, defaulted, with metadata that fits.
-Nothing here judges an object: that is validation. Each way of reshaping has a folder with a plain interpreter
-(reference.py), by which generated code is checked. Follows apiextensions-apiserver pkg/apiserver/schema.
+Input: JSONSchemaProps and JSON objects. Output: StructuralSchema trees; objects that are pruned, defaulted, and have
+typed metadata. Validation is another package. Each of these changes has a folder with a plain interpreter
+(reference.py), against which generated code is checked. Follows apiextensions-apiserver pkg/apiserver/schema.
 """
 
 from auditor.schema.parse import check_structural, parse_schema

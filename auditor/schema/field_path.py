@@ -1,4 +1,4 @@
-"""Simple JSON paths into a schema, of selectable fields and of a rule's fieldPath, cut into the names of fields.
+"""Simple JSON paths into a schema, as selectable fields and the fieldPath of rules have them, split into field names.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (ValidFieldPath).
 """
@@ -20,11 +20,11 @@ _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "
 
 
 class FieldPathError(ValueError):
-    """A path that leads nowhere; the text is the server's."""
+    """A path that refers to no field; the text is the server's."""
 
 
 def field_names(path: str, *, brackets: bool = True) -> Iterator[str]:
-    """Yield the names in a path; each is to be looked up before the next is asked for, as errors come in this order.
+    """Yield the names in a path; look up each before asking for the next, as a server reports errors in this order.
 
     Args:
         path: ``.spec.color``; with brackets also ``['spec'].color``.

@@ -1,8 +1,7 @@
-"""JSONSchemaProps, as a definition holds them, to the tree; and whether the tree is one that a server can prune by.
+"""Parses JSONSchemaProps into the schema tree; `check_structural` says whether a server can prune by it.
 
-Parsing judges nothing but types: whatever a server may have stored has a tree. `check_structural` is the conversion
-that a server does before it serves a version (NewStructural); the many rules that hold for a new definition are
-the task of another package.
+Parsing checks only types: every schema that a server may have stored has a tree. `check_structural` is the conversion
+that a server does before it serves a version (NewStructural); `auditor.crdcheck` has the checks of new definitions.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/v1/{types_jsonschema,marshal,conversion}.go,
 pkg/apiserver/schema/convert.go.
@@ -57,7 +56,7 @@ class _OrBool:
 @quick_init
 @dataclass(frozen=True, slots=True)
 class _OrList:
-    """`items`: a schema, a list of them, or (given as anything else) nothing. `dependencies`: a schema or names."""
+    """`items`: a schema, a list of schemas, or nothing (any other value). `dependencies`: a schema or names."""
 
     props: JsonObject | None
     many: tuple[Any, ...] = ()
@@ -67,7 +66,7 @@ class _OrList:
 def schema_type(package: str = "v1") -> GoType:
     """Return the Go type of JSONSchemaProps in one version of the API (``v1`` or ``v1beta1``).
 
-    Decoded with it, `additionalProperties`, `items` and `dependencies` are private records that only this module reads.
+    Decoded with it, `additionalProperties`, `items` and `dependencies` are records that only this module reads.
     """
     props = struct(f"{package}.JSONSchemaProps")
 
@@ -136,7 +135,7 @@ def parse_schema(props: JsonObject) -> StructuralSchema:
     """Return the tree of a schema, structural or not.
 
     Raises:
-        SchemaError: A keyword has a value of the wrong type, so that no server could have decoded it.
+        SchemaError: A keyword has a value of the wrong type; no server could have decoded it.
     """
     return build_schema(_decode(props))
 
@@ -161,7 +160,7 @@ def _decode(props: JsonObject) -> JsonObject:
 
 
 _BY_TEXT: Final = ("default", "enum", "maximum", "minimum", "multiple_of")
-"""What holds any JSON or both kinds of numbers: 1 and 1.0 are equal, but their texts are not."""
+"""Values of any type, or of both kinds of numbers: 1 and 1.0 are equal, but their texts are not."""
 _TEXTS: Final = attrgetter(*_BY_TEXT)
 _REST: Final = attrgetter(*(name for name in StructuralSchema.__slots__ if name not in {"properties", *_BY_TEXT}))
 
@@ -169,15 +168,14 @@ _REST: Final = attrgetter(*(name for name in StructuralSchema.__slots__ if name 
 def build_schema(
     decoded: JsonObject, *, as_sent: bool = False, known: dict[Any, StructuralSchema] | None = None
 ) -> StructuralSchema:
-    """Return the tree of props that were decoded with `schema_type`.
+    """Return the schema tree of props that were decoded with `schema_type`.
 
     Args:
         decoded: The props.
-        as_sent: A default of 1.0 is a float, as in the request that creates a definition. Once the server has written
-            the definition, and whenever it reads objects, it is the integer 1.
-        known: The nodes so far, by what they say: of equal ones there is one, at all positions, so that whatever is
-            made for a node is made once. A fifth of a large definition says what another part of it says. None: each
-            position has a node of its own.
+        as_sent: A default of 1.0 is a float, as in the request that creates a definition. After the server has stored
+            the definition, and when it reads objects, the default is the integer 1.
+        known: The nodes so far, by content. Equal positions share one node, so that code for it is generated once; a
+            fifth of a large definition repeats another part of it. None gives each position its own node.
     """
     if known is None:
         return _node(decoded, as_sent=as_sent, known=None)
@@ -194,19 +192,19 @@ _PLAIN: Final = (
     *("minProperties", "maxProperties", "x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"),
     *("x-kubernetes-embedded-resource", "x-kubernetes-list-type", "x-kubernetes-map-type"),
 )
-"""Keywords whose values are text, truth or a whole number: equal ones mean the same."""
+"""Keywords whose values are strings, booleans or integers: equal values mean the same."""
 _PLAIN_NAMES: Final = frozenset((*_PLAIN, "description", "title", "example", "externalDocs"))
-"""These, and those that a node does not have."""
+"""These keywords, and keywords that no node has."""
 
 
 def _plain_key(decoded: JsonObject) -> tuple[Any, ...] | None:
-    """Return what a node without others below it says, or None if it has other keywords; most nodes are plain."""
+    """Return the content of a node without children, or None if it has other keywords; most nodes are plain."""
     return tuple(map(decoded.get, _PLAIN)) if _PLAIN_NAMES.issuperset(decoded) else None
 
 
 def _merged(node: StructuralSchema, known: dict[Any, StructuralSchema]) -> StructuralSchema:
-    """Return the known node that says the same, or this one, which is known from now on."""
-    # What a node holds is shared already, and compared by identity.
+    """Return the known node with the same content, or this one after adding it to the known ones."""
+    # The children of a node are shared already, and compared by identity.
     return known.setdefault((_REST(node), tuple(node.properties.items()), repr(_TEXTS(node))), node)
 
 
@@ -256,7 +254,7 @@ def _node(decoded: JsonObject, *, as_sent: bool, known: dict[Any, StructuralSche
 
 
 def _as_kept(value: Any) -> Any:
-    """Return a value as a server has it that once wrote the definition: 100.0 became 100, an integer.
+    """Return a value as a server has it after storing it: 100.0 became 100, an integer.
 
     An integer beyond 64 bits, as Python's own decoder makes them, is a float.
     """
@@ -339,11 +337,11 @@ _REFUSED: Final = frozenset(
     ("id", "$schema", "$ref", "patternProperties", "dependencies", "definitions", "additionalItems")
 )
 _HARMLESS: Final = _PLAIN_NAMES - {"x-kubernetes-preserve-unknown-fields"} | {"default", "enum", "minimum", "maximum"}
-"""Keywords that `check_convertible` does not refuse; it looks at nothing below them."""
+"""Keywords that `check_convertible` accepts; it does not look below them."""
 
 
 def check_convertible(decoded: JsonObject, where: str = "") -> None:
-    """`check_structural` on props that were decoded with `schema_type`; the order of checks is upstream's."""
+    """Do `check_structural` for props that were decoded with `schema_type`, in upstream's order of checks."""
     if _HARMLESS.issuperset(decoded):
         return
     if not _REFUSED.isdisjoint(decoded):

@@ -1,8 +1,8 @@
-"""The tree of a CRD version: one frozen node a schema position.
+"""The schema tree of a CRD version: one frozen node for each schema position.
 
-One record holds what upstream keeps in three (Structural, ValueValidation, NestedValueValidation): the keyword walk
-needs all of it at every node, also below anyOf and allOf, and one recursion is simpler than two. `parse.py` makes the
-tree from JSONSchemaProps without judging it, and says separately whether it is structural.
+One record holds the fields of three upstream types (Structural, ValueValidation, NestedValueValidation): the walk over
+keywords needs all of them at every node, also below anyOf and allOf, and one recursion is simpler than two. `parse.py`
+makes the tree from JSONSchemaProps, and checks separately whether it is structural.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/structural.go; pkg/apis/apiextensions/types_jsonschema.go.
 """
@@ -19,13 +19,13 @@ __all__ = ["ABSENT", "Absent", "LegacyKeywords", "ListType", "Rule", "Structural
 
 
 class Absent(Enum):
-    """Type of ABSENT, so that None can be a value."""
+    """Type of ABSENT: None is a possible value."""
 
     ABSENT = "absent"
 
 
 ABSENT: Final = Absent.ABSENT
-"""No default given (a default of null counts as none)."""
+"""There is no default (a default of null counts as none)."""
 
 
 class ListType(Enum):
@@ -52,7 +52,7 @@ class Rule:
 class LegacyKeywords:
     """Keywords that no structural schema has, but a schema of a legacy definition (preserveUnknownFields) may.
 
-    They take part in validation only: pruning, defaulting and rules never see such a schema.
+    They matter for validation only: pruning, defaulting and rules never use such a schema.
 
     Attributes:
         items: `items` given as a list: one schema a position.
@@ -72,7 +72,7 @@ class LegacyKeywords:
 @quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class StructuralSchema:
-    """One node. Absent keywords are None, empty tuples, "" or ABSENT; compared and hashed by identity.
+    """One node. Absent keywords are None, empty tuples, "" or ABSENT; nodes are compared and hashed by identity.
 
     `properties` keeps the order of the definition. `additional_properties` is None (absent), a bool, or a node.
     Bounds are Python ints or floats as JSON gave them: `maximum`, `minimum`, `multiple_of` are float in the server.

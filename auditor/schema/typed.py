@@ -1,8 +1,8 @@
-"""How a JSON value becomes a typed Go value: what fits, what null means, which keys are unknown, how it fails.
+"""Decodes a JSON value into a Go type as the server does: wrong types, null, unknown keys, error messages.
 
-The server decodes definitions and metadata into Go structs. A wrong type is remembered and decoding goes on, the
-first one is reported at the end; a value with a decoder of its own (times, items) fails at once and outranks it. null
-leaves a field as if it were absent. Keys are compared exactly; unknown ones vanish and can be listed.
+The server decodes definitions and metadata into Go structs. A wrong type does not stop the decoding; the first one is
+reported at the end. A type with its own decoder (times, items) stops the decoding at once, and its error replaces the
+other. A null field counts as absent. Keys are case-sensitive; unknown ones vanish and can be listed.
 
 Source: sigs.k8s.io/json (case-sensitive fork of encoding/json), decode.go and kubernetes_patch.go.
 """
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 MAX_UNKNOWN: Final = 100
-"""Unknown fields that one decoding lists at most."""
+"""Largest number of unknown fields that one decoding lists."""
 
 _INTEGER = re.compile(r"-?[0-9]+\Z")
 
@@ -50,7 +50,7 @@ class GoTypeError(Exception):
 
 
 class Shape(Enum):
-    """What a Go type is made of."""
+    """The kinds of Go types."""
 
     STRING = auto()
     BOOL = auto()
@@ -72,8 +72,8 @@ class GoType:
         fields: JSON key to type, of a struct.
         element: Type of items of a list or values of a map.
         bits: Width of an integer.
-        read: What a type with its own decoder makes of a value other than null.
-        zero: Its value where a list item or map value is null.
+        read: The decoder of a type that has its own, for values other than null.
+        zero: Its value if a list item or map value is null.
     """
 
     __slots__ = ("bits", "element", "fields", "name", "read", "shape", "zero")
@@ -110,7 +110,7 @@ RAW: Final = GoType("interface {}", Shape.RAW)
 
 
 def named_string(name: str) -> GoType:
-    """Return a string type of its own name."""
+    """Return a named string type."""
     return GoType(name, Shape.STRING, zero=str)
 
 
@@ -125,23 +125,23 @@ def map_of(element: GoType, name: str = "") -> GoType:
 
 
 def struct(name: str, fields: dict[str, GoType] | None = None) -> GoType:
-    """Return a struct type; its fields can be added later, so that it may hold itself."""
+    """Return a struct type; its fields can be added later, so that it may contain itself."""
     made = GoType(name, Shape.STRUCT, zero=dict)
     made.fields.update(fields or {})
     return made
 
 
 def literal_of(number: float) -> str:
-    """Return the spelling of a number in a document; of floats any that is no integer will do."""
+    """Return the spelling of a number in a document; for floats, any spelling that is not an integer."""
     return repr(number)
 
 
 class TypedDecoder:
-    """One decoding: the first error, and its position.
+    """One decoding; it has the first error, and its position.
 
     Args:
         number: Spelling of a float in the JSON text that Go would see.
-        unknown: Collects dotted paths of unknown fields, where wanted.
+        unknown: Collects dotted paths of unknown fields, or None.
     """
 
     __slots__ = ("_place", "_saved", "_shown", "_stack", "_struct", "number", "unknown")
@@ -159,7 +159,7 @@ class TypedDecoder:
         """Return the typed value: structs as dicts of their known keys that are not null.
 
         Raises:
-            GoTypeError: With Go's text.
+            GoTypeError: The text is Go's.
         """
         made = self._value(value, go_type)
         if self._saved is not None:
@@ -167,14 +167,14 @@ class TypedDecoder:
         return made
 
     def type_error(self, word: str, go_type: str) -> str:
-        """Return Go's text for a value of the wrong type at this place."""
+        """Return Go's text for a value of the wrong type at the current position."""
         if self._struct:
             field = f"{self._shown or self._struct}.{'.'.join(self._stack)}"
             return f"json: cannot unmarshal {word} into Go struct field {field} of type {go_type}"
         return f"json: cannot unmarshal {word} into Go value of type {go_type}"
 
     def nested(self, value: Any, go_type: GoType) -> Any:
-        """Decode apart, as decoders of a type's own do: an error ends everything and names the outer struct."""
+        """Decode separately, as types with their own decoder do: an error stops everything and names the outer type."""
         inner = TypedDecoder(self.number)
         inner._struct, inner._stack = self._struct, list(self._stack)
         inner._shown = self._shown or self._struct
@@ -266,7 +266,7 @@ class TypedDecoder:
                 continue
             if item is None:
                 continue
-            if field.shape is text and type(item) is str:  # the usual, in which nothing can be wrong
+            if field.shape is text and type(item) is str:  # the common case, which cannot be wrong
                 made[key] = item
                 continue
             self._struct = name
@@ -280,7 +280,7 @@ class TypedDecoder:
 
 
 def word_of(value: Any) -> str:
-    """Return what Go's errors call a JSON value."""
+    """Return the name of a JSON value in Go's errors."""
     if type(value) is str:
         return "string"
     if type(value) is dict:
@@ -300,14 +300,14 @@ def decode_typed(
     """Decode a JSON value into a Go type.
 
     Args:
-        value: Decoded JSON; keys in the order in which Go would meet them.
-        go_type: What it should be.
+        value: Decoded JSON; keys in the order in which Go would decode them.
+        go_type: The expected type.
         number: Spelling of a float in the JSON text that Go would see.
         unknown: Collects dotted paths of unknown fields, at most 100.
     Returns:
-        Structs as dicts that hold only known keys that were not null; the rest as plain values.
+        Structs as dicts of their known keys that were not null; other types as plain values.
     Raises:
-        GoTypeError: With Go's text.
+        GoTypeError: The text is Go's.
     Source: sigs.k8s.io/json decode.go.
     """
     return TypedDecoder(number, unknown).decode(value, go_type)

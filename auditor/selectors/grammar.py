@@ -114,7 +114,7 @@ def parse_field_selector(text: str) -> tuple[FieldRequirement, ...]:
     Returns:
         The requirements, which must all hold; sorted bytewise by term as the server sorts them.
     Raises:
-        SelectorError: With the server's text.
+        SelectorError: The text is the server's.
     """
     out = []
     for term in sorted(_split_terms(text), key=lambda part: part.encode("utf-8", "surrogatepass")):
@@ -331,6 +331,6 @@ def parse_label_selector(text: str) -> tuple[LabelRequirement, ...]:
     Returns:
         The requirements, which must all hold, sorted by key.
     Raises:
-        SelectorError: With the server's text.
+        SelectorError: The text is the server's.
     """
     return tuple(sorted(_LabelParser(text).selector(), key=lambda requirement: requirement.key))

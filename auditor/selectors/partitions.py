@@ -33,8 +33,8 @@ class IndexFolder(NamedTuple):
     """The definition and version whose rows a folder of the index holds.
 
     Attributes:
-        crd: Name of the definition; empty: not known.
-        plural: Empty: not known.
+        crd: Name of the definition; empty if not known.
+        plural: Empty if not known.
     """
 
     crd: str

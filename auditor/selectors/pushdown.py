@@ -63,7 +63,7 @@ def push_down(expr: Expr, schema: pa.Schema, *, unclear: Collection[str] | None 
         expr: The tree of a checked predicate.
         schema: The columns of the partition.
         unclear: Selectable fields that may have values which the columns cannot distinguish from absent ones: null, or
-            an empty text in the place of a number. None: all fields may.
+            an empty text in the place of a number. None if all fields may.
     """
     return _Pusher(schema, unclear).predicate(expr)
 

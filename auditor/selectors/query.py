@@ -178,7 +178,7 @@ class Index:
             cluster: For the report of a fleet only this one, or these; empty for all.
             columns: Only these; None for all.
         Raises:
-            SelectorError: In the server's words.
+            SelectorError: The message is in the server's words.
             PlanError: No such kind, or an expression that needs more than the index holds.
         """
         batches = self.batches(

@@ -184,7 +184,7 @@ class _Statistics:
             return None
 
     def has_nulls(self, column: str) -> bool | None:
-        """Return whether any value is null, or None where that is not known."""
+        """Return whether any value is null, or None if that is not known."""
         at = self.places.get(column)
         found = self.group.column(at).statistics if at is not None else None
         return None if found is None or not found.has_null_count else found.null_count > 0

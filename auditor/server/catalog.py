@@ -26,8 +26,8 @@ class Catalog:
     """The kinds that a server with the definitions of a plan would serve.
 
     Attributes:
-        definitions: Established definitions by (group, plural).
-        broken: Why the others are not served, by name.
+        definitions: Established definitions by (group, plural), which a server serves.
+        broken: Names of the definitions that are not served, with the reason.
         discovery: All kinds, in discovery order.
     """
 
@@ -81,14 +81,14 @@ class Catalog:
         return self.definitions.get((resource.group, resource.plural))
 
     def key_prefix(self, resource: Resource) -> str:
-        """Return what the keys of a kind start with."""
+        """Return the prefix of the keys of a kind."""
         if self.definition(resource) is not None:
             return f"{self.prefix}/{resource.group}/{resource.plural}/"
         kind = builtin_kind(resource.group, resource.version, resource.plural)
         return f"{self.prefix}/{kind.prefix if kind is not None else resource.plural}/"
 
     def is_key_of(self, resource: Resource, key: bytes) -> bool:
-        """Whether a request for an object can ask for a key below the prefix of a kind; a LIST reads them all."""
+        """Whether a request for one object can mean a key below the prefix of a kind; a LIST reads all these keys."""
         return key.count(b"/") == self.key_prefix(resource).count("/") + (1 if resource.namespaced else 0)
 
 

@@ -1,4 +1,4 @@
-"""When a snapshot was taken, as its newest objects tell: ages are printed relative to that."""
+"""The time at which a snapshot was taken, estimated from its newest objects; ages are printed relative to it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["newest_time"]
 
 _LOOKED_AT: Final = 256
-"""Objects, the last ones written; a control plane renews a Lease every ten seconds."""
+"""How many of the objects that were written last are read; a control plane renews a Lease every ten seconds."""
 
 
 def newest_time(store: DumpStore) -> float | None:
     """Return the newest time in the objects that were written last, in seconds since 1970.
 
     Returns:
-        None for exports, which say nothing of when what was written, and where no object that can be read has a time.
-        A time that is still to come here counts as now.
+        None for exports, which have no revisions to show what was written last, and if no readable object has a time. A
+        time in the future counts as now.
     """
     found = [
         time for number, source in enumerate(store.plan.sources) if not source.is_export for time in _of(store, number)

@@ -1,4 +1,4 @@
-"""Which objects of one dump are not in another, and which differ: kind by kind, by namespace and name."""
+"""Compares two dumps: objects that only one of them has, and objects that differ, by kind, namespace and name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ObjectChange:
 
     Attributes:
         change: added, removed, changed, or unreadable where one side cannot be read.
-        old, new: As a server reads them; None: not there.
+        old, new: The object as a server reads it; None if that dump does not have it.
     """
 
     change: str
@@ -58,10 +58,9 @@ def compared_kinds(old: DumpStore, new: DumpStore) -> Iterator[Resource]:
 def differences(
     old: DumpStore, new: DumpStore, resource: Resource, *, namespace: str = "", name: str = ""
 ) -> Iterator[ObjectChange | None]:
-    """Yield what differs of a kind, by namespace and name; None for each object that is the same.
+    """Yield the differences of a kind, by namespace and name; None for each object that is equal in both dumps.
 
-    Objects with the same bytes are the same; others are read, and compared without `resourceVersion` and
-    `managedFields`.
+    Objects with the same bytes are equal; others are read, and compared without `resourceVersion` and `managedFields`.
     """
     before, after = _rows(old, resource), _rows(new, resource)
     for place in sorted(before.keys() | after.keys()):
@@ -90,7 +89,7 @@ def _compared(
 
 
 def _read(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
-    """Return an object as a server reads it, or as it is stored where only another version or a webhook can read it."""
+    """Return an object as a server reads it, or as stored if only another version or a webhook can read it."""
     definition = store.catalog.definition(resource)
     if definition is not None and resource.version not in definition.versions:
         return store.reader.as_stored(resource, row)
@@ -103,7 +102,7 @@ def _read(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
 
 
 def _rows(store: DumpStore, resource: Resource) -> dict[Place, StoredRow]:
-    """Return the rows of a kind by the namespace and name in their keys; in an export, by those in the objects."""
+    """Return the rows of a kind by the namespace and name in their keys; for an export, by those in the objects."""
     found: dict[Place, StoredRow] = {}
     prefix = len(store.catalog.key_prefix(resource).encode())
     for row in store.rows.of(resource):
@@ -126,7 +125,7 @@ def without_bookkeeping(obj: JsonObject | None) -> JsonObject | None:
 
 
 def changed_paths(old: Any, new: Any, most: int) -> list[str]:
-    """Return where two objects differ, at most so many paths: ``spec.replicas``, ``spec.containers[0].image``."""
+    """Return the paths at which two objects differ, up to a limit: ``spec.replicas``, ``spec.containers[0].image``."""
     return list(islice(_paths(old, new, ""), most))
 
 
@@ -142,5 +141,5 @@ def _paths(old: Any, new: Any, path: str) -> Iterator[str]:
 
 
 def kinds_named(resources: Sequence[Resource], wanted: Resource) -> list[Resource]:
-    """Return those of some kinds that are the wanted one, at any version."""
+    """Return the kinds that are the wanted one, at any version."""
     return [one for one in resources if (one.group, one.plural) == (wanted.group, wanted.plural)]

@@ -1,4 +1,4 @@
-"""What a server says of a version that is going away, with every answer at that version.
+"""The warning that a server sends with every answer at a deprecated version.
 
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (defaultDeprecationWarning); apiserver
 pkg/endpoints/deprecation; kubernetes staging api (zz_generated.prerelease-lifecycle.go).
@@ -23,11 +23,11 @@ _BUILTIN: Final = {
 
 
 def deprecation_warning(definition: CustomResourceDefinition | None, resource: Resource) -> str:
-    """Return the warning of a version; empty where it is not deprecated.
+    """Return the warning of a version; empty if it is not deprecated.
 
     Args:
         definition: The definition of the kind, or None for a built-in one.
-        resource: The kind at the version.
+        resource: The kind and version.
     """
     if definition is None:
         return _BUILTIN.get((resource.group, resource.version, resource.kind), "")

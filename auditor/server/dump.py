@@ -50,11 +50,11 @@ _MOST_REPORTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a command asks of objects, beside kinds and selectors.
+    """What a command asks for, beside kinds and selectors.
 
     Attributes:
-        where: Predicate on objects; empty: none.
-        max_scan: The most rows of a kind that may be scanned; None: any number.
+        where: Predicate on objects; empty if there is none.
+        max_scan: Largest number of rows of a kind that may be scanned; None for no limit.
         names_only: The names of objects are enough.
     """
 
@@ -65,14 +65,14 @@ class Query:
 
 @dataclass(slots=True)
 class Steps:
-    """How many objects of a kind each step kept.
+    """How many objects of a kind remained after each step.
 
     Attributes:
         rows: The rows of the kind, in the dump or in the partition of the index.
-        scanned: Rows of the index that were looked at; None: there is no index.
+        scanned: Rows of the index that were read; None if there is no index.
         read: Objects that were read.
-        fitted: Those that fit namespace, labels and fields.
-        kept: Those that fit the predicate too.
+        fitted: Objects that match namespace, labels and fields.
+        kept: Objects that match the predicate, too.
     """
 
     rows: int = 0
@@ -83,15 +83,15 @@ class Steps:
 
 
 class DumpStore:
-    """The store over a plan: all dumps that it opened, all definitions.
+    """The store over a plan: all dumps that it opened, and all definitions.
 
     Attributes:
         catalog: The kinds.
         rows: The live keys, and the objects of exports.
         reader: Reads objects.
         selection: Selects objects.
-        query: What the command asks of objects.
-        steps: How many objects each step kept, by kind.
+        query: What the command asks for.
+        steps: How many objects remained after each step, by kind.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class DumpStore:
         self._printer = Printer(self.catalog)
 
     def ask(self, query: Query) -> None:
-        """Set what the next requests ask of objects."""
+        """Set what the next requests ask for."""
         self.query = query
         self.selection = Selection(self.catalog, any_field=self.mode.any_field, where=query.where)
 
@@ -132,21 +132,21 @@ class DumpStore:
 
     @property
     def sealed(self) -> int:
-        """Objects left out of the answers: encrypted, without a key for them."""
+        """Number of objects left out of the answers because they are encrypted and no key for them was given."""
         return self.reader.left_out.sealed
 
     @property
     def failed(self) -> int:
-        """Objects left out because this program failed on them."""
+        """Number of objects left out because this program failed on them."""
         return self.reader.left_out.failed
 
     @property
     def corrupt(self) -> int:
-        """Objects left out because no server can read them."""
+        """Number of objects left out because no server can read them."""
         return self.reader.left_out.corrupt
 
     def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
-        """Yield the selected objects of a kind in the order of a server, as they are to be shown."""
+        """Yield the selected objects of a kind in the order of a server, in the form that is printed."""
         wanted_labels, wanted_fields = self.selection.parsed(resource, labels, fields)
         if self.mode.as_server:
             found = live_list(
@@ -171,7 +171,7 @@ class DumpStore:
         return table_order(resource, objects)
 
     def warning_of(self, resource: Resource) -> str:
-        """Return what a server says of a version that is going away; empty: nothing."""
+        """Return the deprecation warning of a version; empty if there is none."""
         return deprecation_warning(self.catalog.definition(resource), resource)
 
     def _selected(
@@ -213,23 +213,23 @@ class DumpStore:
         notes.note(self.warn)
 
     def leave_out(self, place: str, error: Exception) -> None:
-        """Report an object that this program failed on; what ends a command is raised again."""
+        """Report an object on which this program failed; errors that end a command are raised again."""
         if isinstance(error, (*OF_THE_COMMAND, StatusError)):
             raise error
         self.reader.left_out.failed += 1
         self.warn(left_out(place, error))
 
     def place_of(self, resource: Resource, obj: JsonObject) -> str:
-        """Return the key of an object, or the words for where it is in an export."""
+        """Return the key of an object, or a description of its position in an export."""
         name = f"{namespace_of(obj)}/{name_of(obj)}" if resource.namespaced else name_of(obj)
         is_export = all(source.is_export for source in self.plan.sources)
         return f"{resource.group_resource} {name}" if is_export else f"{self.catalog.key_prefix(resource)}{name}"
 
     def refuse_scan(self, resource: Resource, rows: int) -> None:
-        """Refuse to look at more rows than --max-scan allows.
+        """Refuse to scan more rows than --max-scan allows.
 
         Raises:
-            PlanError: There are more; it says what was to be done with them.
+            PlanError: There are more; the message has the plan of the scan.
         """
         if self.query.max_scan is not None and rows > self.query.max_scan:
             raise PlanError(
@@ -241,14 +241,14 @@ class DumpStore:
             )
 
     def plan_of(self, resource: Resource) -> str:
-        """Return what is done with the rows of a kind, as text."""
+        """Return the plan for the rows of a kind, as text."""
         name = visible(f"{resource.group_resource} {resource.version}")
         lines = [f"{name}: every object is read, then namespace, labels, fields"]
         lines += [f"  object: {visible(unparse(part))}" for part in self.selection.parts_of(resource)]
         return "\n".join(lines) + "\n"
 
     def explain(self) -> str:
-        """Return what was done for each kind that was listed, and how many rows each step kept."""
+        """Return what was done for each kind that was listed, and how many rows remained after each step."""
         out = []
         for resource in self.discovery.resources:
             steps = self.steps.get(resource_name(resource))
@@ -257,11 +257,11 @@ class DumpStore:
         return "".join(out)
 
     def _is_cached(self, resource: Resource) -> bool:
-        """Whether the watch cache answers a LIST; every kind but events has one."""
+        """Whether the watch cache answers a LIST; every kind but Event has a watch cache."""
         return self.mode.watch_cache and not self._is_event(resource)
 
     def _is_event(self, resource: Resource) -> bool:
-        """Whether it is the one kind that a server keeps no watch cache of."""
+        """Whether it is Event, the one kind that a server does not cache."""
         return resource.kind == "Event" and self.catalog.definition(resource) is None
 
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
@@ -285,7 +285,7 @@ class DumpStore:
     def _got(self, resource: Resource, row: StoredRow, notes: NotRead) -> JsonObject:
         """Return the object of a row as the answer to a GET.
 
-        A server takes a custom resource with an array `items` for a list, and fails to write it as one.
+        A server treats a custom resource with an array `items` as a list, and fails to encode it as one.
 
         Source: apiserver pkg/endpoints/handlers/response.go, transformResponseObject.
         """
@@ -297,18 +297,18 @@ class DumpStore:
         return obj
 
     def has_namespace(self, name: str) -> bool:
-        """Whether the dump holds that Namespace, or, of an export without Namespaces, any at all."""
+        """Whether the dump holds that Namespace; an export without Namespaces counts as having all of them."""
         resource = next(one for one in self.discovery.resources if one.plural == "namespaces" and not one.group)
         if any(True for _ in self.rows.of(resource, "", name)):
             return True
         return not any(True for _ in self.rows.of(resource))
 
     def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
-        """Return what field selectors see of an object. Raises StatusError."""
+        """Return what field selectors see of an object; raises StatusError."""
         return self.selection.fields_of(resource, obj)
 
     def through(self, resource: Resource, obj: JsonObject, subresource: str) -> tuple[Resource, JsonObject]:
-        """Return an object as a subresource has it, and the kind of that. Raises StatusError."""
+        """Return a subresource of an object, and the kind of the subresource; raises StatusError."""
         return self._printer.through(resource, obj, subresource)
 
     def headers(self, resource: Resource) -> Sequence[Header]:

@@ -1,4 +1,4 @@
-"""The store over a report of a fleet: each cluster answers by its own definitions, and each object has its cluster."""
+"""The store over a report of a fleet: each cluster answers by its own definitions; each object knows its cluster."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class FleetStore:
         found = dict.fromkeys(one for store in stores.values() for one in store.discovery.resources)
         self.discovery = Discovery.sorted_by_priority(found, group_rank)
         self.refused = 0
-        """Clusters that refused what was asked for."""
+        """Clusters that refused the request."""
         self.has_versions = False
-        """A version was asked for by its name."""
+        """Whether the request named a version."""
         self._clusters: dict[int, tuple[str, JsonObject]] = {}
 
     def ask(self, query: Query, args: Sequence[str]) -> None:
-        """Pass on what is asked of each object.
+        """Pass the request on to the store of each cluster.
 
         Args:
-            query: What is asked.
+            query: The request.
             args: Kinds and names; a kind may name its version.
         """
         versions = {one.version for one in self.discovery.resources}
@@ -54,7 +54,7 @@ class FleetStore:
             store.ask(query)
 
     def note_clusters(self) -> None:
-        """Say on standard error that objects which were printed without a cluster are of several."""
+        """Note on standard error that objects printed without a cluster come from several."""
         seen = dict.fromkeys(name for name, _ in self._clusters.values())
         if len(seen) > 1:
             names = ", ".join(seen)
@@ -62,7 +62,7 @@ class FleetStore:
 
     @property
     def sealed(self) -> int:
-        """Objects left out of the answer, which no key was given for."""
+        """Number of objects left out of the answer because no key for them was given."""
         return sum(store.sealed for store in self.stores.values())
 
     @property
@@ -72,11 +72,11 @@ class FleetStore:
 
     @property
     def corrupt(self) -> int:
-        """Objects left out because no server reads them."""
+        """Number of objects left out because no server can read them."""
         return sum(store.corrupt for store in self.stores.values())
 
     def place_of(self, resource: Resource, obj: JsonObject) -> str:
-        """Return the words for where an object is, its cluster among them."""
+        """Return a description of where an object is, with its cluster."""
         cluster = self.cluster_of(obj)
         store, own = self.stores[cluster], self.own(cluster, resource) or resource
         metadata = obj.get("metadata")
@@ -85,7 +85,7 @@ class FleetStore:
         return f"cluster {cluster}: {at}"
 
     def own(self, cluster: str, resource: Resource) -> Resource | None:
-        """Return a kind as a cluster serves it: at the same version, or, where none was named, at its preferred one."""
+        """Return a kind as a cluster serves it: at the same version, or at its preferred one if none was requested."""
         same = [
             one
             for one in self.stores[cluster].discovery.resources
@@ -98,7 +98,7 @@ class FleetStore:
         """Yield the objects of a kind, cluster by cluster.
 
         Raises:
-            StatusError: All clusters refuse it; if only some do, standard error says so.
+            StatusError: All clusters refuse the request; if only some do, they are named on standard error.
         """
         errors: list[StatusError] = []
         for name in self._serving(resource):
@@ -115,7 +115,7 @@ class FleetStore:
             raise errors[0]
 
     def get_objects(self, resource: Resource, namespace: str, name: str) -> list[JsonObject]:
-        """Return the objects of a name, at most one of each cluster.
+        """Return the objects of a name, at most one from each cluster.
 
         Raises:
             StatusError: No cluster has one.
@@ -136,7 +136,7 @@ class FleetStore:
         return found
 
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
-        """Return the object of a name in the first cluster that has one."""
+        """Return the object of a name from the first cluster that has one."""
         return self.get_objects(resource, namespace, name)[0]
 
     def _serving(self, resource: Resource) -> list[str]:
@@ -156,11 +156,11 @@ class FleetStore:
         return obj
 
     def copied(self, obj: JsonObject, copy: JsonObject) -> JsonObject:
-        """Note that a copy of an object is of its cluster; return the copy."""
+        """Record that a copy of an object belongs to the same cluster; return the copy."""
         return self._noted(self.cluster_of(obj), copy)
 
     def cluster_of(self, obj: JsonObject) -> str:
-        """Return the cluster of an object that came from here."""
+        """Return the cluster of an object that this store returned."""
         return self._clusters[id(obj)][0]
 
     def has_namespace(self, name: str) -> bool:
@@ -168,7 +168,7 @@ class FleetStore:
         return any(store.has_namespace(name) for store in self.stores.values())
 
     def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
-        """Return what field selectors see of an object that came from here."""
+        """Return what field selectors see of an object that this store returned."""
         cluster = self.cluster_of(obj)
         return self.stores[cluster].fields_of(self.own(cluster, resource) or resource, obj)
 
@@ -206,7 +206,7 @@ class FleetStore:
         return objects
 
     def warning_of(self, resource: Resource) -> str:
-        """Return what the first cluster that serves a version says of it, if it is going away."""
+        """Return the deprecation warning of the first cluster that serves a version; empty if there is none."""
         for name, store in self.stores.items():
             own = self.own(name, resource)
             if own is not None and isinstance(store, ReportStore):
@@ -214,7 +214,7 @@ class FleetStore:
         return ""
 
     def through(self, resource: Resource, obj: JsonObject, subresource: str) -> tuple[Resource, JsonObject]:
-        """Return an object through a subresource of its cluster."""
+        """Return a subresource of an object, as its cluster serves it."""
         cluster = self.cluster_of(obj)
         store = self.stores[cluster]
         if isinstance(store, IndexOnlyStore):
@@ -223,7 +223,7 @@ class FleetStore:
         return found, self._noted(cluster, body)
 
     def tables(self, resource: Resource, objects: Sequence[JsonObject]) -> list[tuple[SameColumns, list[JsonObject]]]:
-        """Return objects by the columns that their clusters print: definitions may differ from cluster to cluster."""
+        """Return objects grouped by the columns that their clusters print: definitions may differ between clusters."""
         columns: dict[str, Sequence[Header]] = {}
         for name, store in self.stores.items():
             own = self.own(name, resource)
@@ -236,7 +236,7 @@ class FleetStore:
 
 
 class SameColumns:
-    """What prints objects of clusters that have the same columns."""
+    """Prints objects of clusters that have the same columns."""
 
     def __init__(self, fleet: FleetStore, heads: Sequence[Header]) -> None:
         self.heads = heads

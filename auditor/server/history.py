@@ -1,9 +1,10 @@
-"""What a dump still knows of the past: the state as of a revision, the revisions of keys, what a watch would have sent.
+"""The past in a dump: the state at a revision, the revisions of keys, and the events that a watch would have sent.
 
-An etcd database keeps every revision since the last compaction, and of what was compacted the newest that was alive.
+An etcd database has every revision since the last compaction, and of each key the newest compacted one if it is no
+deletion.
 
 Source: etcd server/storage/mvcc (kvstore.go: what is compacted, what is in the future); apiserver
-pkg/storage/etcd3/watcher.go (transform: what a selecting watch makes of a change).
+pkg/storage/etcd3/watcher.go (transform: the event that a watch with selectors sends for a change).
 """
 
 from __future__ import annotations
@@ -53,23 +54,20 @@ class Revision:
     key: bytes
     revision: int
     deleted: bool
-    create_revision: int
     version: int
     offset: int
     length: int
 
     def row(self, source: int) -> StoredRow:
-        """Return it as a row of the live table."""
-        return StoredRow(
-            source, self.key, self.create_revision, self.revision, self.version, self.offset, self.length, 0
-        )
+        """Return the revision as a row of the live table."""
+        return StoredRow(source, self.key, self.revision, self.offset, self.length, 0)
 
 
 def check_history(source: SourcePlan) -> None:
     """Make sure that a source has revisions.
 
     Raises:
-        PlanError: It knows only the present.
+        PlanError: It has only the current state.
     """
     if source.format not in HAS_HISTORY:
         raise PlanError(
@@ -85,7 +83,7 @@ def _batches(source: SourcePlan) -> Iterator[tuple[Any, Revisions]]:
 
 
 def plan_as_of(plan: Plan, revision: int, workdir: Path) -> Plan:
-    """Return a plan of the state after a revision: its live keys, its definitions.
+    """Return a plan of the state at a revision: its live keys and its definitions.
 
     Raises:
         PlanError: That revision was compacted, or has not happened, or a dump has no history.
@@ -149,7 +147,7 @@ def key_revisions(source: SourcePlan, prefix: bytes, *, exact: bool = False) -> 
     """Yield the revisions of keys, in order of time.
 
     Args:
-        prefix: What the keys start with, or, where `exact`, the key.
+        prefix: Prefix of the keys, or the key itself if `exact`.
     """
     yield from _revisions(source, lambda keys: pc.equal(keys, prefix) if exact else pc.starts_with(keys, prefix))
 
@@ -169,7 +167,6 @@ def _revisions(source: SourcePlan, wanted: Callable[[pa.Array], Any]) -> Iterato
                 keys[at].as_py(),
                 int(found.main[at]),
                 bool(found.deleted[at]),
-                int(found.create[at]),
                 int(found.version[at]),
                 int(found.value[at]),
                 int(found.value_size[at]),
@@ -178,7 +175,7 @@ def _revisions(source: SourcePlan, wanted: Callable[[pa.Array], Any]) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a watch sends: ADDED, MODIFIED, DELETED, or ERROR where the object cannot be read."""
+    """An event of a watch: ADDED, MODIFIED, DELETED, or ERROR if the object cannot be read."""
 
     type: str
     revision: int
@@ -191,12 +188,13 @@ class Change:
 def changes(
     store: DumpStore, resource: Resource, *, namespace: str, labels: str, fields: str, after: int | None
 ) -> Iterator[Change]:
-    """Yield what a selecting watch would have sent.
+    """Yield the events that a watch with selectors would have sent.
 
-    What starts to fit is ADDED, what ceases to fit DELETED with the object as it was, at the revision that did it.
+    An object that begins to match is ADDED; one that no longer matches is DELETED, with its last matching content and
+    the revision of the change.
 
     Args:
-        after: Revision (resourceVersion) after which the watch begins; None: all that the dump knows.
+        after: Revision (resourceVersion) after which the watch begins; None for the oldest that the dump has.
     Raises:
         StatusError: A selector is refused.
         PlanError: The revision was compacted, or there is no history.

@@ -1,4 +1,4 @@
-"""The store over the index of a report alone, where its dump is not there."""
+"""The store over the index of a report alone, for a report whose dump is missing."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ __all__ = ["IndexOnlyStore", "partition_filter"]
 def partition_filter(
     place: IndexedKind, namespace: str, labels: Sequence[LabelRequirement], fields: Sequence[FieldRequirement]
 ) -> Filter:
-    """Return the condition that selectors make over the columns of a partition. Raises SelectorError."""
+    """Return the condition that selectors place on the columns of a partition. Raises SelectorError."""
     names = set(pq.read_schema(place.parts[0]).names)
     return selector_filter(fields, labels, namespace, names, namespaced=place.namespaced)
 
 
 class IndexOnlyStore:
-    """What an index alone can answer, where the dump is not there: names, labels, times, selectable fields."""
+    """Answers from an index alone, for a report whose dump is missing: names, labels, times, selectable fields."""
 
     def __init__(self, report: Path, manifest: dict[str, Any], mode: ReadMode, warn: Callable[[str], None]) -> None:
         self.report = report
@@ -66,7 +66,7 @@ class IndexOnlyStore:
         )
 
     def ask(self, query: Query) -> None:
-        """Set what the next requests ask of objects."""
+        """Set what the next requests ask for."""
         self.query = query
 
     def _place(self, resource: Resource) -> IndexedKind:
@@ -91,7 +91,7 @@ class IndexOnlyStore:
         fields: Sequence[FieldRequirement],
         columns: Sequence[str] | None,
     ) -> Iterator[pa.Table]:
-        """Yield the rows of a partition that fit, as tables."""
+        """Yield the matching rows of a partition, as tables."""
         condition = partition_filter(place, namespace, labels, fields)
         if not self.query.where:
             yield from self.index.scan(place, condition, columns=columns, scan=self.scan)
@@ -108,7 +108,7 @@ class IndexOnlyStore:
             yield table.drop_columns([UNKNOWN])
 
     def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
-        """Yield what the index holds of the selected objects."""
+        """Yield the data of the index about the selected objects."""
         place = self._place(resource)
         try:
             found = self.index_rows(place, namespace, parse_label_selector(labels), parse_field_selector(fields), None)
@@ -133,7 +133,7 @@ class IndexOnlyStore:
         return objects
 
     def warning_of(self, resource: Resource) -> str:
-        """Return nothing: an index does not know which versions are going away."""
+        """Return an empty text: an index does not know which versions are deprecated."""
         del resource
         return ""
 
@@ -153,7 +153,7 @@ class IndexOnlyStore:
             self.warn(f"note: {number} objects of {resource.group_resource} are sealed, and not in the index\n")
 
     def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
-        """Return what field selectors see of an object that `list_objects` gave."""
+        """Return what field selectors see of an object that `list_objects` returned."""
         return {label: field_text(label, obj) for label in self._fields(resource)}
 
     def explain(self) -> str:
@@ -161,7 +161,7 @@ class IndexOnlyStore:
         return f"  {self.scan.rows} rows, {self.scan.scanned} scanned in the index, {self.scan.kept} returned\n"
 
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
-        """Return what the index holds of one object."""
+        """Return the data of the index about one object."""
         fields = f"metadata.name={name}"
         for one in self.list_objects(resource, namespace, "", fields):
             return one
@@ -183,7 +183,7 @@ class IndexOnlyStore:
     def cells(
         self, resource: Resource, objects: Sequence[JsonObject], now: float, *, listed: bool
     ) -> list[Sequence[Cell]]:
-        """Return the cells of objects that `list_objects` gave."""
+        """Return the cells of objects that `list_objects` returned."""
         del listed
         labels = self._fields(resource)
         return [
@@ -197,7 +197,7 @@ class IndexOnlyStore:
 
 
 def _unconverted(resource: Resource, row: dict[str, Any]) -> str:
-    """Return why an object that was read at the version it is stored at is not in the index of another."""
+    """Return why an object that was read at its stored version is not in the index of another version."""
     group = resource.group
     return f"{NEEDS_WEBHOOK}: from {group}/{row['stored_version']} to {group}/{resource.version}"
 

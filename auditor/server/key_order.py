@@ -1,4 +1,4 @@
-"""Rows of an index as a server lists them, in the order of keys; and the objects of a kind that are not in the index.
+"""Rows of an index in the order in which a server lists them (by key), and objects of a kind that are not in the index.
 
 An index is sorted by namespace and name, part by part. A server lists by key, where ``a-b/x`` comes before ``a/x``.
 """
@@ -32,15 +32,15 @@ _BATCH: Final = 1 << 13
 """Rows that become Python objects at the same time."""
 _NO_OFFSETS: Final = np.empty(0, dtype=np.int64)
 _READ: Final = tuple(status for status in Status if status.is_listed)
-"""Statuses of objects that a list of their kind has to read."""
+"""Statuses of objects that a LIST of their kind has to read."""
 
 
 def in_key_order(found: Iterable[pa.Table], inputs: Sequence[Mapping[str, Any]]) -> Iterator[pa.Table]:
-    """Yield rows of an index in the order of their dumps, and in each as a server lists them.
+    """Yield rows of an index dump by dump, those of each dump in the order in which a server lists them.
 
     Args:
         found: Tables with columns ``source`` and ``namespace``, sorted part by part by namespace and name.
-        inputs: The dumps, as the manifest lists them.
+        inputs: The dumps in the order of the manifest.
     """
     tables = list(found)
     if not tables:
@@ -64,17 +64,17 @@ def tell_missing(
     why: Callable[[dict[str, Any]], str],
     warn: Callable[[str], None],
 ) -> int:
-    """Say on standard error which objects of a kind are not in the index of a version, since no read gives them there.
+    """Report on standard error which objects of a kind are not in the index of a version, as they cannot be read at it.
 
     Args:
         kinds: The counts of the report's manifest.
-        resource: The kind at a version.
-        place: Its partition.
-        why: Gives the reason for a row of the report's objects that was read at another version only.
-        warn: Takes the text.
+        resource: The kind and version.
+        place: The partition of `resource`.
+        why: Returns the reason for a row of the report's objects that was read only at another version.
+        warn: Called with the text.
 
     Returns:
-        How many no server reads.
+        How many objects no server can read.
     """
     parts = sorted((report / "objects").glob("*.parquet"))
     for part in parts:
@@ -111,8 +111,8 @@ def tell_missing(
 
 
 def _not_indexed(parts: Sequence[Path], resource: Resource, offsets: dict[str, Numbers]) -> Iterator[dict[str, Any]]:
-    """Yield the first row of each object of a kind whose offset in its dump is none of the given, ascending ones."""
-    seen: set[tuple[str, int]] = set()  # at several versions a key has several rows
+    """Yield the first row of each object of a kind whose offset is not among the given offsets, which ascend."""
+    seen: set[tuple[str, int]] = set()  # an object that was read at several versions has several rows
     for table in _objects(parts, _is_of(resource)):
         for source, own in _by_source(table):
             known, wanted = offsets.get(source, _NO_OFFSETS), own["offset"].to_numpy()
@@ -138,11 +138,11 @@ def rows_named(
 ) -> list[dict[str, Any]]:
     """Return the rows of a report's objects whose key ends with a name, in the order of keys.
 
-    The index has the names in the objects' metadata, which need not be those of their keys.
+    The index has the names of the objects' metadata, which may differ from the names in their keys.
 
     Args:
         inputs: The dumps, as the manifest lists them.
-        namespace: The namespace of the key; empty: any.
+        namespace: The namespace of the key; empty for any.
     """
     parts = sorted((report / "objects").glob("*.parquet"))
     names = {"name": name, **({"namespace": namespace} if namespace and resource.namespaced else {})}
@@ -152,7 +152,7 @@ def rows_named(
 
 
 def _is_of(resource: Resource, **names: str) -> Callable[[pa.Table], Numbers]:
-    """Return what tells which rows of objects are of a kind, and have some names."""
+    """Return a condition that selects the rows of a kind, and optionally of some names."""
 
     def wanted(rows: pa.Table) -> Numbers:
         mask = is_one_of(rows["group"], resource.group) & is_one_of(rows["plural"], resource.plural)

@@ -1,4 +1,4 @@
-"""The order of a LIST: by the objects' own names through the watch cache, by key from etcd, and of rows in a table.
+"""The order of a LIST: from the watch cache by name, from etcd by key; and the order of rows in a printed table.
 
 Source: apiserver pkg/storage/cacher (watch_cache.go, store_btree.go), pkg/storage/etcd3/store.go; kubernetes
 pkg/printers/internalversion/printers.go (printFlowSchemaList).
@@ -22,8 +22,8 @@ def in_cache_order(found: Iterable[tuple[int, JsonObject]], *, one_each: bool) -
     """Yield objects as the watch cache lists them: by the namespace and name in their metadata.
 
     Args:
-        found: The number of the dump and the object, dump by dump and in key order.
-        one_each: Yield only the last of several objects with the same namespace and name, as the cache has it.
+        found: Number of the dump and object, dump by dump and in key order.
+        one_each: Yield only the last of several objects with the same namespace and name, as the cache does.
     """
     for _, group in groupby(found, key=lambda pair: pair[0]):
         objects = [obj for _, obj in group]

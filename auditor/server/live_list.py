@@ -1,4 +1,4 @@
-"""A LIST as a live server answers it: one object that cannot be read fails the whole answer.
+"""A LIST as a live server answers it: one object that cannot be read makes the whole request fail.
 
 Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher, pkg/registry/generic/registry/store.go.
 """
@@ -32,7 +32,7 @@ __all__ = ["corrupt_value", "live_list"]
 
 _NAMESPACE = re.compile(r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _MOST_CORRUPT = 100
-"""Errors that a server gathers before it gives a list up; before `changes.CORRUPT_OBJECTS` it stops at the first."""
+"""How many errors a server collects before it stops a list; before `changes.CORRUPT_OBJECTS` it stops at the first."""
 
 
 def live_list(
@@ -47,15 +47,15 @@ def live_list(
     *,
     cached: bool,
 ) -> Iterator[tuple[int, JsonObject]]:
-    """Yield the number of the source and the object of each selected row.
+    """Yield the number of the dump, and the object, of each selected row.
 
     Args:
         rows, reader, selection: Those of the store.
-        resource: The kind at a version.
-        namespace: Only objects in this namespace; empty: all.
+        resource: The kind and version.
+        namespace: Only objects in this namespace; empty for all.
         labels, fields: Requirements of the selectors.
-        warn: Takes notes for standard error.
-        cached: The watch cache answers: all objects of the kind must be readable, not only the requested ones.
+        warn: Called with notes for standard error.
+        cached: The watch cache answers, so all objects of the kind must be readable, not only the requested ones.
 
     Raises:
         StatusError: The server answers with an error.
@@ -135,5 +135,5 @@ def corrupt_value(key: str, row: StoredRow, error: Unreadable) -> CorruptValue:
 
 
 def _only(fields: Sequence[FieldRequirement], label: str) -> str:
-    """Return the value that a selector requires of a label; by these a server narrows the keys that it reads."""
+    """Return the one value that a selector requires of a label; a server narrows the range of keys by it."""
     return next((r.value for r in fields if r.label == label and not r.negated and r.value), "")

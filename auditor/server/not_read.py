@@ -1,7 +1,7 @@
-"""Objects of a query that cannot be read here although nothing is known to be wrong with them: one note a kind.
+"""Notes about objects of a query that cannot be read although they may be intact, one note for each kind.
 
-A sealed value needs its key, and an object that is stored at another version its conversion webhook. The first is left
-out of the answer, the second is shown as it is stored.
+An encrypted value needs its key, an object that is stored at another version needs its conversion webhook. The former
+is left out of the answer, the latter is shown as stored.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["NotRead"]
 
 
 class NotRead:
-    """Counts the objects of one answer that could not be read, and says so once.
+    """Counts the objects of one answer that could not be read, and reports them once.
 
     Args:
-        resource: The kind at the version asked for.
+        resource: The kind and the requested version.
         unsealer: Opens the values; it counts those that lack a key.
     """
 
@@ -51,7 +51,7 @@ class NotRead:
             )
 
     def error(self, name: str) -> NotShown:
-        """Return the answer to a request for one object that is sealed."""
+        """Return the error for a request for one object that is encrypted."""
         return NotShown(f"{self.resource.group_resource} {name} is not shown: {'; '.join(sealed_by(self._entries()))}")
 
     def _entries(self) -> list[dict[str, object]]:

@@ -33,7 +33,7 @@ class Printer:
         self._columns: dict[tuple[str, str, str], Any] = {}
 
     def through(self, resource: Resource, obj: JsonObject, subresource: str) -> tuple[Resource, JsonObject]:
-        """Return an object as a subresource has it, and the kind of that.
+        """Return a subresource of an object, and the kind of the subresource.
 
         Raises:
             StatusError: The kind has no such subresource.
@@ -76,7 +76,7 @@ class Printer:
     def cells(
         self, resource: Resource, objects: Sequence[JsonObject], now: float, *, listed: bool
     ) -> tuple[list[Sequence[Cell]], str]:
-        """Return the cells of objects, and a message if this program gave up on some; else an empty one."""
+        """Return the cells of objects, and a message if the cells of some could not be made; else an empty one."""
         if resource == SCALE:
             created = [metadata_of(one).get("creationTimestamp") or "" for one in objects]
             return [scale_cells(one, age_of(at, now)) for one, at in zip(objects, created, strict=True)], ""

@@ -31,14 +31,14 @@ __all__ = ["LeftOut", "ObjectReader", "ReadMode", "Unreadable"]
 
 @dataclass(slots=True)
 class ReadMode:
-    """How objects are read and what becomes of those that cannot be.
+    """How objects are read, and what happens to those that cannot be read.
 
     Attributes:
-        stored: Show objects as they are stored, not as they are read.
+        stored: Show objects as stored, not as a server reads them.
         as_server: Fail whole lists as a live server would.
         watch_cache: Whether that server has its watch cache, as all do by default.
-        streamed: Give objects one after another in key order, as those who need only some of them want.
-        any_field: Take every path as a field label.
+        streamed: Yield objects one by one in key order, for callers that stop early.
+        any_field: Accept every path as a field label.
         show_secrets: Print the values of Secrets.
     """
 
@@ -52,7 +52,7 @@ class ReadMode:
 
 @dataclass(slots=True)
 class LeftOut:
-    """How many objects the answers leave out.
+    """How many objects are left out of the answers, by reason.
 
     Attributes:
         sealed: Encrypted, without a key for them.
@@ -66,7 +66,7 @@ class LeftOut:
 
 
 class Unreadable(Exception):
-    """An object that the server cannot decode; the text is its reason."""
+    """An object that the server cannot decode; the text is the reason."""
 
     closed = False
     lacks_key = False
@@ -74,19 +74,19 @@ class Unreadable(Exception):
 
 
 class _Closed(Unreadable):
-    """A value that it cannot even decrypt."""
+    """A value that the server cannot decrypt."""
 
     closed = True
 
 
 class _Sealed(_Closed):
-    """A value that no key was given for."""
+    """An encrypted value for which no key was given."""
 
     lacks_key = True
 
 
 class _Unconverted(Unreadable):
-    """An object that only a conversion webhook can read at a version."""
+    """An object that only a conversion webhook can bring to the requested version."""
 
     needs_webhook = True
 
@@ -111,14 +111,14 @@ class ObjectReader:
         """Return the bytes of a row, decrypted.
 
         Raises:
-            StatusError: They cannot be.
+            StatusError: They cannot be decrypted.
         """
         data = self._rows.stored_bytes(row)
         if row.key is None:
             return data
         opened = self.unsealer.open(row.key, (resource.group, resource.plural), data)
         if opened.data is None:
-            if opened.lacks_key and self.mode.as_server:  # the answer is that of a server with the keys given here
+            if opened.lacks_key and self.mode.as_server:  # the answer of a server that has the keys given here
                 raise _Closed("identity transformer tried to read encrypted data")
             raise (_Sealed if opened.lacks_key else _Closed)(opened.reason or "encrypted")
         return opened.data
@@ -126,10 +126,10 @@ class ObjectReader:
     # ---- objects
 
     def read(self, resource: Resource, row: StoredRow) -> JsonObject:
-        """Return the object of a row at the version of the resource.
+        """Return the object of a row at the requested version.
 
         Raises:
-            Unreadable: The server has none.
+            Unreadable: A server cannot read it.
         """
         data = self.plain_bytes(row, resource)
         definition = self._catalog.definition(resource)
@@ -146,18 +146,18 @@ class ObjectReader:
         return obj
 
     def read_or_stored(self, resource: Resource, row: StoredRow, notes: NotRead) -> JsonObject | None:
-        """Return the object of a row as `read` does, or as it is stored where a webhook would have to read it.
+        """Return the object of a row as `read` does, or as stored if only a webhook could read it.
 
         Args:
-            resource: The kind at a version.
-            row: The row of the object.
+            resource: The kind and version.
+            row: The row.
             notes: Counts what was not read.
 
         Returns:
-            None where no key for its value was given.
+            The object, or None if no key for its value was given.
 
         Raises:
-            Unreadable: The server has none.
+            Unreadable: A server cannot read it.
         """
         try:
             return self.read(resource, row)
@@ -166,7 +166,7 @@ class ObjectReader:
             self.left_out.sealed += 1
             return None
         except _Unconverted:
-            if self.mode.as_server:  # whose webhook does not answer
+            if self.mode.as_server:  # the webhook of the kind does not answer
                 raise
             notes.unconverted += not self.mode.stored
         except Unreadable:
@@ -175,7 +175,7 @@ class ObjectReader:
         return self.as_stored(resource, row)
 
     def as_stored(self, resource: Resource, row: StoredRow) -> JsonObject:
-        """Return the object of a row as it is stored."""
+        """Return the object of a row as stored."""
         data = self.plain_bytes(row, resource)
         try:
             return decode_stored(data) if data.startswith(MAGIC) else decode_value(data)
@@ -183,13 +183,13 @@ class ObjectReader:
             raise Unreadable(str(error)) from None
 
     def shown(self, resource: Resource, row: StoredRow, obj: JsonObject) -> JsonObject:
-        """Return what is printed of an object that was selected."""
+        """Return the printed form of an object that was selected."""
         if self.mode.stored:
             obj = self.as_stored(resource, row)
         return self.concealed(resource, obj)
 
     def concealed(self, resource: Resource, obj: JsonObject) -> JsonObject:
-        """Return an object without the values of a Secret, unless they are to be shown."""
+        """Return an object without the values of a Secret, unless they are to be printed."""
         if resource.kind == "Secret" and not resource.group and not self.mode.show_secrets:
             return _without_secrets(obj)
         return obj

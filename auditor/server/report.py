@@ -1,8 +1,8 @@
-"""The store over a report: rows come from its index, objects from the dump that it was made of.
+"""The store over a report: rows come from its index, objects from the dump that was audited.
 
-An index knows its dump by hash and refuses another. Where the dump is not there any more, what the index itself holds
-is shown, and said so. Kinds that are not in the index (built-in ones), and answers that need every key of a kind, are
-looked up in the dump itself.
+An index names its dump by hash, and any other dump is refused. If the dump is missing, the data of the index is shown,
+with a note. Kinds that are not in the index (built-in ones), and answers that need every key of a kind, are read from
+the dump itself.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _POSITION = ("source", "offset", "length", "mod_revision")
 
 
 class ReportRows(Rows):
-    """The rows of the dumps of a report, whose live tables are built only if a request needs them."""
+    """The rows of the dumps of a report; a live table is built only if a request needs it."""
 
     def __init__(self, plan: Plan, catalog: Catalog, *, dumps: list[Path], workdir: Path) -> None:
         super().__init__(plan, catalog)
@@ -69,7 +69,7 @@ class ReportRows(Rows):
         return super().source(number)
 
     def values(self, number: int) -> Any:
-        """Return the mapped file that values are cut from; no table is needed for that."""
+        """Return the mapped file that holds the values; the table is not built for it."""
         if self.plan.sources[number].live:
             return super().source(number)[1]
         found = self._values.get(number)
@@ -78,7 +78,7 @@ class ReportRows(Rows):
         return found
 
     def stored_bytes(self, row: StoredRow) -> bytes:
-        """Return the bytes of a row as the dump has them."""
+        """Return the bytes of a row as stored."""
         if row.encoding:
             return super().stored_bytes(row)
         return bytes(self.values(row.source)[row.offset : row.offset + row.length])
@@ -105,13 +105,14 @@ class ReportStore(DumpStore):
         super().__init__(plan, mode, warn, partial(ReportRows, dumps=dumps, workdir=workdir))
 
     def partition(self, resource: Resource) -> IndexedKind | None:
-        """Return the partition that answers for a resource, or None if only the dump can."""
+        """Return the partition that answers for a resource, or None if only the dump can answer."""
         definition = self.catalog.definition(resource)
         if self.mode.as_server or self.mode.any_field or definition is None or scope_of(self.manifest):
             return None
         place = self.index.partition(resource.group, resource.version, resource.kind, resource.plural)
         if place is not None and (definition.conversion == "Webhook" or self._has_sealed(resource)):
-            # No index has what a webhook reads and what was sealed: the dump shows the former, and may open the latter.
+            # An index lacks objects that were sealed or that only a webhook reads: the dump shows the latter, and may
+            # decrypt the former.
             rows = sum(parquet_footer(path).num_rows for path in place.parts)
             return place if rows == self._objects_of(resource) else None
         return place
@@ -136,12 +137,12 @@ class ReportStore(DumpStore):
         columns: Sequence[str] | None,
         where: Predicate | None = None,
     ) -> Iterator[pa.Table]:
-        """Yield the rows of a partition that fit, as tables."""
+        """Yield the matching rows of a partition, as tables."""
         condition = partition_filter(place, namespace, labels, fields)
         yield from self.index.scan(place, condition, columns=columns, scan=self.scan, where=where)
 
     def predicate(self, resource: Resource, place: IndexedKind, expr: Expr) -> Predicate:
-        """Return what the index can say of a predicate."""
+        """Return the part of a predicate that the index can answer."""
         unclear = self.index.unclear_fields(place, self.catalog.definition(resource))
         return push_down(expr, pq.read_schema(place.parts[0]), unclear=unclear)
 
@@ -198,7 +199,7 @@ class ReportStore(DumpStore):
         notes.note(self.warn)
 
     def _stored_row(self, resource: Resource, row: dict[str, Any]) -> StoredRow:
-        """Return where the object of an index row is stored."""
+        """Return the position in the dump of the object of an index row."""
         inputs = self.manifest["inputs"]
         at = [source["name"] for source in inputs].index(row["source"])
         key = None
@@ -206,10 +207,10 @@ class ReportStore(DumpStore):
             middle = f"{row['namespace']}/" if resource.namespaced and row["namespace"] else ""
             key = f"{self.catalog.key_prefix(resource)}{middle}{row['name']}".encode("utf-8", "surrogatepass")
         encoding = int(inputs[at]["format"] == "etcdctl-json")
-        return StoredRow(at, key, None, row["mod_revision"], None, row["offset"], row["length"], encoding)
+        return StoredRow(at, key, row["mod_revision"], row["offset"], row["length"], encoding)
 
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
-        """Return the object at a key, found by the report; what is not in it is looked up in the dump."""
+        """Return the object at a key, found by the report; if the report lacks it, the dump is read."""
         if self.partition(resource) is not None:
             for row in rows_named(self.report, self.manifest["inputs"], resource, namespace, name):
                 stored = self._stored_row(resource, row)
@@ -219,14 +220,14 @@ class ReportStore(DumpStore):
                     notes.note(self.warn)
                     return self.reader.shown(resource, stored, obj)
                 except Unreadable:
-                    break  # encrypted, and its keys are not given here: the dump has the words for it
+                    break  # encrypted, and no key for it was given: reading the dump reports it
                 except Exception as error:  # noqa: BLE001 - it is left out
                     self.leave_out(place := printable_key(stored.key or b""), error)
                     raise NotShown(f"{place} is not shown") from None
         return super().get_object(resource, namespace, name)
 
     def plan_of(self, resource: Resource) -> str:
-        """Return what is done with the rows of a kind, as text."""
+        """Return the plan for the rows of a kind, as text."""
         place = self.partition(resource)
         if place is None:
             return super().plan_of(resource)
@@ -244,7 +245,7 @@ class ReportStore(DumpStore):
         return "\n".join(lines) + "\n"
 
     def _tell_missing(self, resource: Resource, place: IndexedKind) -> None:
-        """Say which objects of a kind are not in the index."""
+        """Report which objects of a kind are not in the index."""
 
         def why(row: dict[str, Any]) -> str:
             try:

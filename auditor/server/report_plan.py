@@ -1,4 +1,4 @@
-"""What a report was made from: its manifest, its dumps and its definitions, as a plan that needs no scan."""
+"""The inputs of a report (its manifest, dumps and definitions) as a plan that needs no scan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_manifest(report: Path) -> dict[str, Any]:
     """Return the manifest of a report.
 
     Raises:
-        PlanError: The folder is none, or its manifest is damaged.
+        PlanError: The folder is not a report, or its manifest is damaged.
     """
     path = report / MANIFEST
     if not path.exists():
@@ -40,12 +40,12 @@ def read_manifest(report: Path) -> dict[str, Any]:
 
 
 def _damage_of(source: dict[str, Any]) -> tuple[Damage, ...]:
-    """Return what of a dump could not be read, as a manifest tells it."""
+    """Return from a manifest which parts of a dump could not be read."""
     return tuple(Damage(**one) for one in source["damage"])
 
 
 def find_dumps(manifest: dict[str, Any], report: Path, given: Sequence[str]) -> list[Path] | None:
-    """Return where the dumps of a report are: as given, or by their names; None if one of them is missing."""
+    """Return the paths of the dumps of a report, as given or by their names; None if one of them is missing."""
     if given:
         return [Path(one) for one in given]
     found = []
@@ -72,10 +72,10 @@ def _check_hash(path: str, found: str, manifest: dict[str, Any], at: int) -> Non
 
 
 def check_dumps(plan: Plan, manifest: dict[str, Any]) -> None:
-    """Make sure that what was opened is what a report was made from.
+    """Make sure that the opened dumps are those that the report was made from.
 
     Raises:
-        PlanError: It is something else.
+        PlanError: They are others.
     """
     if len(plan.sources) != len(manifest["inputs"]):
         raise PlanError(plan.sources[0].name, "is not what the report was made from", "as many dumps as it names")
@@ -84,10 +84,10 @@ def check_dumps(plan: Plan, manifest: dict[str, Any]) -> None:
 
 
 def report_plan(report: Path, manifest: dict[str, Any], dumps: list[Path], options: AuditOptions) -> Plan | None:
-    """Return a plan that needs no scan: the dumps as they are, the definitions of the report, or None if it takes one.
+    """Return a plan from a report, without a scan of its dumps; None if only a scan can make one.
 
     Raises:
-        PlanError: A dump is another one.
+        PlanError: A dump is not that of the report.
     """
     definitions = DefinitionsFile(report)
     inputs = manifest["inputs"]
@@ -145,7 +145,7 @@ def _entries(definitions: DefinitionsFile, manifest: dict[str, Any]) -> Iterator
 
 
 def scope_of(manifest: dict[str, Any]) -> str:
-    """Return which objects of its kinds alone are in the index of a report, as text; empty: all are."""
+    """Return the scope to which the index of a report is limited, as text; empty if it has all objects of its kinds."""
     scope = manifest["options"]["scope"]
     names = {"namespace": "namespace", "labels": "label selector", "fields": "field selector"}
     return ", ".join(f"{name} {scope[key]}" for key, name in names.items() if scope[key])

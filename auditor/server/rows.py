@@ -22,13 +22,11 @@ __all__ = ["Rows", "StoredRow"]
 
 
 class StoredRow(NamedTuple):
-    """One live key, or one object of an export (then without key and revisions)."""
+    """One live key, or one object of an export, which has neither key nor revisions."""
 
     source: int
     key: bytes | None
-    create_revision: int | None
     mod_revision: int | None
-    key_version: int | None
     offset: int
     length: int
     encoding: int
@@ -56,7 +54,7 @@ class Rows:
         return found
 
     def of(self, resource: Resource, namespace: str = "", name: str = "") -> Iterator[StoredRow]:
-        """Yield the rows of a kind in key order, those of one namespace or one object where asked."""
+        """Yield the rows of a kind in key order, optionally of one namespace or of one object."""
         prefix = self._catalog.key_prefix(resource)
         if namespace and resource.namespaced:
             prefix += f"{namespace}/"
@@ -81,13 +79,13 @@ class Rows:
         return self.take(number, np.arange(table.num_rows))
 
     def exact(self, number: int, key: bytes) -> Iterator[StoredRow]:
-        """Yield the row of one key, if it is there."""
+        """Yield the row of one key, if it exists."""
         table, _ = self.source(number)
         mask = pc.equal(table["key"], key).to_numpy(zero_copy_only=False)
         return self.take(number, np.flatnonzero(mask))
 
     def take(self, number: int, positions: Any) -> Iterator[StoredRow]:
-        """Yield rows of a live table by position, a batch at a time."""
+        """Yield rows of a live table by position, one batch at a time."""
         table, _ = self.source(number)
         for start in range(0, len(positions), 4096):
             part = table.take(positions[start : start + 4096])
@@ -121,12 +119,12 @@ class Rows:
         return kinds
 
     def stored_bytes(self, row: StoredRow) -> bytes:
-        """Return the bytes of a row as the dump has them."""
+        """Return the bytes of a row as stored."""
         _, values = self.source(row.source)
         return cut_value(values, row.offset, row.length, row.encoding)
 
     def anywhere(self, resource: Resource, name: str) -> Iterator[StoredRow]:
-        """Yield the rows of a name in all namespaces."""
+        """Yield the rows with a name in all namespaces."""
         for row in self.of(resource):
             if (
                 row.key is not None
@@ -140,7 +138,7 @@ class Rows:
                     yield row
 
     def place(self, row: StoredRow) -> str:
-        """Return the key of a row, or the dump and the offset of an object of an export."""
+        """Return the key of a row, or dump and offset of an object of an export."""
         if row.key is not None:
             return printable_key(row.key)
         return f"{self.plan.sources[row.source].name} at byte {row.offset}"

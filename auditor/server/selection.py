@@ -31,7 +31,7 @@ class Selection:
     Args:
         catalog: The kinds.
         any_field: Accept every path as a field label.
-        where: Predicate on objects; empty: none.
+        where: Predicate on objects; empty if there is none.
     """
 
     def __init__(self, catalog: Catalog, *, any_field: bool, where: str = "") -> None:
@@ -52,7 +52,7 @@ class Selection:
     # ---- the store
 
     def check_fields(self, resource: Resource, requirements: Sequence[FieldRequirement]) -> list[FieldRequirement]:
-        """Return requirements whose labels are those of the object.
+        """Return requirements with the labels of a selector replaced by the labels of the object.
 
         Raises:
             StatusError: The server refuses a label.
@@ -77,7 +77,7 @@ class Selection:
         """Return what field selectors see of an object.
 
         Raises:
-            StatusError: They fail on it.
+            StatusError: A server fails on the object.
         """
         definition = self._catalog.definition(resource)
         if definition is None:
@@ -122,14 +122,14 @@ class Selection:
         return all(requirement.matches(seen) for requirement in fields)
 
     def passes(self, resource: Resource, obj: JsonObject) -> bool:
-        """Whether an object fits the predicate that was asked for."""
+        """Whether an object matches the requested predicate."""
         return not self.where or self.where_of(resource).test(obj)
 
     def where_of(self, resource: Resource) -> Where:
         """Return the predicate for a kind.
 
         Raises:
-            SelectorError: It is none, or names a field that the kind does not have.
+            SelectorError: It does not parse, or names a field that the kind does not have.
         """
         found = self._wheres.get(resource)
         if found is None:
@@ -144,5 +144,5 @@ class Selection:
         return found
 
     def parts_of(self, resource: Resource) -> list[Expr]:
-        """Return the parts of the predicate that && joins."""
+        """Return the operands of the predicate's `&&`."""
         return conjuncts(self.where_of(resource).root) if self.where else []

@@ -1,4 +1,4 @@
-"""An object through its subresource, as ``kubectl get --subresource`` asks for it: ``status`` and ``scale``.
+"""Subresources of an object, as ``kubectl get --subresource`` requests them: ``status`` and ``scale``.
 
 Source: kubernetes pkg/registry/{apps,core}/.../storage (Scale), apiextensions-apiserver pkg/registry/customresource
 (etcd.go, scaleFromCustomResource), pkg/printers/internalversion/printers.go (printScale).
@@ -37,7 +37,7 @@ _WITHOUT_STATUS: Final = frozenset(_NO_STATUS.split())
 
 
 def has_subresource(definition: CustomResourceDefinition | None, resource: Resource, name: str) -> bool:
-    """Whether a server answers requests for a subresource of a kind."""
+    """Whether a server serves a subresource of a kind."""
     if definition is not None:
         version = definition.versions[resource.version]
         return version.has_status if name == "status" else name == "scale" and version.scale is not None
@@ -47,7 +47,7 @@ def has_subresource(definition: CustomResourceDefinition | None, resource: Resou
 
 
 def scale_of(definition: CustomResourceDefinition | None, resource: Resource, obj: JsonObject) -> JsonObject | None:
-    """Return the Scale of an object; None where it has no number of replicas."""
+    """Return the Scale of an object; None if it has no number of replicas."""
     metadata = obj.get("metadata")
     kept = ("creationTimestamp", "name", "namespace", "resourceVersion", "uid")
     own = {name: metadata[name] for name in kept if name in metadata} if type(metadata) is dict else {}

@@ -15,6 +15,7 @@ import orjson
 from msgspec import UNSET
 
 from auditor.base.records import AuditedObject
+from auditor.plan.plan import CRD_PATH
 from auditor.program.controller import controller_of, controller_of_records
 from auditor.program.proof_check import Proof
 from auditor.shards.updates import NOT_ASKED
@@ -128,7 +129,7 @@ class FastPath:
             at: Its position in the shard.
             data: Its stored bytes.
             obj: The document that orjson decoded from them; changed in place.
-            place: Namespace and name of its key; None: it has no key.
+            place: Namespace and name of its key; None means it has no key.
         Returns:
             The judgement if no row of the object is written yet, or None if all are written.
         """
@@ -208,7 +209,7 @@ class FastPath:
         Args:
             at: Its position in the shard.
             data: Its stored bytes.
-            place: Namespace and name of its key; None: it has no key.
+            place: Namespace and name of its key; None means it has no key.
         """
         typed = self._typed
         assert typed is not None
@@ -290,6 +291,7 @@ class FastPaths:
         self.at = at
         options = owner.plan.options
         self.root = ("/" + options.etcd_prefix.strip("/") + "/" if options.etcd_prefix.strip("/") else "/").encode()
+        self.definitions = self.root + CRD_PATH.lstrip("/").encode()
         self.opened: dict[tuple[str, str], FastPath] = {}
         self.typed: FastPath | None = None  # of the last value, if the next one may be proven from its bytes
         self._exported: dict[tuple[str, str], FastPath | None] = {}

@@ -278,6 +278,6 @@ def _is_sorted(namespaces: tuple[Any, ...], names: tuple[Any, ...]) -> bool:
     pairs = list(zip(namespaces, names, strict=True))
     try:
         return all(map(le, pairs, islice(pairs, 1, None)))
-    except TypeError:  # some have none: they come first
+    except TypeError:  # those without one come first
         pairs = [(namespace or "", name or "") for namespace, name in pairs]
         return all(map(le, pairs, islice(pairs, 1, None)))

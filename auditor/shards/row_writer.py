@@ -396,5 +396,5 @@ class RowHead:
 
     @property
     def text_key(self) -> str | None:
-        """The key as text; None: it has none."""
+        """The key as text; None means it has none."""
         return None if self.key is None else printable_key(self.key)

@@ -125,8 +125,13 @@ class ShardKeys:
             place = None if key is None else fast.place_of(key)
             if (key is None or place is not None) and fast.add_typed(at, data, place):
                 return
-        if data[:4] == PROTOBUF_MAGIC and key is not None and self.builtins.add(at, key, data):
-            return
+        if key is not None:
+            if data[:4] == PROTOBUF_MAGIC and self.builtins.add(at, key, data):
+                return
+            if key.startswith(paths.definitions):  # no object: it need not be decoded to find that it has no fast path
+                paths.typed = None
+                self.add_slowly(at, key, revision, data)
+                return
         try:
             obj = orjson.loads(data)
             place = None
@@ -155,7 +160,7 @@ class ShardKeys:
             row: The row of its key.
             fast: The fast path.
             judgement: The judgement of its program.
-            place: Namespace and name of its key; None: it has no key.
+            place: Namespace and name of its key; None means it has no key.
         """
         metadata = (judgement.audited.object or {}).get("metadata")
         is_read = type(metadata) is dict

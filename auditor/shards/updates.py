@@ -157,7 +157,7 @@ class UpdateVerdicts:
             audited: The object as audited.
             data: Its stored bytes.
             place: Namespace and name of its key, or in an export of its metadata.
-            revision: Its modification revision; None: not known.
+            revision: Its modification revision; None if not known.
             is_export: Whether it comes from an export.
         """
         if audited.unreadable is not None or audited.object is None:

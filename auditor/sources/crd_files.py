@@ -1,8 +1,8 @@
-"""Definitions from files: what the user gives with ``--crds``.
+"""Definitions from files, given with ``--crds``.
 
-In: files, folders, ``-``. Out: the CustomResourceDefinition documents in them, as JSON values with the numbers that a
-server would see. What else is in the files (samples, other kinds) is ignored; what cannot be read is an error
-that names the file and the line, because a definition left out would change every verdict.
+Input: files, folders, ``-``. Output: the CustomResourceDefinition documents in them, as JSON values with the numbers
+that a server would decode. Other kinds in the files are ignored; unreadable documents are errors that name file and
+line, because a missing definition would change every verdict.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KEPT: Final = "yaml"
 
 
 def definitions_in(document: Any, _depth: int = 0) -> Iterator[JsonObject]:
-    """Yield the definitions in a document: itself, or the items of a List; anything else yields nothing.
+    """Yield the definitions in a document: itself, or the items of a List; nothing for other documents.
 
     Items of a CustomResourceDefinitionList that leave out kind and apiVersion get those of the list.
     """
@@ -60,7 +60,7 @@ def definitions_in(document: Any, _depth: int = 0) -> Iterator[JsonObject]:
         inherited = {"apiVersion": api_version, "kind": KIND} if kind == KIND + "List" else {}
         for item in items:
             if type(item) is dict:
-                # Empty texts count as left out.
+                # Empty texts count as missing.
                 own = {key: value for key, value in item.items() if value or key not in inherited}
                 yield from definitions_in({**inherited, **own}, _depth + 1)
     elif kind == KIND and type(api_version) is str and api_version.partition("/")[0] == GROUP:
@@ -101,7 +101,7 @@ def _yaml_documents(name: str, data: bytes, start: int = 0) -> Iterator[Any]:
 
 
 def documents_of(name: str, data: bytes) -> Iterator[Any]:
-    """Yield the documents of one file: JSON values one after another, YAML from the start or from a separator on."""
+    """Yield the documents of one file: JSON values one after another; YAML from the start, or after a separator."""
     data = _as_utf8(data)
     first = at = skip_space(data, 0)
     while at < len(data) and data[at] in b"{[":
@@ -149,7 +149,7 @@ def files_digest(paths: Sequence[str]) -> str:
     """Return a hash over the names and bytes of the files that `read_crd_documents` reads of these paths.
 
     Returns:
-        Hexadecimal; empty where there are none, or not all of them are files here, which can be read twice.
+        Hexadecimal; empty if there are none, or if some are not local files, which can be read twice.
     """
     if not paths:
         return ""
@@ -166,16 +166,16 @@ def files_digest(paths: Sequence[str]) -> str:
                     running.update(b"%d %d " % (len(path.name), size) + os.fsencode(path.name))
                     while block := file.read(1 << 20):
                         running.update(block)
-    except (OSError, SourceError):  # who reads them says what is wrong
+    except (OSError, SourceError):  # reading it later reports the error
         return ""
     return running.hexdigest()
 
 
 @contextmanager
 def no_collector() -> Iterator[None]:
-    """Keep the collector of cycles away: documents hold none, and it would look at each of them many times.
+    """Disable the garbage collector: documents have no cycles, and it would traverse them many times.
 
-    Where they are still there at the end of the block, it looks at all of them then.
+    If they still exist at the end of the block, it traverses them once then.
     """
     on = gc.isenabled()
     gc.disable()
@@ -188,7 +188,7 @@ def no_collector() -> Iterator[None]:
 
 @no_collector()
 def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
-    """Return the definitions in files and folders, in the order given, folders by name.
+    """Return the definitions in files and folders, in the given order, folders sorted by name.
 
     Args:
         paths: Files of any name; folders, whose files named .json .yaml .yml .ndjson .jsonl (also with .gz,
@@ -213,7 +213,7 @@ def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
 
 
 def _of_file(name: str, data: bytes) -> list[JsonObject]:
-    """Return the definitions in a file; those of YAML, which takes long to read, may be kept from an earlier run."""
+    """Return the definitions in a file; those of YAML, which is slow to parse, may come from the cache."""
     cache = active_cache() if data.lstrip()[:1] not in (b"{", b"[") else None
     text = None if cache is None else cache.get(_KEPT, data)
     if text is not None:
@@ -226,16 +226,16 @@ def _of_file(name: str, data: bytes) -> list[JsonObject]:
 
 
 def _exactly(documents: list[JsonObject]) -> bytes | None:
-    """Return documents as JSON, or None if it would not be read as the same values again."""
+    """Return documents as JSON, or None if reading it would not give the same values."""
     try:
         text = orjson.dumps(documents, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     except TypeError:  # a number beyond 64 bits, a text that is not UTF-8, nested deeply
         return None
-    return text if orjson.loads(text) == documents else None  # what is no number becomes null
+    return text if orjson.loads(text) == documents else None  # numbers that are not finite become null
 
 
 def _behind(url: str) -> Iterator[JsonObject]:
-    """Yield the definitions behind a URL or a pattern of them; errors name the URL."""
+    """Yield the definitions at a URL or a pattern of URLs; errors name the URL."""
     with temporary_folder("crds") as folder:
         for shown, local in fetched(url, folder):
             for path in _files([str(local)]):

@@ -1,6 +1,6 @@
-"""What a file or folder is, by what it holds; names are never asked.
+"""Detects the format of a file or folder from its content; names are not used.
 
-Forms that no reader exists for yet are distinguished all the same, so that they are refused by name and not misread.
+Formats without a reader are detected as well, so that they are refused by name and not misread.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SIMPLE: Final = re.compile(rb"/[^\n]*\n(?:\{|k8s\0)")
 
 
 def database_of(folder: Path) -> Path | None:
-    """Return the database of an etcd data directory: the folder above `member`, `member`, `snap`, or that of k3s."""
+    """Return the database of an etcd data directory: a folder with `member`, `member`, `snap`, or that of k3s."""
     for part in ("member/snap/db", "snap/db", "db/etcd/member/snap/db", "server/db/etcd/member/snap/db"):
         if (folder / part).is_file():
             return folder / part
@@ -73,12 +73,12 @@ def state_of(folder: Path) -> Path | None:
 
 
 def form_of(path: Path | None, head: bytes) -> str:
-    """Name the form of an uncompressed file that a reader exists for; empty: none.
+    """Return the format of an uncompressed file that has a reader; empty if it has none.
 
-    The forms are those of `auditor.sources.readers.READERS`.
+    The formats are those of `auditor.sources.readers.READERS`.
 
     Args:
-        path: The file; None: only its head is available.
+        path: The file; None means only its head is available.
         head: Its first 64 KiB.
     """
     for reader in READERS.values():
@@ -90,7 +90,7 @@ def form_of(path: Path | None, head: bytes) -> str:
 
 
 def refused_file(head: bytes) -> tuple[str, str] | None:
-    """Name a form that is recognised and not read: (what it is, what to do)."""
+    """Return a format that is detected but not supported: (description, what to do)."""
     for magic, what, advice in _MAGICS:
         if head.startswith(magic):
             return what, advice
@@ -112,7 +112,7 @@ def refused_file(head: bytes) -> tuple[str, str] | None:
 
 
 def intact_pages(head: bytes) -> tuple[int, int] | None:
-    """Look for a bolt file whose meta pages are both gone: (page size, pages that are where they say) of the head."""
+    """Look for a bolt file whose meta pages are both broken: (page size, pages in the head at their own position)."""
     import numpy as np  # noqa: PLC0415 - what is read by the other readers does without
 
     for page_size in (4096, 16384, 65536, 8192, 32768, 1024, 2048):
@@ -131,7 +131,7 @@ def intact_pages(head: bytes) -> tuple[int, int] | None:
 
 
 def unknown_dump(name: str, head: bytes, size: int) -> SourceError:
-    """Say what a file is that no reader takes."""
+    """Describe a file that no reader supports."""
     if not head:
         return UnknownDump(name, "an empty file", ACCEPTED)
     if not head.strip(b"\0"):

@@ -1,4 +1,4 @@
-"""The formats that can be read: how each is recognised, and what it needs. What `auditor sources` prints."""
+"""The formats that can be read: how each is detected, and what it needs. `auditor sources` prints them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class SourceFormat:
     """One format.
 
     Attributes:
-        name: What --source and the manifest of a report call it.
-        title: What it is.
-        told_by: How it is recognised.
-        needs: What it takes to read all of it; empty: the file alone.
-        form: What the opening of files calls it; empty: an archive or folder.
+        name: Its name for --source and in the manifest of a report.
+        title: A description.
+        told_by: How it is detected.
+        needs: What is needed to read all of it; empty if the file is enough.
+        form: Its name in the table of readers; empty for an archive or folder.
     """
 
     name: str
@@ -101,4 +101,4 @@ _ALL: Final = (
 )
 
 FORMATS: Final = {entry.name: entry for entry in _ALL}
-"""By name, in the order in which they are tried."""
+"""Formats by name, in the order in which they are tried."""

@@ -1,9 +1,9 @@
-"""Commands that a user names to do what cannot be done offline: unwrap a key, convert objects.
+"""Commands of the user for steps that cannot be done offline: unwrapping a key, converting objects.
 
-Bytes go to standard input, the answer comes from standard output; standard error is dropped, because it might quote a
-secret. No shell runs. A dump decides how often a command is asked and with which bytes, so every command is bounded:
-in the seconds of a call, in the bytes of an answer, in the number of calls, and in the seconds that failing calls take.
-At the end of a call nothing of its process group is left, whatever it started.
+The command reads standard input and writes its answer to standard output; standard error is dropped, as it might quote
+a secret. No shell is used. The dump determines the number and input of calls, so a command has limits: seconds of a
+call, bytes of an answer, number of calls, and total seconds of failing calls. At the end of a call its whole process
+group is ended.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["CALLS", "FAILING_SECONDS", "HelperCommand", "HelperFailed"]
 
 CALLS: Final = 100_000
-"""Most calls of one command in one process."""
+"""Largest number of calls of one command in one process."""
 
 FAILING_SECONDS: Final = 120.0
-"""Seconds that calls without an answer may take together; then the command is not asked any more."""
+"""Limit of the total seconds of failing calls; after it the command is not called any more."""
 
 _BLOCK: Final = 1 << 16
 
 
 class HelperFailed(Exception):
-    """A command gave no answer; the text says why."""
+    """A command returned no answer; the text says why."""
 
 
 class HelperCommand:
@@ -43,12 +43,12 @@ class HelperCommand:
 
     Args:
         option: Option that names the command, for messages.
-        command: As in a shell, but no shell runs it.
-        name: What messages call it, such as ``the KMS command``.
-        seconds: Most seconds of a call.
-        most: Most bytes of an answer.
-        calls: Most calls.
-        failing_seconds: Most seconds of all failing calls together.
+        command: As in a shell, but without one.
+        name: Its name in messages, such as ``the KMS command``.
+        seconds: Largest number of seconds of a call.
+        most: Largest number of bytes of an answer.
+        calls: Largest number of calls.
+        failing_seconds: Limit of the total seconds of failing calls.
 
     Raises:
         PlanError: The command cannot be split into words, or is empty.
@@ -80,14 +80,14 @@ class HelperCommand:
         self._failed = 0.0
 
     def ask(self, data: bytes, environment: Mapping[str, str] | None = None) -> bytes:
-        """Return what the command answers to bytes.
+        """Return the answer of the command to some bytes.
 
         Args:
-            data: For its standard input.
+            data: Its standard input.
             environment: Added to that of this process.
 
         Raises:
-            HelperFailed: It cannot be run, failed, answered too much, too late or nothing, or was asked too often.
+            HelperFailed: It cannot be run, failed, answered too much, too late or nothing, or was called too often.
         """
         if self._failed >= self._failing_seconds:
             raise HelperFailed(f"{self._name} is not asked any more: failing calls took {self._failed:.0f} seconds")
@@ -123,11 +123,11 @@ class HelperCommand:
         except (TimeoutError, subprocess.TimeoutExpired):
             raise HelperFailed(f"{self._name} gave no answer within {self._seconds:g} seconds") from None
         finally:
-            with contextlib.suppress(OSError):  # all of it is gone already
+            with contextlib.suppress(OSError):  # the whole group has ended already
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             for stream in (process.stdin, process.stdout):
-                with contextlib.suppress(OSError):  # what it did not read is dropped
+                with contextlib.suppress(OSError):  # unread input is dropped
                     stream.close()  # type: ignore[union-attr]
         if code:
             raise HelperFailed(f"{self._name} ended with {code}")
@@ -137,7 +137,7 @@ class HelperCommand:
 
 
 def _exchange(stdin: IO[bytes], stdout: IO[bytes], data: bytes, *, most: int, deadline: float) -> bytes:
-    """Write bytes and read the answer at the same time; end at one byte more than `most`.
+    """Write the input and read the answer at the same time; stop at one byte more than `most`.
 
     Raises:
         TimeoutError: The deadline passed.
@@ -161,7 +161,7 @@ def _exchange(stdin: IO[bytes], stdout: IO[bytes], data: bytes, *, most: int, de
                     continue
                 try:
                     unsent = unsent[os.write(stdin.fileno(), unsent[:_BLOCK]) :] if unsent else unsent
-                except BrokenPipeError:  # it does not read all of it
+                except BrokenPipeError:  # it does not read all its input
                     unsent = unsent[:0]
                 if not unsent:
                     selector.unregister(stdin)

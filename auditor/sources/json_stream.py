@@ -1,8 +1,8 @@
-"""JSON values one after another, found in mapped bytes without building them.
+"""Finds consecutive JSON values in mapped bytes without building them.
 
-Two scanners. The fast one counts brackets and skips strings; it trusts the bytes and says where a value ends, which
-keys its top level has and where the items of a list lie. The exact one follows Go's scanner byte by byte; it is asked
-only where a value turned out to be wrong, for the words and the offset of the error.
+There are two scanners. The fast one counts brackets and skips strings; it trusts the bytes and finds the end of a
+value, the keys of its top level and the positions of list items. The exact one follows Go's scanner byte by byte; it is
+used only for invalid values, for message and offset of the error.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ Bytes: TypeAlias = "bytes | mmap"
 MAX_DEPTH: Final = 10_000
 
 _SPACE = re.compile(rb"[ \t\r\n]*+")
-# The bracket may be missing, so that bytes that end inside a value are seen once: a failed match would be tried again
-# from each following byte.
+# The bracket is optional, so that bytes that end inside a value are read once: a failed match would be tried again from
+# each following byte.
 _STRUCTURE = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+([{}\[\]]?+)', re.DOTALL)
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _PLAIN = re.compile(rb'[^ \t\r\n,:{}\[\]"]++')
 
 
 class JsonSyntaxError(ValueError):
-    """A byte where no JSON value can go on.
+    """A byte at which no JSON value can continue.
 
     Attributes:
-        offset: Bytes read up to and with the offending one, from where the reading began.
+        offset: Number of bytes read, including the invalid one, from the start.
     """
 
     def __init__(self, text: str, offset: int) -> None:
@@ -60,19 +60,22 @@ class UnexpectedEnd(ValueError):
 
 
 def skip_space(data: Bytes, at: int) -> int:
-    """Return the offset of the first byte from `at` on that is no JSON white space."""
+    """Return the offset of the first byte from `at` on that is not JSON white space."""
     match = _SPACE.match(data, at)
     return match.end() if match else at
 
 
 def value_end(data: Bytes, at: int) -> int:
-    """Return the offset behind the value that begins at `at`, or -1 where the bytes end inside it.
+    """Return the offset after the value that begins at `at`, or -1 if the bytes end inside it.
 
-    Brackets are counted, not matched; what the value holds is not checked. A value that is neither object nor array
+    Brackets are counted, not matched; the content of the value is not checked. A value that is neither object nor array
     ends at white space or punctuation.
     """
     first = data[at : at + 1]
     if first == b'"':
+        end = data.find(b'"', at + 1)
+        if end < 0 or data.find(b"\\", at + 1, end) < 0:  # as most strings, and found much faster than by the pattern
+            return end + 1 or -1
         match = _STRING.match(data, at)
         return match.end() if match else -1
     if first not in (b"{", b"["):
@@ -94,13 +97,13 @@ def value_end(data: Bytes, at: int) -> int:
 
 @dataclass(slots=True)
 class Layout:
-    """Where the parts of one top-level object lie.
+    """The positions of the parts of one top-level object.
 
     Attributes:
-        end: Offset behind it; where it is broken, behind what was understood.
-        spans: Start and end of kind, apiVersion and metadata, by key; of equal keys the last.
-        items: Start and end of each item of the array under ``items``, one after the other; None: there is none.
-        broken: Why the scan stopped early; empty where it did not.
+        end: Offset after it; if it is broken, after the valid part.
+        spans: Start and end of kind, apiVersion and metadata, by key; the last of equal keys.
+        items: Start and end of each item of the array under ``items``, in one list; None if there is no such array.
+        broken: Why the scan stopped early; empty if it did not.
     """
 
     end: int
@@ -116,8 +119,8 @@ def array_items(data: Bytes, at: int, items: array[int]) -> tuple[int, str]:
     """Add start and end of each item of the array that begins at `at`.
 
     Returns:
-        The offset behind the array and an empty text; or the offset of the item that does not end, or of the byte
-        that is out of place, and what is wrong.
+        The offset after the array and an empty text; or the offset of the unterminated item or the invalid byte, and
+        the error.
     """
     at = skip_space(data, at + 1)
     if data[at : at + 1] == b"]":
@@ -140,9 +143,9 @@ def array_items(data: Bytes, at: int, items: array[int]) -> tuple[int, str]:
 
 
 def layout(data: Bytes, at: int) -> Layout:
-    """Scan the object that begins at `at`, without building anything; memory is two numbers an item.
+    """Scan the object that begins at `at`, without building anything; memory is two numbers for each item.
 
-    Brackets are counted; whether the values between them are JSON is for the readers of the spans to find out.
+    Brackets are counted; readers of the spans must check that the values between them are JSON.
     """
     out = Layout(at)
     at = skip_space(data, at + 1)
@@ -158,7 +161,7 @@ def layout(data: Bytes, at: int) -> Layout:
         at = skip_space(data, colon + 1)
         key = name.group()[1:-1]
         if key == b"items":
-            # The last of equal keys counts, as for every decoder.
+            # The last of equal keys counts, as in every decoder.
             out.items = array("q") if data[at : at + 1] == b"[" else None
         if key == b"items" and out.items is not None:
             at, out.broken = array_items(data, at, out.items)
@@ -193,7 +196,7 @@ def _wrong(data: Bytes, at: int, start: int, context: str) -> Exception:
 
 _ESCAPES: Final = b'"\\/bfnrtu'
 _HEX: Final = b"0123456789abcdefABCDEF"
-# No possessive group around a branch: Python before 3.11.5 loses its place in it.
+# No possessive group around a branch: Python before 3.11.5 loses its position in it.
 _GOOD_STRING = re.compile(rb'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*"')
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 
@@ -254,15 +257,15 @@ def _check_scalar(data: Bytes, at: int, start: int) -> int:
 
 
 def check_value(data: Bytes, at: int, start: int = 0) -> int:
-    """Return the offset behind the value at `at`, having checked every byte of it as Go's scanner does.
+    """Check every byte of the value at `at` as Go's scanner does; return the offset after the value.
 
     Args:
         data: Bytes, any number of values.
-        at: Where the value begins.
-        start: Where the reading began; offsets of errors count from there.
+        at: Offset of the value.
+        start: Offset from which errors are counted.
 
     Raises:
-        JsonSyntaxError: A byte is wrong.
+        JsonSyntaxError: A byte is invalid.
         UnexpectedEnd: The bytes end first.
 
     Source: encoding/json scanner.

@@ -1,6 +1,7 @@
-"""Digests of dumps that are made beside the audit: only what is written at its end waits for them.
+"""Digests of dumps that are computed during the audit: only the end of the audit waits for them.
 
-Until then a plan holds a text in the place of the digest, and of what is reported if a snapshot ends with another one.
+Until then a plan has placeholders for the digest, and for the damage that is reported if the digest of a snapshot does
+not match.
 """
 
 from __future__ import annotations
@@ -25,33 +26,33 @@ _END: Final = "end of file"
 
 
 def status_notes(status: str) -> tuple[str, ...]:
-    """Return the notes on a snapshot whose digest has a status (`Digest.status`)."""
+    """Return the notes on a snapshot for the status of its digest (`Digest.status`)."""
     return {"mismatch": (_MISMATCH,), "absent": (NO_DIGEST,)}.get(status, ())
 
 
 def status_damage(status: str) -> tuple[Damage, ...]:
-    """Return the damage of a snapshot whose digest has a status."""
+    """Return the damage of a snapshot for the status of its digest."""
     return (Damage(_END, _MISMATCH),) if status == "mismatch" else ()
 
 
 class LateDigests:
-    """The digests that are still being made, each with the text in its place."""
+    """The digests that are being computed, each with its placeholder."""
 
     def __init__(self) -> None:
         self._made: dict[str, Digest] = {}
 
     def add(self, digest: Digest) -> str:
-        """Take a digest that was started; return the text that takes its place in a plan."""
+        """Add a digest that was started; return its placeholder in a plan."""
         text = f"digest {len(self._made)} is being made"
         self._made[text] = digest
         return text
 
     def is_open(self, text: str) -> bool:
-        """Return whether a text is in the place of a digest."""
+        """Return whether a text is a placeholder of a digest."""
         return text in self._made
 
     def settle(self, sources: Iterable[SourcePlan]) -> Iterator[tuple[SourcePlan, Damage]]:
-        """Wait for the digests of some dumps, write what they say into the plans, and yield the damage found so."""
+        """Wait for the digests of some dumps, write them into the plans, and yield the damage that they show."""
         for source in sources:
             if source.sha256 in self._made:
                 source.sha256 = self._of(source.sha256).sha256

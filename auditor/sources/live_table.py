@@ -1,8 +1,8 @@
-"""Live tables: one row a live key, in key order, as an Arrow file that workers map.
+"""Live tables: one row for each live key, in key order, as an Arrow file that workers map.
 
-`NewestPerKey` makes one out of any number of rows in any order with bounded memory: batches are sorted and thinned to
-the newest row a key, parked in files, and merged range by range of keys. Files are mapped, so what is parked is no
-memory of ours. All columns stay arrays: nothing is done row by row.
+`NewestPerKey` makes one from any number of rows in any order with bounded memory: batches are sorted, reduced to the
+newest row of each key, written to temporary files, and merged by ranges of keys. The files are mapped, so they do not
+count as memory of the process. All columns are arrays: nothing is done row by row.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN", "KeyedRows", "LiveTableWriter", "NewestPerKey"]
 
-pa: Any = pyarrow  # type stubs, where there are any, lag behind the library
+pa: Any = pyarrow  # type stubs, if any, are older than the library
 
 UNKNOWN = -1
-"""A revision or version that the dump does not say: null in the table."""
+"""A revision or version that the dump does not have: null in the table."""
 
 _PART_BYTES = 2 << 20
-"""Weight of what is merged at once: row numbers and keys."""
+"""Size of the data that is merged at once: row numbers and keys."""
 
 _HELD_BYTES = 16 << 20
-"""Rows that are sorted at once before they are parked."""
+"""Size of the rows that are sorted at once before they are written."""
 
 _ROW_WEIGHT = 48
 _RUNS_PER_TIER = 32
@@ -74,18 +74,18 @@ class KeyedRows:
         encoding: int = 0,
         deleted: Any = False,
     ) -> KeyedRows:
-        """Put columns together; each is an array or one number for all rows."""
+        """Return rows from columns; each is an array or one number for all rows."""
         rows = np.empty(len(keys), dtype=_ROW)
         rows["create"], rows["mod"], rows["version"] = create, mod, version
         rows["offset"], rows["length"], rows["encoding"], rows["deleted"] = offset, length, encoding, deleted
         return KeyedRows(keys, rows)
 
     def __len__(self) -> int:
-        """How many rows."""
+        """Return the number of rows."""
         return len(self.rows)
 
     def newest(self) -> KeyedRows:
-        """Return the row of the greatest mod revision of each key, sorted by key; of equals the last one given."""
+        """Return the row with the greatest mod revision of each key, sorted by key; the last of equal ones."""
         count = len(self.rows)
         if not count:
             return self
@@ -96,14 +96,14 @@ class KeyedRows:
         mod = self.rows["mod"][order]
         if (~last[:-1] & (mod[:-1] > mod[1:])).any():
             group = np.cumsum(last) - last
-            again = np.lexsort((mod, group))  # stable; keys are equal inside a group, so they stay as they are
+            again = np.lexsort((mod, group))  # stable; keys of a group are equal
             order = order[again]
         if last.all():
             return KeyedRows(keys, self.rows[order])
         return KeyedRows(arrow.where(keys, last), self.rows[order[last]])
 
     def alive(self) -> KeyedRows:
-        """Return the rows that are no deletions."""
+        """Return the rows that are not deletions."""
         deleted = self.rows["deleted"]
         if not deleted.any():
             return self
@@ -131,18 +131,15 @@ class LiveTableWriter:
         rows = batch.rows
 
         def known(name: str) -> Any:
-            column = rows[name]
-            return pa.array(column, mask=column == UNKNOWN)
+            return arrow.column(rows[name], rows[name] == UNKNOWN)
 
         columns = [
-            pa.array(np.full(len(rows), self._number, dtype=np.int32)),
+            arrow.column(np.full(len(rows), self._number, dtype=np.int32)),
             arrow.as_binary(batch.keys),
             known("create"),
             known("mod"),
             known("version"),
-            pa.array(rows["offset"]),
-            pa.array(rows["length"]),
-            pa.array(rows["encoding"]),
+            *(arrow.column(rows[name]) for name in ("offset", "length", "encoding")),
         ]
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=LIVE_KEYS))
         self.rows += len(rows)
@@ -154,7 +151,7 @@ class LiveTableWriter:
 
 
 class _Run:
-    """Rows sorted by key, each key once, parked in three files: keys, where they end, numbers."""
+    """Rows sorted by key, each key once, in three temporary files: keys, ends of keys, numbers."""
 
     def __init__(self, stem: Path, tier: int) -> None:
         self.tier = tier
@@ -179,7 +176,7 @@ class _Run:
         self._end += last - first
 
     def close(self) -> None:
-        """Stop writing and map what was written."""
+        """End writing, and map the files."""
         for stream in self._files:
             stream.close()
         self.keys = map_file(self.paths[0])
@@ -200,7 +197,7 @@ class _Run:
         return int(self.ends[-1]) + _ROW_WEIGHT * len(self)
 
     def samples(self, step: int) -> list[bytes]:
-        """Return keys that are about `step` of weight apart."""
+        """Return keys at distances of about `step` of data."""
         weights = self.ends[1:] + _ROW_WEIGHT * np.arange(1, len(self) + 1)
         at = np.unique(np.searchsorted(weights, np.arange(step, self.weight(), step)))
         return [self[row] for row in at.tolist()]
@@ -215,10 +212,10 @@ class _Run:
 
 
 class NewestPerKey:
-    """Collects rows in any order and writes the live table: the newest row of each key, unless that is a deletion.
+    """Collects rows in any order and writes the live table: the newest row of each key, unless it is a deletion.
 
     Args:
-        workdir: Where to park batches; nothing is left there.
+        workdir: Folder for temporary files; all are removed.
         number: Position of the dump among the inputs.
     """
 
@@ -231,7 +228,7 @@ class NewestPerKey:
         self._made = 0
 
     def add(self, batch: KeyedRows) -> None:
-        """Take rows; of two with the same key and mod revision the one added later counts."""
+        """Add rows; the last one of several with the same key and mod revision counts."""
         if not len(batch):
             return
         self._held.append(batch)
@@ -255,7 +252,7 @@ class NewestPerKey:
         return writer.rows
 
     def _take(self) -> KeyedRows:
-        """Take what is held, sorted and thinned."""
+        """Return the collected rows, sorted and reduced to the newest of each key."""
         held, self._held, self._held_bytes = self._held, [], 0
         keys = pa.concat_arrays([batch.keys for batch in held])
         return KeyedRows(keys, np.concatenate([batch.rows for batch in held])).newest()
@@ -273,11 +270,11 @@ class NewestPerKey:
             self._fold(self._runs[-_RUNS_PER_TIER:])
 
     def _fold(self, runs: list[_Run]) -> None:
-        """Put the last runs together to one, so that there are never many."""
+        """Merge the last runs, so that there are never many."""
         folded = self._new_run(runs[-1].tier + 1)
         first = len(runs) == len(self._runs)
         for batch in self._merge(runs):
-            folded.write(batch.alive() if first else batch)  # deletions still hide rows of older runs
+            folded.write(batch.alive() if first else batch)  # deletions must still hide rows of older runs
         folded.close()
         self._runs[-len(runs) :] = [folded]
         for run in runs:

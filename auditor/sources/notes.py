@@ -1,4 +1,4 @@
-"""What a reader of a report should know of a dump: sentences about its keys, its log, and what was saved of it."""
+"""Notes on a dump for readers of a report: about its keys, its log, and salvaged data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMED_UNSAFE: Final = 20
 
 
 def prefix_note(plan: SourcePlan, prefix: str) -> tuple[str, ...]:
-    """Say so where no key is below the prefix, and which prefix there is instead."""
+    """Return a note if no key has the prefix, with the prefix that the keys have."""
     root = ("/" + prefix.strip("/") + "/") if prefix.strip("/") else "/"
     with pa.memory_map(plan.live) as stream:
         batches = pa.ipc.open_file(stream)
@@ -47,7 +47,7 @@ def prefix_note(plan: SourcePlan, prefix: str) -> tuple[str, ...]:
 
 
 def salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
-    """Say what was saved from pages that nothing refers to, and what may be lost."""
+    """Return notes on data from unreferenced pages, and on data that may be lost."""
     yield (
         f"salvage: {saved.revisions} revisions of {len(saved.keys)} keys were saved from {saved.pages} pages that "
         "nothing refers to; they are not certain"
@@ -72,7 +72,7 @@ def salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
 
 
 def wal_notes(log: WalLog) -> Iterator[str]:
-    """Say what the write-ahead log beside a database holds beyond it."""
+    """Return notes on the contents of the write-ahead log that are not in the database."""
     found = log.unapplied
     if log.snapshot:
         yield (

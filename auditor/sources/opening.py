@@ -1,10 +1,10 @@
-"""Opening a dump: its content decides what it is; what it holds becomes a live table.
+"""Opens a dump: detects its format from the content, and makes its live table.
 
-A file gives one plan. A folder gives one plan where it is an etcd data directory or holds manifests alone; where dumps
-(snapshots, databases, etcdctl output) lie directly in it, each of them and each manifest beside them is a plan of its
-own, in the order of their names; where nothing lies directly in it, the dumps in its folders.
+A file has one plan. A folder has one plan if it is an etcd data directory or has only manifests. If it directly
+contains dumps (snapshots, databases, etcdctl output), each of them and each manifest beside them has its own plan, in
+the order of their names. If it contains nothing readable, its subfolders are searched.
 
-Readers are loaded where they are needed: a database is being hashed while the libraries that walk it come in.
+Readers are imported when needed: a database is hashed while the libraries that walk it are imported.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 __all__ = ["open_source"]
 
 _LEVELS = 3
-"""Folders in folders in which dumps are looked for."""
+"""Depth of subfolders in which dumps are searched."""
 
 _PAGES_AT = 4 << 20
 _DUMPS = frozenset(form for form, reader in READERS.items() if reader.is_dump)
-"""Forms whose files are each a dump of their own."""
+"""Formats in which each file is a separate dump."""
 
 _UNFINISHED = (".db.part", ".tmp")
 _BESIDE = ("-wal", "-shm")
-"""What SQLite lays beside a database; it is read with it."""
+"""Suffixes of files that SQLite keeps beside a database; they are read with it."""
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 
@@ -74,24 +74,24 @@ def open_source(
 
     Args:
         path: File, folder, or ``-`` for standard input.
-        number: Its position among the inputs; where a folder gives several plans, that of the first.
-        workdir: Where live tables go, and what has to be unpacked.
-        etcd_prefix: What the API server's keys start with. Keys elsewhere are rows all the same; a dump with none
-            below it gets a note.
+        number: Its position among the inputs; if a folder has several plans, that of the first.
+        workdir: Folder for live tables and unpacked files.
+        etcd_prefix: Prefix of the API server's keys. Keys without it are rows as well; a dump without any key below it
+            gets a note.
         progress: Called now and then with bytes done and bytes in all.
-        limits: How far compressed input may expand.
-        unsealer: Opens what is encrypted inside a backup (Rancher's); the readers of etcd open its values.
-        salvage: For a damaged etcd database, also take what no tree of pages reaches any more.
-        source: Name of the format (`auditor.sources.formats`), where the content is not to decide.
-        digests: Takes the digests that are still being made when this returns; None: it waits for them.
+        limits: Limits of the expansion of compressed input.
+        unsealer: Decrypts files of Rancher's backups; values of etcd are decrypted later.
+        salvage: For a damaged etcd database, also read pages that nothing refers to.
+        source: Name of the format (`auditor.sources.formats`); empty to detect it from the content.
+        digests: Receives digests that are still being computed; None to wait for them.
 
     Returns:
         One plan, or those of a folder of dumps.
 
     Raises:
-        UnknownDump: No reader recognises it; says what was seen.
-        DamagedDump: It is recognised, and nothing in it can be read.
-        SourceError: It is not there, or expands past the limits.
+        UnknownDump: No reader supports it; the message describes the content.
+        DamagedDump: The format is known, and nothing can be read.
+        SourceError: It does not exist, or expands past the limits.
     """
     settings = Settings(workdir, etcd_prefix, progress, limits or Limits(), salvage, unsealer, digests=digests)
     try:
@@ -107,7 +107,7 @@ def open_source(
 
 
 class _Opening:
-    """What all files of one call share."""
+    """State that all files of one call share."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -118,12 +118,12 @@ class _Opening:
         self.level = 0
 
     def watched(self, path: str, number: int, source: str) -> SourcePlan | list[SourcePlan]:
-        """Open what a user named, and note which files were written to meanwhile."""
+        """Open the path that a user gave, and report files that were written to meanwhile."""
         before = () if path == "-" or is_remote(path) else states_below(path)
         opened = self.any(path, number, source)
         plans = opened if isinstance(opened, list) else [opened]
         by_name = {plan.name: plan for plan in plans}
-        if not self.settings.copied:  # of a database in use a copy was read, which the plan says
+        if not self.settings.copied:  # a copy was read of a database in use, as the plan says
             for state in before:
                 if found := changes([state]):
                     plan = by_name.get(state.path, plans[0])
@@ -135,7 +135,7 @@ class _Opening:
         return opened
 
     def any(self, path: str, number: int, source: str) -> SourcePlan | list[SourcePlan]:
-        """Open what a user named."""
+        """Open the path that a user gave."""
         if source:
             return self.forced(path, number, source)
         if is_remote(path):
@@ -177,7 +177,7 @@ class _Opening:
         return plan
 
     def forced(self, path: str, number: int, source: str) -> SourcePlan | list[SourcePlan]:
-        """Open a dump as a format that was asked for."""
+        """Open a dump as the requested format."""
         wanted = FORMATS.get(source)
         if wanted is None:
             raise PlanError("--source", f"no format {source}", f"one of {', '.join(FORMATS)}", "see `auditor sources`")
@@ -197,7 +197,7 @@ class _Opening:
         return self.archive(path, given, number, layout=wanted.name)
 
     def forced_folder(self, path: Path, number: int, wanted: SourceFormat) -> SourcePlan | list[SourcePlan]:
-        """Open a folder as a format that was asked for."""
+        """Open a folder as the requested format."""
         from auditor.sources.archives import open_tree  # noqa: PLC0415 - readers are loaded where they are needed
 
         if wanted.form == "manifests":
@@ -224,7 +224,7 @@ class _Opening:
         )
 
     def remote(self, url: str, number: int, source: str = "") -> SourcePlan | list[SourcePlan]:
-        """Open what lies behind a URL: a tar as a stream, anything else through a copy."""
+        """Open the file or folder at a URL: a tar as a stream, others through a copy."""
         there = remote_file(url)
         local = Path(tempfile.mkdtemp(prefix=f"remote-{number:03d}-", dir=self.workdir)) / copy_name(there.shown)
         left_out: list[tuple[str, str]] = []
@@ -258,7 +258,7 @@ class _Opening:
         return self.folder(path, number) if path.is_dir() else self.file(str(path), path, number)
 
     def is_archive(self, name: str, path: Path) -> bool:
-        """Whether a file is a tar, however compressed, or a zip: these are never unpacked to a file."""
+        """Whether a file is a tar in any compression, or a zip: these are not unpacked to a file."""
         with path.open("rb") as opened:
             stream = UnpackedStream(name, opened, self.limits)
             head = stream.peek()
@@ -283,7 +283,7 @@ class _Opening:
         )
 
     def inside(self, name: str, path: Path, number: int) -> SourcePlan | list[SourcePlan]:
-        """Open what lies inside an archive."""
+        """Open a file inside an archive."""
         if self.depth >= self.limits.layers:
             raise SourceError(name, f"archives in archives, {self.limits.layers} deep", "", "unpack it yourself")
         self.depth += 1
@@ -322,7 +322,7 @@ class _Opening:
                     opened = self.file(str(child), child, number + len(plans))
                 except UnknownDump as error:
                     unread.append(f"{child.name} was not read: {error.found}")
-                except Exception as error:  # noqa: BLE001 - other dumps are read all the same
+                except Exception as error:  # noqa: BLE001 - other dumps are still read
                     broken.append(_damaged(child, error))
                 else:
                     plans.extend(opened if isinstance(opened, list) else [opened])
@@ -342,7 +342,7 @@ class _Opening:
         return plans
 
     def below(self, path: Path, files: Iterable[Path], number: int) -> list[SourcePlan]:
-        """Open the dumps in the folders of a folder that has nothing to read itself; none: an empty list."""
+        """Open the dumps in the subfolders of a folder without readable files; an empty list if there are none."""
         if self.level == _LEVELS or _has_manifests(path):
             return []
         plans: list[SourcePlan] = []
@@ -356,7 +356,7 @@ class _Opening:
                 except UnknownDump:
                     if any(child.iterdir()):
                         left.append(f"{child.name}/")
-                except Exception as error:  # noqa: BLE001 - other dumps are read all the same
+                except Exception as error:  # noqa: BLE001 - other dumps are still read
                     broken.append(_damaged(child, error))
                 else:
                     plans.extend(opened if isinstance(opened, list) else [opened])
@@ -367,7 +367,7 @@ class _Opening:
         return plans
 
     def manifests(self, path: Path, forms: dict[Path, str], number: int) -> SourcePlan:
-        """Open a folder of manifests; files of other known forms beside them are named."""
+        """Open a folder of manifests, and report files of other known formats beside them."""
         from auditor.sources.manifests.reading import open_directory  # noqa: PLC0415
 
         plan = open_directory(path, number=number, workdir=self.workdir)
@@ -379,7 +379,7 @@ class _Opening:
 
 
 def _beginning(path: Path) -> bytes:
-    """Return as much of a file as it takes to tell pages of any size."""
+    """Return enough of the beginning of a file to detect pages of any size."""
     with path.open("rb") as opened:
         return opened.read(_PAGES_AT)
 
@@ -389,12 +389,12 @@ def _unpacked_name(path: Path) -> str:
 
 
 def _is_part(name: str) -> bool:
-    """Whether a file is unfinished, or belongs to another one."""
+    """Whether a file is incomplete, or belongs to another one."""
     return name.endswith(_UNFINISHED) or _unpacked_name(Path(name)).endswith(_BESIDE)
 
 
 def _damaged(path: Path, error: Exception) -> DamagedDump:
-    """Return what is wrong with one of several dumps; errors that are none of its own are raised."""
+    """Return the damage for one of several dumps; errors that are not about it are raised."""
     if isinstance(error, OSError) or refusal(error):
         raise error
     if isinstance(error, DamagedDump):
@@ -405,7 +405,7 @@ def _damaged(path: Path, error: Exception) -> DamagedDump:
 
 
 def _tell_broken(plans: list[SourcePlan], broken: list[DamagedDump]) -> None:
-    """Say which dumps beside those of some plans cannot be read at all.
+    """Report the dumps beside those of some plans that cannot be read.
 
     Raises:
         DamagedDump: There is no plan.
@@ -417,7 +417,7 @@ def _tell_broken(plans: list[SourcePlan], broken: list[DamagedDump]) -> None:
 
 
 def _beside(path: Path, left: list[str]) -> tuple[str, ...]:
-    """Report what is in a folder of dumps and was not read."""
+    """Report the files in a folder of dumps that were not read."""
     return (f"beside the dumps in {path}, not read: {first_names(sorted(left)[:NAMED], len(left))}",) if left else ()
 
 
@@ -428,7 +428,7 @@ def _has_manifests(path: Path) -> bool:
 
 
 def _form_in_folder(path: Path) -> str:
-    """Name the form of a file, looking below its compression."""
+    """Return the format of a file, after undoing its compression."""
     with path.open("rb") as opened:
         stream = UnpackedStream(str(path), opened)
         head = stream.peek()

@@ -1,4 +1,4 @@
-"""What opening a dump gives: plain records that travel between processes."""
+"""The result of opening a dump: plain records that can be sent to other processes."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ __all__ = [
 ]
 
 NAMED: Final = 10
-"""Files that a note names."""
+"""Number of files that a note names."""
 
 Progress = Callable[[int, int], None]
-"""Called now and then with bytes done and bytes in all (0: unknown)."""
+"""Called periodically with bytes done and bytes in all (0 if not known)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A part of a container that could not be read: loud, exit code 3.
+    """A part of a container that could not be read: reported prominently, exit code 3.
 
     Attributes:
         where: The part, e.g. ``page 83 (revisions 21..39)``.
-        reason: What is wrong with it and what follows.
+        reason: The fault and its consequences.
     """
 
     where: str
@@ -49,12 +49,12 @@ class Damage:
 
 
 def damage_beside(error: SourceError) -> Damage:
-    """Return the damage that is noted at one dump where another one cannot be read at all."""
+    """Return the damage that one dump reports for another dump that cannot be read."""
     return Damage(f"{error.where} beside it", error.found)
 
 
 class DamageLog:
-    """Collects damage; of very much, the first thousand and how many more there are."""
+    """Collects damage; at most a thousand records and the number of further ones."""
 
     LIMIT = 1000
 
@@ -78,23 +78,23 @@ class DamageLog:
 
 @dataclass(slots=True)
 class SourcePlan:
-    """One dump, ready to be cut into shards.
+    """One dump, ready to be divided into shards.
 
     Attributes:
-        name: The dump as the user named it.
+        name: The name that the user gave.
         format: A name of `auditor.sources.formats`, or a form of the manifest readers.
-        mapped: The file that workers map; `offset` and `length` of the live table cut values out of it.
-        sha256: Hex digest of the input as given (a data directory: of its database).
-        revision: The store's current revision; None where the dump does not know it.
-        compacted_revision: History up to here is gone; None where unknown or nothing was compacted.
+        mapped: The file that workers map; `offset` and `length` in the live table refer to it.
+        sha256: Hex digest of the given input (for a data directory, of its database).
+        revision: The store's current revision; None if the dump does not know it.
+        compacted_revision: History up to this revision is compacted; None if not known or nothing was compacted.
         is_export: The objects came through an API: no keys, stored versions unknown.
         live: The Arrow file of live keys (`auditor.base.tables.LIVE_KEYS`), in key order.
         rows: Rows of that file.
-        damage: What could not be read.
-        notes: What a reader of the report should know about the input.
-        states: The files that it was read from, as they were before that.
-        modified: When its file was last changed, in seconds since 1970; None where nothing says so.
-        defining: Ranges of rows (first, end) that definitions may be among; None where their kinds are not known.
+        damage: Parts that could not be read.
+        notes: Notes for the report.
+        states: The states of its files before reading.
+        modified: Time of the last change of its file, in seconds since 1970, or None.
+        defining: Ranges of rows (first, end) that definitions may be among; None if their kinds are not known.
     """
 
     name: str
@@ -114,17 +114,17 @@ class SourcePlan:
 
 
 def with_printable_names(plan: SourcePlan) -> SourcePlan:
-    r"""Return a plan as tables and texts can hold it: bytes of file names that are no UTF-8 as ``\xNN``."""
+    r"""Return a plan that tables and texts can store: invalid UTF-8 in file names is escaped as ``\xNN``."""
     damage = tuple(Damage(printable_name(one.where), printable_name(one.reason)) for one in plan.damage)
     return replace(plan, name=printable_name(plan.name), damage=damage, notes=tuple(map(printable_name, plan.notes)))
 
 
 def first_names(names: Sequence[str], total: int) -> str:
-    """Return the names that a note tells, and how many there are beyond them."""
+    """Return the names that a note lists, and the number of further ones."""
     return ", ".join(names) + (f" and {total - len(names)} more" if total > len(names) else "")
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error that a reader did not expect as one short line that every table can hold."""
+    """Return an unexpected error as one short line that every table can store."""
     text = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
     return " ".join(text.split())[:300]

@@ -1,10 +1,10 @@
-"""Etcd keys of an API server: /registry/<group>/<plural>/[<namespace>/]<name>, and what a key is by its shape.
+"""Keys of an API server in etcd, /registry/<group>/<plural>/[<namespace>/]<name>, classified by their form.
 
-Custom resources are below their group, built-in kinds below their plural alone, but for a few that are elsewhere. A
-custom group never lacks a dot and a built-in plural never has one, so the first segment decides. Nothing here knows a
-definition: the caller gives the (group, plural) pairs that definitions own.
+Keys of custom resources begin with their group, keys of built-in kinds with their plural, with a few exceptions. A
+custom group always has a dot and a built-in plural never has one, so the first segment decides. Definitions are not
+known here: the caller passes their (group, plural) pairs.
 Source: apiserver pkg/server/options/etcd.go, pkg/registry/generic/registry/store.go (NamespaceKeyFunc); kubernetes
-pkg/kubeapiserver/default_storage_factory_builder.go (the kinds that are elsewhere).
+pkg/kubeapiserver/default_storage_factory_builder.go (the exceptions).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _ELSEWHERE: Final = {
 _PLACES: Final = {plural: place for place, plural in _ELSEWHERE.items()} | {
     "apiservices": ("apiregistration.k8s.io", "apiservices")
 }
-"""Where the keys of these kinds begin; those of every other built-in kind begin with its plural."""
+"""Beginning of the keys of these kinds; those of every other built-in kind begin with its plural."""
 
 _NAMESPACED: Final = {
     "": "pods configmaps secrets serviceaccounts persistentvolumeclaims podtemplates resourcequotas limitranges events "
@@ -119,9 +119,9 @@ _BUILTIN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a key says: `status` is custom, definition, builtin, orphaned, sealed or other; unknown parts are None.
+    """The parts of a key; `status` is custom, definition, builtin, orphaned, sealed or other; unknown parts are None.
 
-    ``custom`` is a hint: the value decides what becomes of the object.
+    ``custom`` is preliminary: the value decides the status of the object.
     """
 
     status: KeyClass
@@ -149,7 +149,7 @@ def is_namespaced(plural: str) -> bool | None:
 
 
 def split_key(key: bytes, prefix: str) -> tuple[str, ...] | None:
-    """Return the segments of a key below the prefix, or None where it is not below it."""
+    """Return the segments of a key below the prefix, or None if it is not below it."""
     text = printable_key(key)
     root = "/" + prefix.strip("/") + "/" if prefix.strip("/") else "/"
     return tuple(text[len(root) :].split("/")) if text.startswith(root) else None
@@ -158,12 +158,12 @@ def split_key(key: bytes, prefix: str) -> tuple[str, ...] | None:
 def classify(
     segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str], bool], sealed: Collection[str] = ()
 ) -> Place:
-    """Tell what a key is.
+    """Classify a key.
 
     Args:
-        segments: As `split_key` gives them.
+        segments: From `split_key`.
         resources: (group, plural) of each definition to whether its objects are namespaced.
-        sealed: Names of the definitions whose values no key was given for: the scope of their objects is not known.
+        sealed: Names of encrypted definitions, without a key for them: the scope of their objects is not known.
     """
     if segments is None:
         return Place(KeyClass.OTHER, reason="not below the prefix of the API server's keys")
@@ -189,7 +189,7 @@ def classify(
 
 
 def _custom(segments: tuple[str, ...], *, namespaced: bool) -> Place:
-    """Place a key of a definition; the server finds none whose segments do not fit the scope."""
+    """Classify a key of a definition; the server finds no object if its segments do not fit the scope."""
     group, plural, *rest = segments
     if len(rest) == 2 and namespaced:
         return Place(KeyClass.CUSTOM, group, plural, rest[0], rest[1])
@@ -201,16 +201,16 @@ def _custom(segments: tuple[str, ...], *, namespaced: bool) -> Place:
 
 
 def listed_place(segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str], bool]) -> Place | None:
-    """Return the place of a key that lies below the keys of a kind, whatever its depth.
+    """Return the classification of a key below the prefix of a kind, at any depth.
 
-    A LIST of the kind reads every such key, but no other request reaches one that does not fit the scope.
+    A LIST of the kind reads every such key, but no other request reads one that does not fit the scope.
 
     Args:
-        segments: As `split_key` gives them.
-        resources: As for `classify`.
+        segments: From `split_key`.
+        resources: As in `classify`.
 
     Returns:
-        None where no LIST of a kind that is known reads the key.
+        The classification, or None if no LIST of a known kind reads the key.
     """
     if segments is None or len(segments) < 2:
         return None
@@ -226,10 +226,10 @@ def listed_place(segments: tuple[str, ...] | None, resources: Mapping[tuple[str,
 
 
 def _builtin(segments: tuple[str, ...]) -> Place:
-    """Place a key of a built-in kind; the group of one that is not known is None.
+    """Classify a key of a built-in kind; the group of an unknown kind is None.
 
-    A key like ``nodes/a`` or ``apps/deployments/a/b`` is that of no kind: servers keep nodes below ``minions`` alone,
-    and no LIST reads others. Its plural is where it begins.
+    A key like ``nodes/a`` or ``apps/deployments/a/b`` belongs to no kind: servers store nodes below ``minions``, and no
+    LIST reads other keys. Its first segment counts as plural.
     """
     group: str | None = None
     rest = segments

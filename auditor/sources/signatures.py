@@ -1,4 +1,4 @@
-"""The first bytes by which dumps are recognised; apart from their readers, which are loaded when they are needed."""
+"""First bytes by which dumps are detected; in a separate module, as readers are imported only when needed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 __all__ = ["BOLT_MAGIC", "BOLT_PAGE_SIZES", "SQLITE_MAGIC", "looks_like_etcdctl", "plain_text"]
 
 BOLT_MAGIC: Final = 0xED0CDAED
-"""Little-endian, behind the header of a meta page."""
+"""Little-endian, after the header of a meta page."""
 
 BOLT_PAGE_SIZES: Final = tuple(1024 << shift for shift in range(15))
-"""Sizes that a second meta page is looked for at: 1 KiB to 16 MiB."""
+"""Page sizes at which a second meta page is searched: 1 KiB to 16 MiB."""
 
 SQLITE_MAGIC: Final = b"SQLite format 3\0"
 
@@ -20,7 +20,7 @@ _ETCDCTL: Final = re.compile(rb'\s*+\{\s*+"(?:header|kvs|count|more)"\s*+:\s*+')
 
 
 def plain_text(head: bytes) -> bytes:
-    """Return the beginning of a text in UTF-8, whatever the shell of Windows did to it."""
+    """Return the beginning of a text in UTF-8, converted from the encodings that shells of Windows write."""
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if head.startswith(mark):
             return head[2:].decode(encoding, "replace").encode()
@@ -28,5 +28,5 @@ def plain_text(head: bytes) -> bytes:
 
 
 def looks_like_etcdctl(head: bytes) -> bool:
-    """Whether a file that begins like this holds what etcdctl prints as JSON."""
+    """Whether a file with this beginning is JSON output of etcdctl."""
     return _ETCDCTL.match(plain_text(head)) is not None

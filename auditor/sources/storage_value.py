@@ -1,8 +1,8 @@
-"""One stored value: what it is by its first bytes, and what the server says where it is neither JSON nor CBOR.
+"""One stored value: its type by the first bytes, and the server's error if it is neither JSON nor CBOR.
 
-The server undoes encryption first, then decodes. Custom resources are decoded as CBOR where the value carries CBOR's
-self-describing tag, and as JSON otherwise, whatever it is: protobuf in the place of a custom resource is JSON that does
-not begin like JSON. Built-in kinds are protobuf by default.
+The server decrypts first, then decodes. Custom resources are decoded as CBOR if the value has CBOR's self-described
+tag, otherwise as JSON: for a custom resource stored as protobuf, the error is that of invalid JSON. Built-in kinds are
+protobuf by default.
 Source: apiserver pkg/server/options/encryptionconfig/config.go, pkg/storage/value/encrypt/identity/identity.go;
 apimachinery pkg/runtime/serializer/{protobuf,cbor,json}.
 """
@@ -48,7 +48,7 @@ class Envelope(NamedTuple):
 
 
 def sniff(data: bytes) -> Form:
-    """Tell what a stored value is by its first bytes; ``json`` says how it begins, not that it decodes."""
+    """Return the type of a stored value by its first bytes; ``json`` means only that it begins like JSON."""
     if not data:
         return "empty"
     if data.startswith(ENCRYPTED_PREFIX):
@@ -65,8 +65,8 @@ def sniff(data: bytes) -> Form:
 def unreadable_reason(data: bytes) -> str | None:
     """Return the server's error for the value of a custom resource that it does not decode, or None if it does.
 
-    Encryption is undone before anything is decoded, so without its keys the server never sees the object. Everything
-    else goes to the decoder, which has its own words.
+    Values are decrypted before they are decoded, so without keys the server never sees the object. All other values go
+    to the decoder, which has its own errors.
     """
     form = sniff(data)
     if form == "encrypted":
@@ -77,7 +77,7 @@ def unreadable_reason(data: bytes) -> str | None:
 
 
 def envelope(data: bytes) -> Envelope | None:
-    """Read the prefix ``k8s:enc:<provider>:<version>:<key>:`` of an encrypted value; None: it is not whole."""
+    """Parse the prefix ``k8s:enc:<provider>:<version>:<key>:`` of an encrypted value; None if it is incomplete."""
     if not data.startswith(ENCRYPTED_PREFIX):
         return None
     parts = data[: len(ENCRYPTED_PREFIX) + _MAX_NAME].split(b":", 5)

@@ -1,1 +1,1 @@
-"""The storage read, exactly: bytes of one stored value to the object that a GET at some version returns."""
+"""The exact storage read: from the bytes of one stored value to the object that a GET at a version returns."""

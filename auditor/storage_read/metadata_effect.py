@@ -1,8 +1,8 @@
-"""What a read does to the metadata of an object, beside what it prunes: parts that are gone, parts that look different.
+"""Effects of a read on the metadata of an object, beside pruning: lost parts, and parts that only look different.
 
-Metadata go through a typed round trip when an object is read. A malformed field is dropped whole, which the next write
-makes final; times are brought to UTC, null labels become empty ones and a missing generation becomes 1, which only
-looks different. Zero values that vanish mean the same as before.
+A read decodes metadata into its Go type and encodes it again. A malformed field is dropped whole, and the next write
+makes this permanent. Times are brought to UTC, null labels become empty ones and a missing generation becomes 1: these
+only look different. Zero values that vanish do not change the meaning.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/coerce.go.
 """
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["DRIFTS", "LOSES_DATA", "rewritten_metadata"]
 
-LOSES_DATA: Final = Impact.LOSES_DATA.value  # the greater of the two
+LOSES_DATA: Final = Impact.LOSES_DATA.value  # the larger of the two
 DRIFTS: Final = Impact.DRIFTS.value
 
 
 def rewritten_metadata(stored: Any, read: JsonObject) -> str:
-    """Return the impact of what the read made of metadata; empty where it made nothing of them.
+    """Return the impact of a read on metadata; empty if the metadata is unchanged.
 
     Args:
-        stored: ``metadata`` as stored, whatever it is.
+        stored: ``metadata`` as stored, of any type.
         read: ``metadata`` after the read.
     """
     if type(stored) is not dict:
@@ -39,7 +39,7 @@ def rewritten_metadata(stored: Any, read: JsonObject) -> str:
 
 
 def _is_lost(stored: Any, read: Any) -> bool:
-    """Say whether anything that is not zero is gone."""
+    """Return whether any value other than a zero value is lost."""
     if type(stored) is dict:
         if type(read) is not dict:
             return True
@@ -51,6 +51,6 @@ def _is_lost(stored: Any, read: Any) -> bool:
 
 
 def _plain(stored: JsonObject) -> JsonObject:
-    """Return metadata without zero values at the top, which mean that a field is absent."""
+    """Return metadata without zero values at the top level, which count as absent."""
     kept = "deletionGracePeriodSeconds"
     return {key: value for key, value in stored.items() if value or (key == kept and value is not None)}

@@ -1,7 +1,7 @@
-"""Numbers as a client sends them back: a double without fraction is spelled without one, and is then an integer.
+"""Numbers as a client sends them back: a float without fraction is written as an integer, and decoded as one.
 
-The server decodes 1.0 as a double and shows it as 1; a client that sends that back changes the type of the value. To
-ratcheting the field has then changed, and transition rules see an integer beside a double.
+The server decodes a stored 1.0 as a float and returns it as 1; a client that sends this back changes the type of the
+value. Ratcheting then sees a changed field, and transition rules see an integer and a float.
 
 Source: encoding/json (floatEncoder); sigs.k8s.io/json (int64 where a literal has no fraction and fits).
 """
@@ -25,8 +25,7 @@ _OPTIONS.log_errors = False
 _SUSPECT: Final = re2.compile(
     rb"[:\[,]\s*-?(?:[0-9]+(?:\.0+|(?:\.[0-9]+)?[eE][-+]?[0-9]+)|[0-9.]{18,})\s*[,\]}]", _OPTIONS
 )
-"""A number that may be a double without fraction: it ends in zeros after the point, has an exponent, or has more digits
-than a double holds."""
+"""A number that may be a float without fraction: with only zeros after the point, an exponent, or many digits."""
 
 
 def _is_respelled(number: float) -> bool:
@@ -34,12 +33,12 @@ def _is_respelled(number: float) -> bool:
 
 
 def may_be_respelled(data: bytes) -> bool:
-    """Tell from stored JSON whether a number in it may be spelled otherwise when it is sent back; False is certain."""
+    """Return whether a number in stored JSON may be written differently when it is sent back; False is certain."""
     return _SUSPECT.search(data) is not None
 
 
 def has_respelled(value: Any) -> bool:
-    """Tell whether a decoded value holds a number that changes its type when it is sent back."""
+    """Return whether a decoded value has a number whose type changes when it is sent back."""
     stack = [value]
     while stack:
         one = stack.pop()
@@ -54,10 +53,10 @@ def has_respelled(value: Any) -> bool:
 
 
 def as_sent(value: Any) -> Any:
-    """Return a copy of a decoded value as it comes back from a client that got it as JSON."""
+    """Return a copy of a decoded value as a client sends it back that received it as JSON."""
     try:
         return _copy(value)
-    except RecursionError:  # deeper than Python's frames: by the text itself
+    except RecursionError:  # too deep for Python's recursion: convert the text
         return jsontext.decode(jsontext.encode(value).encode())
 
 
@@ -68,6 +67,6 @@ def _copy(value: Any) -> Any:
     if kind is list:
         return [_copy(below) for below in value]
     if kind is float and _is_respelled(value):
-        # Go writes the shortest digits that tell a double from its neighbours, then zeros.
+        # Go writes the shortest digits that identify a float, then zeros.
         return int(value) if -_EXACT <= value <= _EXACT else int(Decimal(repr(value)))
     return value

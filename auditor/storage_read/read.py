@@ -1,9 +1,8 @@
-"""The storage read: bytes of one stored value to the object that a GET at some version shows, as the server does it.
+"""The storage read: from the bytes of one stored value to the object that a GET at some version returns.
 
-This is the plain interpreter, by which faster paths are checked and to which they fall back. Order: decode, coerce
-metadata, prune, drop nulls and coerce embedded resources by the schema of the stored version, default by that schema,
-convert, then all but defaulting again by the schema of the version asked for, where nothing malformed is forgiven any
-more.
+This is the plain interpreter; faster paths are checked against it and fall back to it. Order: decode; coerce metadata,
+prune, drop nulls and coerce embedded resources by the schema of the stored version; default by that schema; convert;
+then the same steps except defaulting by the schema of the requested version, where malformed metadata is an error.
 
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (GetRESTOptions, unstructuredSchemaCoercer);
 apimachinery pkg/runtime/serializer/versioning/versioning.go (Decode).
@@ -46,7 +45,7 @@ __all__ = [
 ]
 
 NO_METADATA: Final = "panic: no metadata in a stored object"
-"""Reason of a value that ends the whole server process: it decodes, but has no metadata at all."""
+"""Reason of a value that ends the server process: it decodes, but has no metadata."""
 
 _CBOR_TAG: Final = b"\xd9\xd9\xf7"
 
@@ -57,14 +56,14 @@ class ReadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """What a read gave: an object, or why there is none.
+    """Result of a read: an object, or the reason why it cannot be read.
 
     Attributes:
-        object: After the read, at the version asked for.
-        unreadable: The reason, in the server's words where it has some.
-        pruned: Dotted paths of unknown fields that either pruning dropped, sorted.
-        defaulted: Dotted paths that were filled in and not pruned again, sorted.
-        stored_version: Version named by the stored apiVersion; None where it names none.
+        object: The object at the requested version.
+        unreadable: The reason, with the server's message if it has one.
+        pruned: Dotted paths of unknown fields that either of the two prunings dropped, sorted.
+        defaulted: Dotted paths that received a default and were not pruned later, sorted.
+        stored_version: The version in the stored apiVersion, or None.
     """
 
     object: JsonObject | None = None
@@ -74,13 +73,8 @@ class ReadResult:
     stored_version: str | None = None
 
     @property
-    def crashes_server(self) -> bool:
-        """Whether reading the value ends the server process."""
-        return self.unreadable == NO_METADATA
-
-    @property
     def needs_conversion(self) -> bool:
-        """Whether only a conversion webhook could read it at this version."""
+        """Whether only a conversion webhook could convert the object to this version."""
         return self.unreadable is not None and self.unreadable.startswith(NEEDS_WEBHOOK)
 
 
@@ -88,11 +82,11 @@ def read_object(definition: CustomResourceDefinition, version_name: str, data: b
     """Read one stored value at a version of its definition.
 
     Args:
-        definition: The definition whose key prefix the value has, even if the value names another kind.
+        definition: The definition that the key belongs to, even if the value names another kind.
         version_name: The version to read at.
         data: The stored bytes, decrypted.
     Returns:
-        The object, or the reason why the server has none; nothing is raised for bad data.
+        The object, or the reason why it cannot be read; bad data raises nothing.
     """
     target = definition.versions.get(version_name)
     if target is None:
@@ -107,7 +101,7 @@ def read_object(definition: CustomResourceDefinition, version_name: str, data: b
 
 
 def finish_read(definition: CustomResourceDefinition, version_name: str, obj: JsonObject) -> ReadResult:
-    """`read_object` after decoding; `obj` is changed in place and is the object of the result.
+    """Do the steps of `read_object` after decoding; `obj` is changed in place and is the object of the result.
 
     The definition has the version and can be served.
     """
@@ -127,7 +121,7 @@ def finish_read(definition: CustomResourceDefinition, version_name: str, obj: Js
 
 
 def before_conversion(definition: CustomResourceDefinition, data: bytes) -> JsonObject | None:
-    """Return a stored value as the server hands it to a conversion webhook, or None if it does not come so far."""
+    """Return a stored value as the server sends it to a conversion webhook, or None if it fails earlier."""
     try:
         obj = decode_value(data)
         _before_conversion(definition, obj)
@@ -137,17 +131,17 @@ def before_conversion(definition: CustomResourceDefinition, data: bytes) -> Json
 
 
 def _before_conversion(definition: CustomResourceDefinition, obj: JsonObject) -> tuple[list[str], list[str]]:
-    """Read an object by the schema of its own version, in place; return what was pruned and what was defaulted."""
+    """Read an object by the schema of its own version, in place; return pruned and defaulted paths."""
     pruned = coerce(definition, obj, drop=True)
     stored_schema, own = _schema_of(definition, obj)
     return pruned, default(obj, stored_schema) if own else []
 
 
 def decode_value(data: bytes) -> JsonObject:
-    """Decode stored bytes, JSON or CBOR, to an object that names a kind.
+    """Decode stored bytes, JSON or CBOR, to an object with a kind.
 
     Raises:
-        ReadError: In the server's words.
+        ReadError: The message is in the server's words.
         TooMuchToReport: The paths of its fields cannot be held.
     Source: apimachinery pkg/apis/meta/v1/unstructured/helpers.go, pkg/runtime/serializer/cbor/cbor.go.
     """
@@ -157,7 +151,7 @@ def decode_value(data: bytes) -> JsonObject:
 
 
 def effect_of(data: bytes, obj: JsonObject) -> str:
-    """Return what became of the metadata of an object (`rewritten_metadata`), from its bytes and what was read."""
+    """Return the effect of a read on an object's metadata (`rewritten_metadata`), from its bytes and the object."""
     try:
         stored = decode_value(data).get("metadata")
     except ReadError:
@@ -195,14 +189,14 @@ def coerce(definition: CustomResourceDefinition, obj: JsonObject, *, drop: bool)
     """Coerce metadata, prune, drop nulls and coerce embedded resources by the version that the object names, in place.
 
     Args:
-        definition: The definition of the key; an object of another group or kind has only its metadata coerced.
+        definition: The definition of the key; if the object has another group or kind, only its metadata is coerced.
         obj: Decoded.
-        drop: The coercion that follows decoding: malformed metadata is dropped, a missing generation set to 1.
-            Otherwise that after conversion: malformed metadata fails the read.
+        drop: True for the coercion after decoding: malformed metadata is dropped, a missing generation set to 1. False
+            for the one after conversion: malformed metadata makes the read fail.
     Returns:
-        Dotted paths of what was dropped as unknown, in no order.
+        Dotted paths of dropped unknown fields, unordered.
     Raises:
-        ReadError, CoerceError: The read fails; the text is the server's.
+        ReadError, CoerceError: The read fails; the message is the server's.
     """
     for key in ("kind", "apiVersion"):
         value = obj.get(key, "")
@@ -223,21 +217,21 @@ def coerce(definition: CustomResourceDefinition, obj: JsonObject, *, drop: bool)
             if metadata is None:
                 raise ReadError(NO_METADATA)
             metadata["generation"] = metadata.get("generation", 0) or 1
-    if metadata is not None:  # written last: nulls and embedded resources see it as it was
+    if metadata is not None:  # written last: nulls and embedded resources are handled before
         obj["metadata"] = served_metadata(metadata)
     return dropped
 
 
 def choose_version(definition: CustomResourceDefinition, obj: Any, version_name: str | None = None) -> str | None:
-    """Return the version at which an object is audited unless the caller gives another.
+    """Return the version at which an object is audited if the caller gives none.
 
     Args:
         definition: The definition of its key.
-        obj: The decoded value, or whatever the bytes gave; only its apiVersion counts.
-        version_name: The version asked for; it is taken as it is.
+        obj: The decoded value, of any type; only its apiVersion counts.
+        version_name: The requested version; it is not checked.
     Returns:
-        The version asked for, or the object's own where the definition has it (and its group), or the storage version;
-        None where there is no such.
+        The requested version; else the object's own if the definition has it and its group is the same; else the
+        storage version. None if there is no such version.
     """
     if version_name is not None:
         return version_name
@@ -249,7 +243,7 @@ def choose_version(definition: CustomResourceDefinition, obj: Any, version_name:
 
 
 def _schema_of(definition: CustomResourceDefinition, obj: JsonObject) -> tuple[StructuralSchema | None, bool]:
-    """Return the schema of the version that an object names, and whether the object is of the definition's kind."""
+    """Return the schema of the version in an object's apiVersion, and whether the object has the definition's kind."""
     group, name = _group_version(obj)
     if group != definition.group or obj.get("kind") != definition.kind:
         return None, False
@@ -267,7 +261,7 @@ def _stored_version(obj: JsonObject) -> str | None:
 
 
 def _kind(obj: JsonObject) -> str:
-    """Return the kind that the decoder finds: none where apiVersion does not parse."""
+    """Return the kind that the decoder finds: none if apiVersion does not parse."""
     kind, api_version = obj.get("kind"), obj.get("apiVersion")
     if type(api_version) is str and parse_group_version(api_version) is None:
         return ""

@@ -222,7 +222,9 @@ class NoopUpdates:
         return NoopVerdict(put, None, status, None, verdicts, _impacts(put, None, status, None, verdicts))
 
     def _rules_once(self, audited: AuditedObject) -> UpdateRules | None:
-        """Return an evaluator for updates that send back the object unchanged; equal metadata give equal answers.
+        """Return an evaluator for updates that send back the object unchanged.
+
+        Equal metadata give equal answers, as long as both or none of the updates are ratcheted.
 
         Rules that hold on a create also hold on such an update, unless one of them uses the old object.
         """
@@ -231,14 +233,15 @@ class NoopUpdates:
             return None
         if not self._has_old_self and not any(finding.check == "rule" for finding in audited.findings):
             return _no_findings
-        told: list[tuple[Any, list[Finding]]] = []
+        told: list[tuple[Any, bool, list[Finding]]] = []
 
         def once(new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
-            for metadata, found in told:
-                if metadata == new["metadata"]:
+            ratchets = twin is not None
+            for metadata, ratcheted, found in told:
+                if ratcheted is ratchets and metadata == new["metadata"]:
                     return found
-            told.append((new["metadata"], rules(new, old, twin)))
-            return told[-1][1]
+            told.append((new["metadata"], ratchets, rules(new, old, twin)))
+            return told[-1][2]
 
         return once
 

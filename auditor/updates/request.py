@@ -75,10 +75,10 @@ def audit_object(
     Args:
         catalog: The definitions.
         data: The bytes of the value, decrypted: JSON or CBOR.
-        resource: ``plural.group``, from the value's key; used whatever the object says. None: the definition of the
-            object's group and kind, or the only one there is.
-        version: Read and judge at this version. None: the object's own, where the definition has it (and its group),
-            else the storage version.
+        resource: ``plural.group``, from the value's key; used whatever the object says. None means the definition of
+            the object's group and kind, or the only one there is.
+        version: Read and judge at this version. None means the object's own, where the definition has it (and its
+            group), else the storage version.
     Returns:
         The result. A value that the server could not read, or an unknown resource or version, is `unreadable`; no
         invalid value raises.
@@ -130,8 +130,9 @@ def check_update(
         catalog: The definitions.
         old: The stored value: JSON or CBOR, or decoded (numbers by their Python type).
         new: The new value. It is not completed from the old one: status and generation count as given.
-        resource: ``plural.group``; None: the definition of the new object's group and kind, or the only one there is.
-        version: Read and judge both at this version. None: that of the new object, as in `audit_object`.
+        resource: ``plural.group``; None means the definition of the new object's group and kind, or the only one there
+            is.
+        version: Read and judge both at this version. None means that of the new object, as in `audit_object`.
 
     Returns:
         What came of it. A value that the server could not read, or a resource or version that is not there, is
@@ -185,7 +186,7 @@ def try_update(
         revision: The key's modification revision, the object's resourceVersion.
         new: The body of the client; None for the object as a GET shows it, sent back unchanged (patches add their
             change).
-        version: The version of the request. None: that of `new`, or of what is stored, as in `audit_object`.
+        version: The version of the request. None means that of `new`, or of what is stored, as in `audit_object`.
         request: ``put``; ``label``: a merge patch that adds one label; ``status``: a PUT of /status; or
             ``remove-finalizer``: a merge patch that removes all finalizers.
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.

@@ -20,6 +20,7 @@ from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, par
 from auditor.fastpath.rules.updates import RuleUpdates
 from auditor.golang.jsontext import encode
 from auditor.ratcheting import canonical_text, deep_equal
+from auditor.releases import changes
 from auditor.schema.defaulting.reference import default
 from auditor.schema.objectmeta.reference import CoerceError
 from auditor.storage_read.corrupt import CorruptValue, answer_to_one
@@ -132,6 +133,7 @@ class UpdateProgram:
         self.definition = program.definition
         self.version = program.version
         self.ratcheting = ratcheting
+        self._status_ratchets = ratcheting and changes.STATUS_RATCHETS.holds
         self.rules: UpdateRules | None = None if program.rule_program is None else self._rules
         nodes = () if program.rule_program is None else program.rule_program.root.walk()
         self.has_old_self = any(rule.uses_old_self for node in nodes for rule in node.rules)
@@ -204,7 +206,7 @@ class UpdateProgram:
         rules: UpdateRules | None = None,
         known: tuple[Finding, ...] | None = None,
     ) -> list[Finding]:
-        rules, ratchet = rules or self.rules, self.ratcheting
+        rules, ratchet = rules or self.rules, self._status_ratchets
         return self.validator.run_status(new, old, ratchet=ratchet, ratchet_lists=True, rules=rules, known=known)
 
     # -- requests ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The question before an upgrade: not whether a schema differs, but which stored objects break, and what they lose.
 
-In: the old and the new definition, an object as read and judged under both (`auditor.program` did that). Out: typed
-records of what changes for the object (`changes.py`), of what becomes of the definition itself
+Input: the old and the new definition, an object read and judged under both (by `auditor.program`). Output: typed
+records of what changes for the object (`changes.py`), of the changes of the definition itself
 (`definition_change.py`), counts (`tally.py`), and one sentence (`decision.py`). `pairing.py` tells which objects need
 no comparison; `formats.py` finds values that no release has judged yet. Nothing here reads dumps or writes tables.
 

@@ -41,8 +41,8 @@ class Use(NamedTuple):
         how: ``managedFields`` or ``last-applied``.
         api_version: The version, with its group.
         kind: The kind.
-        manager: Who wrote it, by managedFields; empty: not known.
-        time: When, as stored; empty: not known.
+        manager: Who wrote it, by managedFields; empty if not known.
+        time: When, as stored; empty if not known.
     """
 
     how: str

@@ -42,7 +42,7 @@ class DefinitionChange:
         versions_added: Names that only the new one has.
         versions_removed: Names that only the old one has, or that only status.storedVersions has.
         no_longer_served: Versions that remain, but are no longer served.
-        storage_before: Name of the storage version; None: there is none.
+        storage_before: Name of the storage version; None means there is none.
         storage_after: The same in the new definition.
         stored_versions: status.storedVersions before.
         has_status: Whether the new storage version has the status subresource.
@@ -57,7 +57,7 @@ class DefinitionChange:
         narrowed: Where schemas are narrower.
         not_accepted: Names that the server will not accept, because other definitions have them, in its words.
         warnings: The warnings of the server.
-        unreadable: Why a server cannot use the new definition; empty: it can.
+        unreadable: Why a server cannot use the new definition; empty means it can.
         unknown_formats: (field, format) of the storage version where this release does not know the format; empty for
             definitions that do not change.
     """
@@ -93,8 +93,8 @@ def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | No
 
     Args:
         name: The name of the definition.
-        old: As it is stored, with its status, or from a file; None: there is none.
-        new: As it is to be applied; None: it is to be deleted.
+        old: As it is stored, with its status, or from a file; None means there is none.
+        new: As it is to be applied; None means it is to be deleted.
     """
     if new is None:
         return DefinitionChange(name, "delete", stored_versions=tuple(stored_versions(old or {})))

@@ -40,7 +40,7 @@ class UnknownFormats:
     """The positions in a schema with formats that the server does not know, and the values of objects there.
 
     Args:
-        schema: The schema of the version; None: there is none.
+        schema: The schema of the version; None means there is none.
         assumptions: Format in the schema, to the known format that it is checked as.
     """
 

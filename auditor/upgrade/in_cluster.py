@@ -26,7 +26,7 @@ def has_status(document: JsonObject) -> bool:
 
 
 def status_versions(document: JsonObject) -> list[str]:
-    """Return ``status.storedVersions`` of a document; empty: it has none."""
+    """Return ``status.storedVersions`` of a document; empty means it has none."""
     status = document.get("status")
     given = status.get("storedVersions") if type(status) is dict else None
     return [one for one in given if type(one) is str] if type(given) is list else []
@@ -37,7 +37,7 @@ def in_cluster(document: JsonObject, known: JsonObject | None = None) -> JsonObj
 
     Args:
         document: As it is in a file or a dump; one with a status of a server is returned as it is.
-        known: The status of the definition of this name that the dump holds; None: it holds none.
+        known: The status of the definition of this name that the dump holds; None means it holds none.
     """
     if has_status(document):
         return document

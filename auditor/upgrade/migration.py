@@ -67,9 +67,9 @@ class Migration:
     """The steps to a definition.
 
     Attributes:
-        steps: In order, the last applies it; empty: there is no plan.
-        needs: Why there is no plan, and what would help; empty: there is one, or nothing stops the definition but what
-            is said of it elsewhere.
+        steps: In order, the last applies it; empty means there is no plan.
+        needs: Why there is no plan, and what would help; empty means there is one, or nothing stops the definition but
+            what is said of it elsewhere.
         is_needed: Whether something must be done before the definition is applied.
         note: What to know of the plan.
     """
@@ -103,10 +103,10 @@ def migration_of(
 
     Args:
         change: The change of the definition.
-        old: The definition of today, parsed; None: there is none, or no server could decode it.
+        old: The definition of today, parsed; None means there is none, or no server could decode it.
         new: The one to come.
         tally: The effects on its objects.
-        stored: Number of objects stored at each version; None: an export does not show it.
+        stored: Number of objects stored at each version; None means an export does not show it.
         is_complete: All objects were judged.
     """
     last = Step(APPLY, "apply the definition")
@@ -147,7 +147,7 @@ def _gone(change: DefinitionChange, stored: Mapping[str, int] | None) -> tuple[s
 
 
 def _harm(tally: Tally) -> str:
-    """Return what a rewritten object would suffer; empty: nothing."""
+    """Return what a rewritten object would suffer; empty if there is nothing."""
     if tally.migration_refused:
         n = tally.migration_refused
         them = by_count(n, "it", "them")

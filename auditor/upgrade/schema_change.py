@@ -40,10 +40,10 @@ class SchemaChange:
 
     Attributes:
         versions: Names of the versions, in the new definition.
-        path: Dotted; ``[*]`` for items, ``*`` for the keys of a map; empty: the object itself.
+        path: Dotted; ``[*]`` for items, ``*`` for the keys of a map; empty means the object itself.
         change: What changed, e.g. ``pattern``.
-        old: The old constraint as text; empty: there was none.
-        new: The new one; empty: there is none.
+        old: The old constraint as text; empty means there was none.
+        new: The new one; empty means there is none.
         finding: Where findings of it are reported; differs from the path for required fields and ``fieldPath``.
     """
 

@@ -32,8 +32,8 @@ class Sample(NamedTuple):
     Attributes:
         key: What ``auditor show`` finds it by.
         text: What is the matter, in the server's words where it has some.
-        manager: Who last wrote the field; None: not known.
-        time: When; None: not known.
+        manager: Who last wrote the field; None if not known.
+        time: When; None if not known.
     """
 
     key: str

@@ -1,1 +1,1 @@
-"""The command line: one module a command, options, the configuration file; no logic."""
+"""The command line: one module for each command, options, the configuration file; no logic."""

@@ -1,6 +1,6 @@
 """Completion of the command line in bash, zsh and fish, and of `kubectl audit-dump`.
 
-Commands and options come from click; kinds and namespaces from the report or dump that the line names.
+Commands and options come from click; kinds and namespaces from the report or dump on the line.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ __all__ = ["complete_kubectl", "completion", "install_completion"]
 _NAMESPACE: Final = ("-n", "--namespace")
 _KIND: Final = ("--include", "--exclude", "--explain-program")
 _ASKING: Final = ("query", "fields", "watch", "show", "explain", "describe")
-"""Commands whose arguments behind the report or dump are kinds."""
+"""Commands whose arguments after the report or dump are kinds."""
 _NO_FILES: Final = 4
-"""kubectl's directive that the shell offers no files beside the answers."""
+"""kubectl's directive that the shell offers no files besides the answers."""
 _DEFAULT: Final = 0
 _PROGRAM: Final = "auditor"
 
 
 class _Names(ShellComplete):
-    """Answers with names of the report or dump on the line where click itself has none."""
+    """Completes names of the report or dump on the line if click itself has no answers."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         """Return what fits at the cursor."""
@@ -51,7 +51,7 @@ class _Bash(_Names, BashComplete):
 
     @staticmethod
     def _check_version() -> None:
-        """Start no bash only to ask its version: the function that it needs is older than any that is in use."""
+        """Skip click's check of bash's version, which starts a bash: all versions in use are recent enough."""
 
 
 class _Zsh(_Names, ZshComplete):
@@ -89,7 +89,7 @@ def _found(words: Sequence[str]) -> Names:
 
 
 def install_completion() -> None:
-    """Let click answer shells with the classes of this module."""
+    """Make click answer shells with the classes of this module."""
     for kind in (_Bash, _Zsh, _Fish):
         add_completion_class(kind, kind.name)
 

@@ -1,7 +1,7 @@
-"""Engines: ways to run one function over many shards. They know nothing of Kubernetes.
+"""Engines: ways to run one function on many shards. They know nothing of Kubernetes.
 
-An engine takes a picklable `setup()` that gives a callable `work(shard) -> result`, and yields results in any order as
-they come. `inline` runs them here; `processes` in worker processes of our own.
+An engine takes a picklable `setup()` that returns a callable `work(shard) -> result`, and yields results in any order.
+`inline` runs them in this process, `processes` in worker processes, `ray` on a Ray cluster.
 """
 
 from pipelines.engines.inline import run_inline

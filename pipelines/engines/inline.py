@@ -1,4 +1,4 @@
-"""Everything in this process, one shard after another."""
+"""Runs all items in this process, one after another."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def run_inline(
     """Yield the result of each item, in order.
 
     Args:
-        setup: Gives the function that answers items.
+        setup: Returns the function to run on items.
         items: The items.
-        on_lost: Gives the result of an item for which the memory of this process is not enough.
+        on_lost: Returns the result of an item for which this process has not enough memory.
     """
     work: Callable[[Item], Result] | None = None
     for item in items:
@@ -35,7 +35,7 @@ def run_inline(
         try:
             result = work(item)
         except MemoryError:
-            work = None  # what it holds may be what is lacking
+            work = None  # its references may hold the missing memory
             gc.collect()
             error = WorkerLost(str(item), "it needs more memory than the command may hold (--memory)")
             result = on_lost(item, error)

@@ -1,8 +1,8 @@
-"""Imported first by the process that workers are forked from: Ctrl-C is its parent's business, also while it loads."""
+"""Imported first by the fork server of workers: it ignores Ctrl-C, which its parent handles, also while it loads."""
 
 import signal
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-for _number in (signal.SIGTERM, signal.SIGHUP):  # cleaning up is the parent's business as well
+for _number in (signal.SIGTERM, signal.SIGHUP):  # the parent also cleans up
     if signal.getsignal(_number) is not signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)

@@ -1,12 +1,11 @@
-"""Worker processes with one pipe each, waited on together.
+"""Worker processes with one pipe each; the parent waits for all pipes together.
 
-A Pool hangs when a worker is killed; here the end of a process is an event like an answer: its end of the pipe closes,
-which no other process holds. A shard whose worker died is tried once more in a new process when all others have ended,
-as it may need the memory that they held, then given to `on_lost`.
-What workers are forked from may die as well: those that are there go on, and for new ones it is started again.
-The parent sends one shard at a time, so a slow shard delays no other worker; neighbours, which are alike, go to
-one worker, which then makes fewer programs.
-Workers are started by a fork server, which is safe in a process that has threads.
+A Pool hangs when a worker is killed; here the end of a process is an event like an answer, because it closes its end of
+the pipe, which no other process has. A shard whose worker died is tried again in a new process after all others have
+ended, as it may need their memory; then it goes to `on_lost`. Workers are started by a fork server, which is safe in a
+process that has threads. If the fork server dies, its workers continue, and it is started again for new ones. The
+parent sends one shard at a time, so a slow shard delays no other worker; neighbouring shards are similar and go to the
+same worker, which then builds fewer programs.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ Result = TypeVar("Result")
 _STOP = None
 _FIRST = "pipelines.engines.no_interrupt"
 _STARTS = 5
-"""Attempts to start a worker."""
+"""Largest number of attempts to start a worker."""
 _ENDS_SECONDS = 10.0
 _UNKNOWN = 255
-"""What `multiprocess` gives as the exit code where what the process was forked from is gone."""
+"""Exit code that `multiprocess` returns if the fork server is gone."""
 _NO_MEMORY = 112
-"""Exit code of a worker that was refused memory."""
+"""Exit code of a worker that ran out of memory."""
 
 
 def _serve(connection: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
-    """Answer every item that comes through the pipe, until the parent asks it to stop, or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    """Process every item from the pipe, until the parent sends the end or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     try:
         work = setup()
         while (item := _received(connection)) is not _STOP:
             answer = (True, _done(work, item))
-            with contextlib.suppress(BrokenPipeError):  # the parent is gone: there is no next item either
+            with contextlib.suppress(BrokenPipeError):  # the parent is gone: there is no next item
                 connection.send(answer)
     except Exception as error:  # noqa: BLE001 - the parent raises it again, with this trace
         with contextlib.suppress(BrokenPipeError):
@@ -60,7 +59,7 @@ def _serve(connection: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
 
 
 def _done(work: Callable[[Any], Any], item: Any) -> Any:
-    """Return what an item gives; where memory ends so does the process: the item is lost, not the run."""
+    """Return the result of an item; out of memory, end the process: only the item is lost, not the run."""
     try:
         return work(item)
     except (MemoryError, OSError) as error:
@@ -70,7 +69,7 @@ def _done(work: Callable[[Any], Any], item: Any) -> Any:
 
 
 def _received(connection: Any) -> Any:
-    """Return the next item; a parent that is gone has none."""
+    """Return the next item, or the end if the parent is gone."""
     try:
         return connection.recv()
     except (EOFError, ConnectionResetError):
@@ -78,7 +77,7 @@ def _received(connection: Any) -> Any:
 
 
 class _Shares(Generic[Item]):
-    """Items, shared out in order: each place has its own, and then takes from the end where most are left."""
+    """Distributes items: each worker has its own share, and then takes from the end of the largest remaining share."""
 
     def __init__(self, items: Iterable[Item], places: int) -> None:
         every = list(items)
@@ -86,7 +85,7 @@ class _Shares(Generic[Item]):
         self._shares = [deque(every[start:stop]) for start, stop in pairwise(bounds)]
 
     def next(self, place: int) -> Item | None:
-        """Return the next item for a place, None where all are given out."""
+        """Return the next item for a worker, or None if none remain."""
         own = self._shares[place]
         if own:
             return own.popleft()
@@ -95,7 +94,7 @@ class _Shares(Generic[Item]):
 
 
 class _Worker(Generic[Item]):
-    """One process, the place whose items it gets, and the one that it works on."""
+    """One process, the number of its share, and its current item."""
 
     def __init__(self, context: Any, setup: Callable[[], Callable[[Any], Any]], place: int) -> None:
         self.place = place
@@ -106,7 +105,7 @@ class _Worker(Generic[Item]):
         self.item: Item | None = None
 
     def give(self, item: Item) -> bool:
-        """Send an item; False where the process is gone already."""
+        """Send an item; return False if the process is gone already."""
         self.item = item
         try:
             self.connection.send(item)
@@ -125,7 +124,7 @@ class _Worker(Generic[Item]):
         self.connection.close()
 
     def how_it_ended(self) -> str:
-        """Return the exit code of the process, where what it was forked from is there to tell it."""
+        """Return the exit code of the process, if the fork server still exists to report it."""
         code = self.process.exitcode
         if code == _NO_MEMORY:
             return ": it needs more memory than a worker may hold (--memory)"
@@ -133,7 +132,7 @@ class _Worker(Generic[Item]):
 
 
 def _end_server() -> None:
-    """End the process that workers are forked from, which may be gone already; workers go on without it."""
+    """End the fork server, which may be gone already; its workers continue without it."""
     from multiprocess.forkserver import _forkserver as server  # noqa: PLC0415 - it is running
 
     if (process := server._forkserver_pid) is None:  # noqa: SLF001 - nothing public says it
@@ -147,11 +146,11 @@ def _end_server() -> None:
 
 
 def _started(context: Any, setup: Callable[[], Callable[[Any], Any]], place: int) -> _Worker[Any]:
-    """Start a worker; what it is forked from is started again where it is gone.
+    """Start a worker, and the fork server again if it is gone.
 
     Raises:
-        EngineError: Each time that was gone too.
-        Refused: The operating system refused what a process needs.
+        EngineError: The fork server ended at each attempt.
+        Refused: The operating system refused a resource for a process.
     """
     from auditor.base.errors import EngineError  # noqa: PLC0415 - only on failure
 
@@ -174,16 +173,16 @@ def _started(context: Any, setup: Callable[[], Callable[[Any], Any]], place: int
 
 
 def expect_processes(preload: tuple[str, ...]) -> None:
-    """Start what workers will be forked from: its modules are loaded beside whatever is done until they are needed.
+    """Start the fork server in advance: it loads its modules while this process does other work.
 
     Args:
-        preload: As for `run_processes`, which must be given the same.
+        preload: As in `run_processes`, which must get the same value.
     """
     _forkserver(preload)
 
 
 def _forkserver(preload: tuple[str, ...]) -> Any:
-    """Return the way to start processes; what they are forked from is running."""
+    """Return the context for starting processes, with its fork server running."""
     import multiprocess  # noqa: PLC0415 - it brings much along, and a run in one process needs none of it
     import multiprocess.forkserver  # noqa: PLC0415
     import multiprocess.resource_tracker  # noqa: PLC0415
@@ -200,15 +199,15 @@ def _forkserver(preload: tuple[str, ...]) -> Any:
 
 
 def _watch_start(util: Any) -> None:
-    """Have `multiprocess` start interpreters by `_spawn` from now on, also where it starts one again."""
+    """Make `multiprocess` start interpreters with `_spawn` from now on, also for restarts."""
     if getattr(util.spawnv_passfds, "func", None) is not _spawn:
         util.spawnv_passfds = partial(_spawn, util.spawnv_passfds)
 
 
 def _spawn(started: Callable[..., int], executable: Any, arguments: list[Any], kept: list[int]) -> int:
-    """Start an interpreter that looks for modules where this one does, and not in the current directory first."""
+    """Start an interpreter with the module search path of this one, without the current directory in front."""
     command = f"import sys; sys.path[:] = {search_path()!r}; {arguments[-1]}"
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # so it begins deaf to what is not its business
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # so that it begins with these signals blocked
     try:
         return started(executable, [arguments[0], "-P", *arguments[1:-1], command], kept)
     finally:
@@ -216,7 +215,7 @@ def _spawn(started: Callable[..., int], executable: Any, arguments: list[Any], k
 
 
 def _answer(connection: Any, work: Callable[[], Any]) -> None:
-    """Make a call, send what came of it."""
+    """Make a call, and send its result or exception."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         answer = (True, work())
@@ -228,14 +227,14 @@ def _answer(connection: Any, work: Callable[[], Any]) -> None:
 
 @contextlib.contextmanager
 def run_in_background(work: Callable[[], Result], preload: tuple[str, ...] = ()) -> Iterator[Callable[[], Result]]:
-    """Yield what waits for the result of a call that is made meanwhile in a process of its own.
+    """Yield a function that waits for the result of a call, which runs meanwhile in its own process.
 
-    The exception that the call raises is raised there. If its process is lost the call is made in this one. Nothing of
-    it is left behind at the end of the block.
+    The function raises the exception of the call. If the process is lost, this process makes the call. At the end of
+    the block the process has ended.
 
     Args:
         work: Picklable, and so must be its result.
-        preload: As for `run_processes`, which must be given the same.
+        preload: As in `run_processes`, which must get the same value.
     """
     context = _forkserver(preload)
     mine, child = context.Pipe(duplex=False)
@@ -243,7 +242,7 @@ def run_in_background(work: Callable[[], Result], preload: tuple[str, ...] = ())
     answers: list[tuple[bool, Any]] = []
     started = threading.Event()
 
-    def wait() -> None:  # a process starts only when all is loaded that it will be forked with
+    def wait() -> None:  # a process starts only after the fork server has loaded all modules
         try:
             with contextlib.suppress(EOFError, OSError):
                 process.start()
@@ -283,18 +282,20 @@ def run_processes(
     jobs: int,
     on_lost: Callable[[Item, WorkerLost], Result],
     preload: tuple[str, ...] = (),
+    meanwhile: Callable[[], None] | None = None,
 ) -> Iterator[Result]:
-    """Yield the result of each item as it comes.
+    """Yield the result of each item as it arrives.
 
     Args:
-        setup: Picklable; runs once in each worker and gives the function that answers items.
+        setup: Picklable; runs once in each worker and returns the function to run on items.
         items: Picklable.
         jobs: Number of processes.
-        on_lost: Gives the result of an item whose worker died twice; no worker runs while it is called.
+        on_lost: Returns the result of an item whose worker died twice; no worker runs during the call.
         preload: Modules that the fork server imports once for all workers.
+        meanwhile: Called once when the workers have their first items.
     Raises:
-        EngineError: A worker failed with an exception; its trace is in the text.
-        Refused: The operating system refused a worker what it needs.
+        EngineError: A worker raised an exception; its trace is in the text.
+        Refused: The operating system refused a worker a resource.
     """
     from multiprocessing.connection import wait  # noqa: PLC0415 - it brings much along, and one process needs none of it
 
@@ -313,6 +314,8 @@ def run_processes(
         for place in range(jobs):
             if (item := shares.next(place)) is not None:
                 start(item, place)
+        if meanwhile is not None:
+            meanwhile()
         while workers:
             ready = wait([worker.connection for worker in workers])
             for worker in list(workers):
@@ -330,7 +333,7 @@ def run_processes(
                 yield answer
                 if (item := shares.next(worker.place)) is None:
                     workers.remove(worker)
-                    worker.stop()  # and goes by itself; what it did is all here
+                    worker.stop()  # it ends by itself; all its results have arrived
                 else:
                     worker.give(item)
         while alone:
@@ -351,7 +354,7 @@ def run_processes(
 
 
 def _receive(worker: _Worker[Any]) -> Any:
-    """Return what a worker answered, or None where its process is gone; raise where it failed."""
+    """Return the answer of a worker, or None if its process is gone; raise its exception."""
     from auditor.base.errors import EngineError  # noqa: PLC0415 - only on failure
 
     try:

@@ -1,12 +1,12 @@
-"""Ray core: one task an item, on the cluster that is there, or on a Ray of our own on this machine.
+"""Ray core: one task for each item, on an existing cluster, or on a new local Ray.
 
-Only plain tasks are used: no actors, no placement groups. What a task needs beyond its item (files, folders) it opens
-by the path that it has here, so every node must see these paths: a shared file system. A node that does not, or that
-has another version of the auditor, is distinguished from work that fails. A task whose worker or node died is started
-once more, then given to `on_lost`; Ray's own retries are off, so that both engines with several processes behave alike.
+Only plain tasks are used: no actors, no placement groups. A task opens files and folders by the same paths as this
+process, so all nodes need a shared file system. A node without these paths, or with another version of the auditor, is
+distinguished from failing work. A task whose worker or node died is started again once, then it goes to `on_lost`;
+Ray's own retries are off, so that both engines with several processes behave alike.
 
-A run that ends early says so by a file, which its tasks look for. Ray's own `cancel` is the last resort: where a task
-answers at the very moment in which Ray cancels it, Ray ends this process (ray-project/ray, 54798; seen with 2.60).
+A run that ends early creates a file, for which its tasks check. Ray's own `cancel` is the last resort: if a task
+answers at the moment of its cancellation, Ray ends this process (ray-project/ray, 54798; seen with 2.60).
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _IN_FLIGHT: Final = 1000
-"""Tasks that Ray knows of at a time where no number of jobs is given; an autoscaler goes by them."""
+"""Largest number of tasks submitted to Ray if no number of jobs is given; autoscalers use it."""
 
 _GRACE_SECONDS: Final = 10.0
 _HEED_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.2
 
 _ready: dict[Path, Callable[[Any], Any]] = {}
-"""In a worker of Ray: what `setup` gave for the run of a `stop`. A worker keeps one run, that of its driver."""
+"""In a Ray worker: the result of `setup` for the run of a `stop`. A worker serves one run, that of its driver."""
 
 
 def import_ray() -> Any:
     """Return the module.
 
     Raises:
-        PlanError: It is not installed; the error names the extra.
+        PlanError: Ray is not installed; the error names the extra.
     """
     try:
         import ray  # noqa: PLC0415 - only when asked
@@ -66,23 +66,23 @@ def import_ray() -> Any:
 
 @contextmanager
 def ray_session(address: str = "") -> Iterator[None]:
-    """Be connected to Ray in the block; a connection that is there already is used, and left as it was.
+    """Connect to Ray for the block; an existing connection is used, and remains.
 
     Args:
-        address: As `ray.init` takes it (``auto``, ``HOST:6379``, ``ray://HOST:10001``); empty: that of RAY_ADDRESS,
-            else a cluster of this machine, else a Ray of our own that ends with the block.
+        address: As `ray.init` takes it (``auto``, ``HOST:6379``, ``ray://HOST:10001``); empty means that of
+            RAY_ADDRESS, else a cluster of this machine, else a Ray of our own that ends with the block.
     Raises:
-        PlanError: Ray is not installed, or not there.
+        PlanError: Ray is not installed, or does not answer.
     """
     ray = import_ray()
     if ray.is_initialized():
         yield
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a Ray of our own sends no reports
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a local Ray sends no usage reports
     with tempfile.TemporaryDirectory(prefix="auditor-ray-") as empty:
         try:
             _knock(address)
-            with contextlib.chdir(empty):  # Ray has its workers look for modules in the current directory first
+            with contextlib.chdir(empty):  # Ray's workers search modules in the current directory first
                 ray.init(address=address or None, logging_level="ERROR", log_to_driver=False)
         except (OSError, ValueError, RuntimeError, ImportError) as error:
             where = f"--ray-address {address}" if address else "--engine ray"
@@ -94,7 +94,7 @@ def ray_session(address: str = "") -> Iterator[None]:
 
 
 def _knock(address: str) -> None:
-    """Raise an OSError where no server listens; Ray itself would try for minutes, then end the process."""
+    """Raise an OSError if no server listens; Ray itself would try for minutes, then end the process."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon and port.isdecimal():
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_GRACE_SECONDS):
@@ -102,15 +102,15 @@ def _knock(address: str) -> None:
 
 
 def _answer(stop: Path, folder: str, version: str, boxed: list[Any], item: Any) -> tuple[Any, Exception | None]:
-    """Run one item in a worker; return (answer, None), or (None, what the driver is to raise).
+    """Run one item in a worker; return (answer, None), or (None, exception for the driver).
 
-    `setup` runs with the first item of a run. Where the run ends early the answer is (None, None), which is not read.
+    `setup` runs with the first item of a run. If the run ends early, the answer is (None, None), which is not read.
 
     Args:
-        stop: File that is there once the run is to end early; each run has its own.
+        stop: File that exists when the run must end early; each run has its own.
         folder: The working directory of the driver, for relative paths.
-        version: The version of the auditor that asks.
-        boxed: The reference to `setup`, in a list, so that Ray fetches it only where it is asked for.
+        version: The version of the driver's auditor.
+        boxed: The reference to `setup`, in a list, so that Ray fetches it only when it is needed.
         item: The item.
     """
     if version != VERSION:
@@ -128,7 +128,7 @@ def _answer(stop: Path, folder: str, version: str, boxed: list[Any], item: Any) 
 
 @contextmanager
 def _heeding(stop: Path) -> Iterator[None]:
-    """Interrupt the block, as Ctrl-C would, once a file is there."""
+    """Interrupt the block, as Ctrl-C would, when a file exists."""
     ended = threading.Event()
 
     def watch() -> None:
@@ -150,7 +150,7 @@ def _worked(stop: Path, folder: str, boxed: list[Any], item: Any) -> tuple[Any, 
     try:
         work = _ready.get(stop)
         if work is None:
-            with contextlib.suppress(OSError):  # nothing is relative then, or the error below names what is missing
+            with contextlib.suppress(OSError):  # no path is relative then, or the error below names the missing one
                 os.chdir(folder)
             work = import_ray().get(boxed[0])()
             _ready.clear()
@@ -181,18 +181,18 @@ def run_ray(
     address: str = "",
     jobs: int = 0,
 ) -> Iterator[Result]:
-    """Yield the result of each item as it comes.
+    """Yield the result of each item as it arrives.
 
     Args:
-        setup: Picklable; runs once in each worker and gives the function that answers items.
+        setup: Picklable; runs once in each worker and returns the function to run on items.
         items: Picklable.
-        on_lost: Gives the result of an item whose worker or node died twice; called here.
-        shared: A folder of this run that every node sees; it may hold a file afterwards.
-        address: As `ray_session` takes it.
-        jobs: Most tasks at a time; 0: as many as the cluster can run.
+        on_lost: Returns the result of an item whose worker or node died twice; called in this process.
+        shared: A folder of this run on a file system of all nodes; a file may remain in it.
+        address: As in `ray_session`.
+        jobs: Largest number of tasks at a time; 0 for as many as the cluster can run.
     Raises:
-        PlanError: Ray is not there, or a node lacks what it needs.
-        EngineError: A worker failed with an exception; its trace is in the text. An AuditorError is raised as it is.
+        PlanError: Ray does not answer, or a node lacks a path or has another version.
+        EngineError: A worker raised an exception; its trace is in the text. An AuditorError is raised unchanged.
     """
     ray = import_ray()
     with ray_session(address):
@@ -239,9 +239,9 @@ def run_ray(
 
 
 def _forget(ray: Any, tasks: list[Any], stop: Path) -> None:
-    """End what still runs, and wait until it does not write any more.
+    """End the running tasks, and wait until they no longer write.
 
-    Tasks are asked to end; those that do not, and those that no node can run, are cancelled.
+    The file makes tasks end; those that do not end, and those that no node can run, are cancelled.
     """
     if not tasks:
         return

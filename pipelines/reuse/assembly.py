@@ -1,9 +1,9 @@
-"""Rows of an earlier report and rows that were audited, put together to the parts of a new report.
+"""Combines reused rows of an earlier report and newly audited rows to the parts of a new report.
 
-Both come as picks: a table, the places in it, and the live key that each row is for. Only what the place of a key in
-the dump decides (source, revisions, offset) is written anew. Work is done for columns, for blocks of shards and one
-table after another, so that memory is bounded; a block is written as soon as what changed in it has been audited,
-while workers audit what changed in the next ones.
+Both are picks: a table, positions in it, and the live key of each row. Only columns that depend on the position of a
+key in the dump (source, revisions, offset) are replaced. Work is done by columns, by blocks of shards and by tables, so
+that memory is bounded; a block is written as soon as its changed objects are audited, while workers audit the changed
+objects of the next blocks.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ Numbers = np.ndarray[Any, Any]
 
 _BLOCK_ROWS: Final = 9 << 10
 _AHEAD: Final = 4
-"""Blocks whose reused rows are loaded while nothing is audited yet; some ten MB."""
+"""Number of blocks whose reused rows are loaded before anything is audited; some ten MB."""
 _LIVE: Final = ("create_revision", "mod_revision", "key_version", "offset", "length")
 PLACED: Final = ("cluster", "source", *_LIVE)
-"""Columns that the place of a key in a dump decides."""
+"""Columns that depend on the position of a key in a dump."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What is left to audit.
+    """The objects that remain to be audited.
 
     Attributes:
-        plan: The plan of its own.
-        rows: For each of its sources which live rows of the whole they are.
-        shards: Into which it is cut.
+        plan: The plan of these objects.
+        rows: For each of its sources, the positions of its live rows in the whole plan.
+        shards: Its shards.
     """
 
     plan: Plan
@@ -70,11 +70,11 @@ class Remaining:
 
 
 class Earlier:
-    """The earlier report of a run; it is read while the plan of the run is made.
+    """The earlier report of a run, which is read while the plan of the run is made.
 
     Args:
         options: The options of the run.
-        apart: Read it in a process of its own, not in a thread of this one; there may be more of them.
+        apart: Read it in another process, not in a thread of this one.
 
     Raises:
         PlanError: There is no such report.
@@ -94,10 +94,10 @@ class Earlier:
             pool.shutdown(wait=False)
 
     def groups(self) -> Groups:
-        """Return what is matched with a plan.
+        """Return the groups of the report for matching with a plan.
 
         Raises:
-            PlanError: The report is not whole.
+            PlanError: The report is incomplete.
         """
         if self._groups is None:
             with self._reading:
@@ -105,7 +105,7 @@ class Earlier:
         return self._groups
 
     def kept(self) -> Kept:
-        """Return what takes its rows."""
+        """Return the reader of its rows."""
         return Kept(self.report, self.groups(), PLACED)
 
 
@@ -115,10 +115,10 @@ def _read(report: OldReport) -> Groups:
 
 
 class Audited:
-    """The rows of what was audited, by the live key in the whole plan that each is for.
+    """The newly audited rows, by the live key of each in the whole plan.
 
     Args:
-        left: What was audited.
+        left: The objects that were audited.
         folder: The folder of the part files.
     """
 
@@ -131,7 +131,7 @@ class Audited:
         self._read: dict[str, dict[int, Pick]] = {}
 
     def between(self, source: int, start: int, stop: int) -> list[SourceShard]:
-        """Return the shards that have rows for some positions of a source."""
+        """Return the shards that have rows for a range of positions of a source."""
         rows = self.left.rows[source]
         first, end = np.searchsorted(rows, (start, stop)).tolist()
         return [
@@ -139,7 +139,7 @@ class Audited:
         ]
 
     def partitions(self, shards: Iterable[SourceShard]) -> dict[str, pa.Schema]:
-        """Return the folders of the index that some shards have rows in, and the columns of each."""
+        """Return the folders of the index in which shards have rows, and the columns of each."""
         index, found = self.folder / "index", {}
         for item in shards:
             for path in sorted(index.rglob(part_name(item.shard.number))):
@@ -162,11 +162,11 @@ class Audited:
         return picks
 
     def path(self, name: str, item: SourceShard) -> Path:
-        """Return the file of a table, or of a partition of the index, that a shard has written if it has rows."""
+        """Return the file of a table, or of a partition of the index, that a shard has written, if any."""
         return self.folder / (name if name in SCHEMAS else f"index/{name}") / part_name(item.shard.number)
 
     def _whole(self, name: str, item: SourceShard) -> Pick:
-        """Return all rows of a shard; those of the one before stay."""
+        """Return all rows of a shard; those of the previous shard stay loaded."""
         number, read = item.shard.number, self._read.setdefault(name, {})
         found = read.get(number)
         if found is None:
@@ -198,7 +198,7 @@ def _in_order(picks: list[Pick], bounds: Numbers, *, by_name: bool) -> tuple[pa.
     """Return the rows of all picks in the order of a report, and the position of each.
 
     Args:
-        picks: Their rows of one key stay in order.
+        picks: Rows of the same key keep their order.
         bounds: Positions at which shards begin, and the end of the last.
         by_name: Rows of the index, which are ordered by shard, namespace and name.
     """
@@ -215,11 +215,11 @@ def _in_order(picks: list[Pick], bounds: Numbers, *, by_name: bool) -> tuple[pa.
 
 
 class Assembly:
-    """Writes the parts of the report from what is kept and what was audited; open until all blocks are written.
+    """Writes the parts of the report from reused and audited rows; open until all blocks are written.
 
     Args:
         plan: The plan of the run.
-        kept: The rows of the earlier report; None: nothing is kept.
+        kept: The rows of the earlier report; None if nothing is reused.
         audited: The rows that are audited.
         groups: For each source the group of each live key; -1: audited.
         parts: Folder of the part files.
@@ -232,7 +232,7 @@ class Assembly:
         self.groups = groups
         self.parts = parts
         self.meta = {"tool": auditor.__version__, "release": plan.options.release.version, "crds": plan.crds_sha256}
-        self._pool = ThreadPoolExecutor(1)  # two wait for each other, and hold the rows of twice as much
+        self._pool = ThreadPoolExecutor(1)  # more threads would wait for each other, and hold twice as many rows
         self._writing: list[Future[None]] = []
         self._live = [open_live(source) for source in plan.sources]
         self._waiting = [(block, self._needed(block)) for block in blocks(plan)]
@@ -255,7 +255,7 @@ class Assembly:
         self._begin()
 
     def finish(self) -> None:
-        """Write what is left; return when all is written."""
+        """Write the remaining blocks; return when all are written."""
         for _, needed in self._waiting:
             needed.clear()
         self._begin()
@@ -282,7 +282,7 @@ class Assembly:
         for block in ready:
             self._writing += [self._pool.submit(write, block) for write in (self._write_tables, self._write_index)]
         self._waiting = [one for one in self._waiting if one[1]]
-        if ready and self._waiting:  # pieces that are free between what stays add up
+        if ready and self._waiting:  # free memory between used blocks adds up
             self._pool.submit(pa.default_memory_pool().release_unused)
 
     def _write_tables(self, block: list[SourceShard]) -> None:
@@ -297,7 +297,7 @@ class Assembly:
             path = self.kept.report.path
             of_kept = self.kept.partitions.items()
             found = {name: one for name, one in of_kept if any(path(name, number).exists() for number in parts)}
-        found |= self.audited.partitions(shards)  # whose columns count, where a definition has others now
+        found |= self.audited.partitions(shards)  # its columns are used if a definition has other ones now
         written: list[str] = []
         for name, schema in sorted(found.items()):
             like = next((other for other in written if self._are_alike(name, other, parts, shards)), None)
@@ -307,11 +307,11 @@ class Assembly:
                 written.append(name)
 
     def _kept_parts(self, block: list[SourceShard]) -> list[int]:
-        """Return the numbers of the parts that have rows which are kept in a block."""
+        """Return the numbers of the parts that have rows to reuse in a block."""
         return [] if self.kept is None else self.kept.parts_of(self._kept_groups(block))
 
     def _are_alike(self, name: str, other: str, parts: list[int], shards: list[SourceShard]) -> bool:
-        """Tell whether the rows of two partitions come from the same files: those of two versions often are equal."""
+        """Return whether the rows of two partitions come from the same files: those of two versions are often equal."""
         (group, *_, kind), (other_group, *_, other_kind) = name.split("/"), other.split("/")
         if (group, kind) != (other_group, other_kind):
             return False
@@ -332,7 +332,7 @@ class Assembly:
                 shutil.copyfile(path, target)
 
     def _write(self, block: list[SourceShard], name: str, schema: pa.Schema | None = None) -> bool:
-        """Write the parts of one table or partition; tell whether there are any."""
+        """Write the parts of one table or partition; return whether there are any."""
         source, start, stop = block[0].source, block[0].shard.start, block[-1].shard.stop
         by_name = schema is not None
         schema = tables.with_metadata(schema or SCHEMAS[name], **self.meta)
@@ -347,7 +347,7 @@ class Assembly:
         if picks:
             table, at = _in_order(picks, bounds, by_name=by_name)
             self._check_columns(table, schema, name)
-            own = picks = []  # what they were taken from is often large
+            own = picks = []  # the tables that they were taken from are often large
             live = self._live[source].slice(start, stop - start)
             table = self._placed(table, schema, source, live, at - start)
         elif name == "objects":
@@ -365,7 +365,7 @@ class Assembly:
         """Refuse rows of an earlier report that lack a column: no audit wrote its files.
 
         Raises:
-            DamagedDump: They do.
+            DamagedDump: A column is missing.
         """
         missing = [one for one in schema.names if one not in {*table.schema.names, *_LIVE, "cluster", "source"}]
         if missing and self.kept is not None:
@@ -373,7 +373,7 @@ class Assembly:
             raise DamagedDump(str(self.kept.report.folder / "index" / name), found, "files as an audit writes them")
 
     def _placed(self, table: pa.Table, schema: pa.Schema, source: int, live: pa.Table, at: Numbers) -> pa.Table:
-        """Return rows with what the place of a key in this dump decides."""
+        """Return rows with the columns that depend on the position of a key in this dump."""
         texts = {"cluster": self.plan.options.cluster or None, "source": self.plan.sources[source].name}
         places = arrow.take(live.select([name for name in _LIVE if name in schema.names]), at)
         columns = []
@@ -386,14 +386,14 @@ class Assembly:
 
 
 def _as_written(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of a partition of the index as an audit writes it: files rename parts of its types."""
+    """Return the schema of a partition of the index as an audit writes it: Parquet renames parts of its types."""
     names = {pa.bool_(): "boolean", pa.int64(): "integer"}
     paths = [name.removeprefix("field:") for name in schema.names if name.startswith("field:")]
     return tables.index_schema([(path, names.get(schema.field(f"value:{path}").type, "string")) for path in paths])
 
 
 def blocks(plan: Plan) -> Iterator[list[SourceShard]]:
-    """Yield shards of a plan that are of one source, so many that their rows are worth the work and fit into memory."""
+    """Yield blocks of shards of one source, large enough to be efficient and small enough for memory."""
     block: list[SourceShard] = []
     for item in cut_shards(plan):
         if block and (item.source != block[0].source or item.shard.stop - block[0].shard.start > _BLOCK_ROWS):

@@ -1,6 +1,6 @@
-"""SHA-256 of values, which tell whether an object is what it was.
+"""SHA-256 of values, which show whether an object has changed.
 
-Light on purpose: a process that is forked to make half of them loads it, and nothing that compares reports.
+It imports little: a process that computes half of them imports it, without the modules that compare reports.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Numbers = np.ndarray[Any, Any]
 
 DIGEST: Final = 32
 _BATCH: Final = 1 << 13
-"""Values whose hashes are Python objects at the same time."""
+"""Number of values whose hashes are Python objects at the same time."""
 _WORTH_ANOTHER: Final = 1 << 15
-"""Values from which on it is worth a process to hash half of them."""
+"""Number of values from which on another process hashes half of them."""
 
 
 def export_digests(plan: Plan, *, apart: bool = False) -> list[Numbers | None]:
-    """Return the hashes of all values of each source that is an export; None for others, whose keys decide first.
+    """Return the hashes of all values of each source that is an export; None for others, which compare keys first.
 
     Args:
         plan: The plan of this run.
-        apart: Another process may make half of them.
+        apart: Whether another process may compute half of them.
     """
     return [_all_digests(source, apart=apart) if source.is_export else None for source in plan.sources]
 
@@ -58,9 +58,9 @@ def _digests(source: SourcePlan, rows: Numbers) -> Numbers:
 
 
 def digests_of(source: SourcePlan, table: pa.Table, rows: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the SHA-256 of some values, and which are encrypted.
+    """Return the SHA-256 of some values, and which of them are encrypted.
 
-    They are read in the order of the file: in that of keys, each from somewhere else, it takes a quarter more time.
+    They are read in the order of the file: in key order, with random access, it takes a quarter more time.
     """
     values = open_values(source)
     order = np.argsort(table["offset"].to_numpy()[rows], kind="stable")

@@ -1,7 +1,7 @@
-"""What an earlier report knows of each live key, without its rows: what it is matched by, and what it counts for.
+"""The live keys of an earlier report, without their rows: values for matching, and for counting.
 
-The report is read part by part, and of each part only the columns that tell this. What stays of a row are numbers in
-NumPy arrays: some seventy bytes a live key. Rows are taken when they are written again (`kept_rows`).
+The report is read part by part, and only the columns that are needed. A row becomes numbers in NumPy arrays: about
+seventy bytes for each live key. Rows are read again when they are written (`rows`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Groups", "ObjectClass", "Part", "codes", "is_one_of", "numbered", "n
 Numbers = np.ndarray[Any, Any]
 
 _OURS: Final = ("not audited: ", "the auditor failed on this value", NO_TIME, RULES_GIVEN_UP)
-"""Reasons of rows that tell of a run and not of the object."""
+"""Reasons of rows that are about a run and not about the object."""
 _FIRST_OF_KIND: Final = (Impact.CRASHES_SERVER, Impact.BREAKS_LIST, Impact.BLOCKS_DELETE)
 _STATUSES: Final = frozenset(map(str, Status))
 _IMPACTS: Final = frozenset(map(str, Impact)) | {""}
@@ -45,7 +45,7 @@ _MATCHED: Final = (
 
 
 class ObjectClass(NamedTuple):
-    """What rows of objects/ are alike in that counts the same."""
+    """Grouping key: rows of objects/ with equal values add to the same counters."""
 
     group: str
     plural: str
@@ -62,10 +62,10 @@ class Part:
     """The groups of one part of a report.
 
     Attributes:
-        number: The number of its files.
+        number: The number in the names of its files.
         first: The first row of each group in objects/.
-        count: Its rows there.
-        offset: Where its value was.
+        count: Number of rows of each group in objects/.
+        offset: Offset of the value of each group.
         classes: The class of each row of objects/.
         owner: The group of each row of findings/; -1: unknown.
     """
@@ -79,23 +79,23 @@ class Part:
 
 
 class Groups:
-    """Rows of an earlier report's objects/, taken together by live key: one, or one a version it was judged at.
+    """Rows of an earlier report's objects/, grouped by live key: one, or one for each version at which it was audited.
 
     Args:
-        report: It.
+        report: The report.
 
     Attributes:
         parts: Its parts.
         starts: The number of the first group of each part, and the number of groups.
-        key: As text; null for exports. None: no group has one.
-        revision: Modification revision; -1: none.
+        key: As text; null for exports. None if no group has a key.
+        revision: Modification revision; -1 if there is none.
         digest: SHA-256 of the value, 32 bytes a group.
         kind: The class of its first row.
-        classes: What the numbers of classes stand for.
+        classes: The classes by number.
         definitions: (group, name, key) of rows of definitions.
-        firsts: Groups that the summary may tell more of than their rows do, by impact.
-        is_usable: Whether its rows may be kept at all.
-        reason: Where not, an index into `REASONS`.
+        firsts: Groups about which the summary may have more than their rows, by impact.
+        is_usable: Whether rows may be reused at all.
+        reason: If a group must not be reused, an index into `REASONS`.
     """
 
     REASONS = ("definition changed", "not certain")
@@ -142,23 +142,23 @@ class Groups:
         return int(self.starts[-1])
 
     def refuse(self, groups: Numbers, reason: str) -> None:
-        """Let the rows of some groups not be kept."""
+        """Mark groups whose rows must not be reused."""
         fresh = groups[self.is_usable[groups]]
         self.is_usable[fresh] = False
         self.reason[fresh] = self.REASONS.index(reason)
 
     def refuse_uncertain(self) -> None:
-        """Refuse rows about a run, and objects whose findings cannot be distinguished from those of another."""
+        """Refuse rows about a run, and objects whose findings cannot be assigned to one object."""
         self.refuse(_joined(self._uncertain), "not certain")
 
     def forget_values(self) -> None:
-        """Drop what objects were matched by; their rows are found without."""
+        """Free the data for matching; rows are found without it."""
         self.key = None
         self.revision = np.empty(0, dtype=np.int64)
         self.digest = np.empty((0, DIGEST), dtype=np.uint8)
 
     def part_of(self, groups: Numbers) -> Numbers:
-        """Return the position in `parts` of that which each group is of."""
+        """Return the index in `parts` of the part of each group."""
         found: Numbers = np.searchsorted(self.starts, groups, side="right") - 1
         return found
 
@@ -196,7 +196,7 @@ class Groups:
         return of
 
     def _note(self, heads: pa.Table, start: int) -> None:
-        """Note what few groups tell besides; `heads` are the first rows of each."""
+        """Record further facts about few groups; `heads` are the first rows of each."""
         self._keys.append(heads["key"].combine_chunks())
         rows = np.flatnonzero(is_one_of(heads["status"], Status.DEFINITION))
         if len(rows):
@@ -209,7 +209,7 @@ class Groups:
                 self._uncertain.append(start + np.flatnonzero(arrow.starts_with(reasons, reason)))
 
     def _note_firsts(self, impacts: pa.Array, part: Part, start: int) -> None:
-        """Note groups that the summary may tell more of; what breaks lists at one version may be fine at another."""
+        """Record groups about which the summary may have more; an object may break lists at only one version."""
         listed, whose = arrow.flattened(impacts)
         for impact in _FIRST_OF_KIND if len(listed) else ():
             found = numbers(whose)[arrow.equal(listed, impact)]
@@ -217,7 +217,7 @@ class Groups:
                 self._firsts[impact].append(start + np.unique(np.searchsorted(part.first, found, side="right") - 1))
 
     def _own(self, report: OldReport, part: Part, heads: pa.Table, start: int) -> None:
-        """Find whose the findings of a part are: they are in the part that has their objects."""
+        """Find the objects of the findings of a part: they are in the same part."""
         findings = report.read("findings", part.number, _IDENTITY)
         if findings is None or not findings.num_rows:
             return
@@ -242,7 +242,7 @@ def _joined(some: list[Numbers]) -> Numbers:
 def numbered(
     columns: list[tuple[Numbers, list[str | None]]], known: dict[tuple[str | None, ...], int]
 ) -> tuple[Numbers, list[tuple[str | None, ...]]]:
-    """Return the number of each row's texts, and those that were not known before."""
+    """Return the number of each row's texts, and the texts that are new."""
     mixed, size = np.zeros(len(columns[0][0]), dtype=np.int64), 1
     for column, texts in columns:
         size *= len(texts) + 1
@@ -263,7 +263,7 @@ def numbered(
 
 
 def codes(column: Any) -> tuple[Numbers, list[str | None]]:
-    """Return texts as numbers (null: -1), and what each stands for."""
+    """Return texts as numbers (null: -1), and the text of each number."""
     made = arrow.in_one_piece(column)
     if not pa.types.is_dictionary(made.type):
         made = arrow.dictionary_encoded(made)
@@ -271,7 +271,7 @@ def codes(column: Any) -> tuple[Numbers, list[str | None]]:
 
 
 def is_one_of(column: pa.ChunkedArray, *texts: str) -> Numbers:
-    """Tell for each row of a dictionary column whether it holds one of some texts."""
+    """Return for each row of a dictionary column whether it has one of some texts."""
     own, known = codes(column)
     wanted = np.array([text in texts for text in known] + [False])
     found: Numbers = wanted[own]
@@ -279,13 +279,13 @@ def is_one_of(column: pa.ChunkedArray, *texts: str) -> Numbers:
 
 
 def numbers(column: Any) -> Numbers:
-    """Return whole numbers, null as -1."""
+    """Return integers, with null as -1."""
     found: Numbers = arrow.fill_null(arrow.cast(column, pa.int64()), -1).to_numpy(zero_copy_only=False)
     return found
 
 
 def _digests(column: pa.ChunkedArray) -> bytes:
-    """Return hashes, which are hexadecimal text, as bytes; what is none becomes one that no value has."""
+    """Return hexadecimal hashes as bytes; an invalid one becomes one that no value has."""
     if (numbers(arrow.byte_lengths(column)) == 2 * DIGEST).all():
         with contextlib.suppress(ValueError):
             found = bytes.fromhex("".join(column.to_pylist()))
@@ -302,13 +302,13 @@ def _digest(text: str | None) -> bytes:
     return found if len(found) == DIGEST else bytes(DIGEST)
 
 
-# ---- whose findings are
+# ---- the objects of findings
 
 
 def _share_out(
     part: Part, heads: pa.Table, findings: pa.Table, shared: Numbers, names: Numbers, of_name: Numbers
 ) -> Numbers:
-    """Give objects of the same names each their findings, which are in the same order; return where it fails."""
+    """Assign findings to objects with the same names, which have the same order; return where that fails."""
     found = np.flatnonzero(np.isin(of_name, shared))
     some = arrow.take(findings.select(["request", "check"]), found)
     is_create = is_one_of(some["request"], "create") & ~is_one_of(some["check"], "gate")
@@ -331,10 +331,10 @@ def _share_out(
 
 
 def owners_in_order(groups: list[int], wanted: list[int], creates: list[bool]) -> list[int] | None:
-    """Return the owner of each of some findings: first those of a create, as many as it has, then those of requests.
+    """Return the owner of each finding: each object has findings of a create first, then those of requests.
 
     Returns:
-        None where that does not come out: what has no finding of a create may have some of a request.
+        None if the numbers do not match: an object without findings of a create may have some of a request.
     """
     if not all(wanted) and not all(creates):
         return None
@@ -350,6 +350,6 @@ def owners_in_order(groups: list[int], wanted: list[int], creates: list[bool]) -
 
 
 def _identities(table: pa.Table) -> Any:
-    """Return one text for each row by which findings are found for an object."""
+    """Return one text for each row, by which the findings of an object are found."""
     texts = (arrow.cast(table[name].combine_chunks(), pa.string()) for name in _IDENTITY)
     return arrow.joined_texts([arrow.fill_null(text, "\1") for text in texts], "\0")

@@ -1,7 +1,7 @@
-"""Which live keys an earlier report still holds for: by key, revision and hash of the value, and what it goes by.
+"""Finds the live keys whose rows in an earlier report are still valid: by key, revision and hash of the value.
 
-Everything is done for columns, not for rows: of an unchanged object Python makes nothing but its value's hash. What is
-not certain is audited again.
+All work is done on columns, not on rows: for an unchanged object, only the hash of its value becomes a Python object.
+Keys that are uncertain are audited again.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ _JUDGED: Final = frozenset(status for status in Status if status.is_listed)
 
 @dataclass(slots=True)
 class Match:
-    """What came of a comparison.
+    """The result of a comparison.
 
     Attributes:
-        kept: For each source of the plan, by position of the live key, the group whose rows are reused; -1: audited.
-        why: Why keys are audited, with their number.
-        gone: Number of keys of the report that are no more; of exports also of those that changed.
+        kept: For each source of the plan, by position of the live key, the group whose rows are reused; -1 to audit the
+            key.
+        why: Reasons for which keys are audited, with the number of keys.
+        gone: Number of keys of the report that no longer exist; for exports, also of those that changed.
     """
 
     kept: list[Numbers]
@@ -52,7 +53,7 @@ class Match:
 
 
 def whole_reason(old: OldReport, state: dict[str, Any]) -> str:
-    """Return why nothing of a report can be kept; empty where it can."""
+    """Return why nothing of a report can be reused; empty if it can."""
     if old.not_read:
         return old.not_read
     if other := old.other_tool():
@@ -64,13 +65,13 @@ def whole_reason(old: OldReport, state: dict[str, Any]) -> str:
 
 
 def match(plan: Plan, old: OldReport, state: dict[str, Any], groups: Groups, hashes: list[Numbers | None]) -> Match:
-    """Find for each live key of a plan the rows that an earlier report has for it.
+    """Find for each live key of a plan its rows in an earlier report.
 
     Args:
         plan: The plan of this run.
         old: The report.
         state: The state of this run; `whole_reason` found nothing.
-        groups: The report's objects; those that cannot be kept are refused in it.
+        groups: The report's objects; those that cannot be reused are refused in it.
         hashes: As `pipelines.reuse.digests.export_digests` returns.
     """
     _refuse_changed(groups, plan, old, state)
@@ -97,11 +98,11 @@ def match(plan: Plan, old: OldReport, state: dict[str, Any], groups: Groups, has
     return Match(kept, Counter({reason: many for reason, many in why.items() if many}), int((~seen).sum()))
 
 
-# ---- what is not kept whatever its value
+# ---- not reused for any value
 
 
 def _refuse_changed(groups: Groups, plan: Plan, old: OldReport, state: dict[str, Any]) -> None:
-    """Refuse what goes by a definition that changed; what goes by none goes by which there are."""
+    """Refuse rows that depend on a changed definition; rows without a definition depend on the list of definitions."""
     assert old.state is not None
     was, now = old.state["definitions"], state["definitions"]
     same_set = old.state["resources"] == state["resources"]
@@ -117,12 +118,12 @@ def _refuse_changed(groups: Groups, plan: Plan, old: OldReport, state: dict[str,
             fits[number] = same_set and one.status != Status.UNSERVED
     groups.refuse(np.flatnonzero(~fits[groups.kind]), "definition changed")
     _refuse_definitions(groups, plan, was, now, live)
-    if max(len(plan.sources), old.dumps) > 1:  # no row tells which of them has the objects
+    if max(len(plan.sources), old.dumps) > 1:  # no row shows which of them has the objects
         groups.refuse(np.array([one for one, _, key in groups.definitions if key is not None], np.int64), "not certain")
 
 
 def _converted(plan: Plan) -> set[str]:
-    """Return the names of definitions whose objects a command of the user converts: what it answers may change."""
+    """Return the names of definitions whose objects a command of the user converts: its answers may change."""
     if not plan.options.convert_with:
         return set()
     found = set()
@@ -137,7 +138,7 @@ def _converted(plan: Plan) -> set[str]:
 def _refuse_definitions(
     groups: Groups, plan: Plan, was: dict[str, str], now: dict[str, str], live: set[tuple[str, str]]
 ) -> None:
-    """Refuse rows of definitions that got their first objects or lost the last: rules count where there are objects."""
+    """Refuse rows of definitions that got their first objects or lost the last: counts of rules need objects."""
     entries = {entry.name: entry for entry in plan.entries}
     before = {(one.group, one.plural) for one in groups.classes}
     changed = []
@@ -165,7 +166,7 @@ def _resources_with_keys(plan: Plan) -> set[tuple[str, str]]:
 
 
 def _refuse_not_evaluated(groups: Groups, plan: Plan, old: OldReport) -> None:
-    """Refuse objects if rules of some were not evaluated: no table has which ones."""
+    """Refuse objects if rules of some were not evaluated: no table lists these objects."""
     if not old.not_evaluated:
         return
     names = {(entry.group, entry.plural): entry.name for entry in plan.entries}
@@ -189,7 +190,7 @@ def _refuse_not_evaluated(groups: Groups, plan: Plan, old: OldReport) -> None:
 
 
 def _match_keys(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[Numbers, Numbers, Counter[str]]:
-    """Return the group of each key that did not change, the groups that are there still, and why others are not."""
+    """Return the group of each unchanged key, the groups that still exist, and why others are not reused."""
     why: Counter[str] = Counter()
     found = np.full(table.num_rows, -1, dtype=np.int64)
     if groups.key is not None:
@@ -211,7 +212,7 @@ def _match_keys(source: SourcePlan, table: pa.Table, groups: Groups) -> tuple[Nu
 
 
 def _match_export(digests: Numbers, groups: Groups) -> tuple[Numbers, Numbers, Counter[str]]:
-    """Return as `_match_keys`: an object is known by its value alone, the first of several alike."""
+    """Do as `_match_keys` for an export, whose objects are identified only by value; the first of equal ones counts."""
     without_key = np.arange(len(groups))
     if groups.key is not None:
         without_key = np.flatnonzero(groups.key.is_null().to_numpy(zero_copy_only=False))
@@ -228,13 +229,13 @@ def _match_export(digests: Numbers, groups: Groups) -> tuple[Numbers, Numbers, C
 
 
 def _heads(digests: Numbers) -> Numbers:
-    """Return the first 8 bytes of each hash as a number; where two share them and differ, the second is not found."""
+    """Return the first 8 bytes of each hash as a number; of two different hashes that share them, one is not found."""
     heads: Numbers = np.ascontiguousarray(digests[:, :8]).view(np.uint64).ravel()
     return heads
 
 
 def _audit_first_of_kind(groups: Groups, kept: Sequence[Numbers]) -> int:
-    """Let the first broken and the first stuck object of each kind be audited: the summary tells more than its row."""
+    """Audit the first broken and the first stuck object of each kind: the summary has more than their rows."""
     many = 0
     for rows in groups.firsts.values():
         if not len(rows):

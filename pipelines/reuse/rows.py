@@ -1,4 +1,4 @@
-"""Rows of an earlier report, taken by live key from its parts as they are wanted."""
+"""Reads rows of an earlier report by live key from its parts, when they are needed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _JUDGED = frozenset(status for status in Status if status.is_listed)
 
 
 def encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table in the types of a schema; dictionaries hold what appears, in the order in which it does."""
+    """Return a table with the types of a schema; dictionaries have the values that occur, in order of appearance."""
     columns = []
     for field in schema:
         column = table[field.name].combine_chunks()
@@ -40,7 +40,7 @@ def encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
             column = arrow.cast(column, field.type)
         elif pa.types.is_dictionary(column.type):
             if len(column.dictionary) == 1 and column.null_count < len(column) and not column.offset:
-                columns.append(column)  # as is: most columns hold one text alone
+                columns.append(column)  # unchanged: most columns have only one text
                 continue
             appearing = arrow.dictionary_encoded(column.indices)
             values = arrow.take(column.dictionary, appearing.dictionary)
@@ -60,20 +60,20 @@ def expand(first: Numbers, count: Numbers) -> Numbers:
 
 
 class Pick(NamedTuple):
-    """Rows of a table by their places in it, and the position of the live key that each of them is for."""
+    """Rows of a table by their positions in it, and the position of the live key of each."""
 
     table: pa.Table
     places: Numbers
     at: Numbers
 
     def narrowed(self) -> Pick:
-        """Return the same with no more of the table than is needed."""
+        """Return the same pick with a smaller table."""
         first, last = int(self.places.min()), int(self.places.max())
         return Pick(self.table.slice(first, last + 1 - first), self.places - first, self.at)
 
 
 def joined(picks: Sequence[Pick]) -> Pick:
-    """Return the rows of several picks of the same columns as those of one table; there is at least one."""
+    """Return the rows of several picks with the same columns as those of one table; there must be at least one."""
     some = [pick.narrowed() for pick in picks]
     begins = np.cumsum([0, *(pick.table.num_rows for pick in some)])
     places = [pick.places + begin for pick, begin in zip(some, begins[:-1], strict=True)]
@@ -82,7 +82,7 @@ def joined(picks: Sequence[Pick]) -> Pick:
 
 
 class _Loaded(NamedTuple):
-    """One part of a table: its rows by group of that part."""
+    """One loaded part of a table: its rows by group of that part."""
 
     table: pa.Table
     order: Numbers
@@ -94,9 +94,9 @@ class Kept:
     """The rows of an earlier report.
 
     Args:
-        report: It.
-        groups: What it knows of live keys.
-        placed: Columns that are not wanted.
+        report: The report.
+        groups: Its groups.
+        placed: Columns that are not read.
     """
 
     def __init__(self, report: OldReport, groups: Groups, placed: Sequence[str]) -> None:
@@ -110,12 +110,12 @@ class Kept:
         self._found: list[int] = []
 
     def rows(self, name: str, positions: Numbers, groups: Numbers) -> list[Pick]:
-        """Return the rows of a table for some live keys, part by part; the last stays loaded for what comes next.
+        """Return the rows of a table for some live keys, part by part; the last part stays loaded for the next call.
 
         Args:
             name: The name of the table, or of a partition of the index.
             positions: The positions of the live keys.
-            groups: The group of each.
+            groups: The group of each key.
         """
         parts = self.groups.part_of(groups)
         before, now = self._loaded.get(name, {}), {}
@@ -134,23 +134,23 @@ class Kept:
         return picks
 
     def load_ahead(self, groups: Numbers) -> None:
-        """Load what `rows` will load of the tables for some live keys; by the thread that calls that."""
+        """Load the parts that `rows` will need for some live keys; called in another thread."""
         for number in np.unique(self.groups.part_of(groups)).tolist():
             for name in SCHEMAS:
                 if (name, number) not in self._ahead:
                     self._ahead[name, number] = self._load(name, number)
 
     def forget(self) -> None:
-        """Drop what stays loaded."""
+        """Free the loaded parts."""
         self._loaded.clear()
         self._ahead.clear()
 
     def parts_of(self, groups: Numbers) -> list[int]:
-        """Return the numbers of the parts that some groups are of."""
+        """Return the numbers of the parts of some groups."""
         return [self.groups.parts[place].number for place in np.unique(self.groups.part_of(groups)).tolist()]
 
     def note_findings(self, picks: list[Pick]) -> None:
-        """Count findings of a create that are kept."""
+        """Count the findings of a create that are reused."""
         for pick in picks:
             places = pick.places[is_one_of(pick.table["request"], "create")[pick.places]]
             columns = [codes(pick.table[name]) for name in _FOUND]
@@ -161,7 +161,7 @@ class Kept:
                 self._found[one] += int(created[one])
 
     def _take(self, name: str, number: int) -> _Loaded | None:
-        """Return a part that was loaded ahead, which is forgotten here, or load it."""
+        """Return a part that was loaded in advance, and remove it from the cache, or load it."""
         key = (name, number)
         return self._ahead.pop(key) if key in self._ahead else self._load(name, number)
 
@@ -176,7 +176,7 @@ class Kept:
         if name == "findings":
             of = part.owner
         else:
-            with arrow.whole_parquet(self.report.path(name, part.number)):  # it may lack the column
+            with arrow.whole_parquet(self.report.path(name, part.number)):  # the column may be missing
                 offsets = numbers(table["offset"])
             order = np.argsort(part.offset, kind="stable")
             table = table.drop_columns([one for one in self._placed if one in table.column_names])
@@ -187,12 +187,12 @@ class Kept:
         return _Loaded(table, np.argsort(of, kind="stable"), first, count)
 
     def count(self, plan: Plan, kept: list[Numbers], total: ShardResult) -> None:
-        """Add what is kept to the counts of what was audited, when all of it has been taken.
+        """Add the reused rows to the counts of audited ones, after all rows have been read.
 
         Args:
             plan: The plan of the run.
-            kept: For each source the group of each live key; -1: audited.
-            total: What is added to.
+            kept: For each source the group of each live key; -1 if it is audited.
+            total: The counts to add to.
         """
         for (group, kind, check, field, type_), many in zip(self._found_numbers, self._found, strict=True):
             if many:
@@ -205,7 +205,7 @@ class Kept:
             for start, stop, part in zip(groups.starts[:-1], groups.starts[1:], groups.parts, strict=True):
                 rows += _summed(part.classes, np.repeat(times[start:stop], part.count), len(rows))
                 heads += _summed(part.classes[part.first], times[start:stop], len(heads))
-            # An export does not tell the version that an object is stored at.
+            # An export does not show the version at which an object is stored.
             self._count_objects(plan, rows.tolist(), heads.tolist(), total, is_export=source.is_export)
 
     def _count_objects(
@@ -229,5 +229,5 @@ class Kept:
 
 
 def _summed(classes: Numbers, times: Numbers, many: int) -> Numbers:
-    """Return how often each class is there."""
+    """Return the number of occurrences of each class."""
     return np.bincount(classes, weights=times, minlength=many).astype(np.int64)

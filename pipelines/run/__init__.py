@@ -1,1 +1,1 @@
-"""One module a command: what it does, as a chain of stages."""
+"""One module for each command: what the command does."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import shutil
 import sys
 import time
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import astuple
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError, ReportNotWritable, is_environment
@@ -26,7 +26,6 @@ from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import Given, Plan, SourceShard
@@ -43,7 +42,7 @@ def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None
 
     Args:
         options: The options of the run.
-        run: Runs its shards, as `run_shards`; None: that does.
+        run: Runs its shards, as `run_shards`; None means that does.
 
     Returns:
         (exit code, manifest), the code as `exit_code` returns it.
@@ -107,7 +106,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
             from pipelines.run.diff import write_difference  # noqa: PLC0415
 
             code = write_difference(options, parts, manifest)
-        shutil.copyfile(plan.definitions, parts / FILE)  # what a query of the report goes by
+        Path(plan.definitions).replace(parts / FILE)  # settings that queries of the report use
         if options.redact:
             from auditor.report.redact import redact_report  # noqa: PLC0415
 
@@ -121,7 +120,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
 
 
 def _log_sources(plan: Plan, digests: LateDigests) -> None:
-    """Log which dumps were opened, and what of them could not be read."""
+    """Log the opened dumps, and the parts of them that could not be read."""
     for source in plan.sources:
         text = f"{source.name}: {source.format}, revision {source.revision}"
         LOG.debug("source", text, name=source.name, format=source.format, revision=source.revision)
@@ -137,7 +136,7 @@ def _log_damage(source: SourcePlan, damage: Damage) -> None:
 
 
 def _check_version(plan: Plan) -> None:
-    """Refuse an --at that is a version of no definition: everything would be judged at the storage version."""
+    """Refuse an --at that is a version of no definition: everything would be audited at the storage version."""
     from auditor.crds.outline import outline  # noqa: PLC0415
 
     at = plan.options.at
@@ -157,7 +156,7 @@ def _from_files(
     Args:
         options: The options of the run.
         earlier: The report whose rows are reused; it may already hold the definitions.
-        apart: Read them in a process that is needed later anyway, while this one opens the dumps.
+        apart: Read them in a process that is needed later in any case, while this one opens the dumps.
     """
     from auditor.plan.plan import read_definitions  # noqa: PLC0415
     from pipelines.engines import run_in_background  # noqa: PLC0415
@@ -195,9 +194,12 @@ def new_report(options: AuditOptions, *inputs: str) -> Iterator[tuple[Path, Path
         spool.mkdir()
         (parts / "objects").mkdir(parents=True)
         (parts / "findings").mkdir()
-        yield spool, parts
+        from auditor.base.arrow import own_files  # noqa: PLC0415 - heavy imports only when work is done
+
+        with own_files(workdir):
+            yield spool, parts
         set_modes(parts, mode_of(options, parts))
-        check_target(report, force=options.force, inputs=read)  # another run may have put one there meanwhile
+        check_target(report, force=options.force, inputs=read)  # another run may have created one meanwhile
         put_in_place(parts, report, force=options.force)
 
 
@@ -239,7 +241,7 @@ def run_shards(
 
 
 def _fits(options: AuditOptions, shards: list[SourceShard], beside: Any) -> bool:
-    """Return whether this process may judge objects itself: none is too large for it, and it has no other work."""
+    """Return whether this process may audit objects itself: none is too large for it, and it has no other work."""
     if beside is not None and len(shards) > 1:
         return False
     return not options.memory or all(item.largest * SIZE_IN_MEMORY < options.memory for item in shards)
@@ -303,7 +305,8 @@ def _check_texts(values: tuple[Any, ...]) -> None:
 def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
     """Return the exit code of an audit.
 
-    3: part of a dump could not be read, or rules exceeded their limits; 2: it held no object; 1: --fail-on is reached.
+    3: part of a dump could not be read, or rules exceeded their limits; 2: there was no object; 1: --fail-on is
+    reached.
     """
     if any(source.damage for source in sources) or total.lost or total.given_up:
         return 3

@@ -13,6 +13,7 @@ import gc
 import os
 import shutil
 import time
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -28,13 +29,15 @@ from pipelines.run.fleet_settings import ClusterSettings
 from pipelines.workers import PRELOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import SourceShard
 
-__all__ = ["Cluster", "audit_clusters", "report_of"]
+__all__ = ["CAUSES", "Answer", "Cluster", "audit_clusters", "report_of"]
 
+CAUSES: Final = "causes"
+"""The key of a manifest of a cluster for its causes."""
 _BYTES_A_SECOND: Final = 60e6
 _START_SECONDS: Final = 0.4
 _ALONE_SHARE: Final = 0.15
@@ -42,6 +45,8 @@ _ALONE_SHARE: Final = 0.15
 work is done by one process however many there are."""
 _PACKED: Final = 6
 """How many times larger a compressed dump becomes, about."""
+_COLLECT_AFTER: Final = 64 << 20
+"""Bytes of values after which a worker collects what clusters have left; for a few objects it takes as long as they."""
 _OURS: Final = ("/dev/", "/proc/")
 """Where names mean files that are open in this process alone."""
 
@@ -60,7 +65,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         answer: Its manifest, or why its dump could not be read.
-        error: What ends the run; None: nothing does.
+        error: What ends the run; None means nothing does.
         lines: What the worker logged.
     """
 
@@ -70,7 +75,7 @@ class Outcome(NamedTuple):
 
 
 _Item = tuple[int, Cluster]
-_Answer = dict[str, Any] | SourceError
+Answer = dict[str, Any] | SourceError
 
 
 def report_of(spool: Path, position: int) -> Path:
@@ -78,8 +83,10 @@ def report_of(spool: Path, position: int) -> Path:
     return spool / f"cluster-{position:05d}"
 
 
-def audit_clusters(options: AuditOptions, clusters: list[Cluster], spool: Path) -> Iterator[_Answer]:
+def audit_clusters(options: AuditOptions, clusters: list[Cluster], spool: Path) -> Iterator[Answer]:
     """Yield the manifest of each cluster, in order, or why its dump could not be read.
+
+    A manifest has the causes of the cluster as well, as `causes_of_cluster` returns them: under `CAUSES`.
 
     Args:
         options: The options of the fleet.
@@ -91,22 +98,25 @@ def audit_clusters(options: AuditOptions, clusters: list[Cluster], spool: Path) 
         by_ray = _by_ray(options, items, spool)
         yield from (by_ray[position] for position, _ in items)
         return
-    answers: dict[int, _Answer | None] = {}
-    if options.engine == "processes" and options.jobs > 1:
-        shared = _shared(options, items)
-        if len(shared) > 1:
-            answers = _by_workers(options, shared, spool, len(items))
+    shared = _shared(options, items)
+    by_workers = {position for position, _ in shared}
     work = _auditor_of_clusters(options, spool)
     apart = _auditor_of_clusters(options, spool, partial(run_shards, apart=True))
-    for item in items:
-        position = item[0]
-        if position not in answers:
-            yield work(item)[1]
-        elif (answer := answers[position]) is None:
-            shutil.rmtree(report_of(spool, position), ignore_errors=True)
-            yield apart(item)[1]
-        else:
-            yield answer
+    answers: dict[int, Answer | None] = {}
+    with closing(_by_workers(options, shared, spool, len(items))) as arriving:
+        for item in items:
+            position = item[0]
+            if position not in by_workers:
+                answers.update(arriving)  # the rest of them: then all workers are free for this cluster
+                yield work(item)[1]
+                continue
+            while position not in answers:
+                answers.update([next(arriving)])
+            if (answer := answers.pop(position)) is None:
+                shutil.rmtree(report_of(spool, position), ignore_errors=True)
+                yield apart(item)[1]
+            else:
+                yield answer
 
 
 # -- by workers --------------------------------------------------------------------------------------------------------
@@ -118,12 +128,13 @@ def _shared(options: AuditOptions, items: list[_Item]) -> list[_Item]:
     The others are so large that all end earlier if all workers audit each of them together, or can be read by this
     process alone.
     """
-    if "-" in options.crds:
+    if options.engine != "processes" or options.jobs == 1 or "-" in options.crds:
         return []
     sizes = {item[0]: _size(item[1].dump) for item in items if _is_open_to_all(item[1].dump)}
     found = sorted((item for item in items if item[0] in sizes), key=lambda item: (-sizes[item[0]], item[0]))
     seconds = [sizes[position] / _BYTES_A_SECOND for position, _ in found]
-    return found[_most_even(seconds, options.jobs) :]
+    shared = found[_most_even(seconds, options.jobs) :]
+    return shared if len(shared) > 1 else []
 
 
 def _most_even(seconds: list[float], jobs: int) -> int:
@@ -162,8 +173,10 @@ def _size(dump: str) -> int:
         return 0  # the audit says why
 
 
-def _by_workers(options: AuditOptions, items: list[_Item], spool: Path, total: int) -> dict[int, _Answer | None]:
-    """Audit clusters in worker processes; return for each position its answer, None where its workers ended.
+def _by_workers(
+    options: AuditOptions, items: list[_Item], spool: Path, total: int
+) -> Generator[tuple[int, Answer | None], None, None]:
+    """Audit clusters in worker processes; yield the position and answer of each as it comes, None if its workers ended.
 
     Args:
         options: The options of the fleet.
@@ -173,25 +186,32 @@ def _by_workers(options: AuditOptions, items: list[_Item], spool: Path, total: i
     """
     from pipelines.engines import run_processes  # noqa: PLC0415 - only where there are workers
 
+    if not items:
+        return
     jobs = min(options.jobs, len(items))
     dealt = [item for place in range(jobs) for item in items[place::jobs]]  # neighbours go to one worker
     ready = partial(_ready, replace(options, engine="inline", jobs=jobs, progress=False), spool, LOG.settings)
-    found: dict[int, _Answer | None] = {}
     began = shown = time.monotonic()
-    for position, outcome in run_processes(
-        ready, dealt, jobs=jobs, on_lost=lambda item, _: (item[0], Outcome(None)), preload=PRELOAD
+    for count, (position, outcome) in enumerate(
+        run_processes(ready, dealt, jobs=jobs, on_lost=lambda item, _: (item[0], Outcome(None)), preload=PRELOAD), 1
     ):
         LOG.lines(outcome.lines)
         if outcome.error is not None:
             raise outcome.error
-        found[position] = outcome.answer
         now = time.monotonic()
         if not options.progress:
-            LOG.clusters(len(found), total, now - began)
-        elif len(found) == len(items) or now - shown >= PROGRESS_EVERY:
+            LOG.clusters(count, total, now - began)
+        elif count == len(items) or now - shown >= PROGRESS_EVERY:
             shown = now
-            write_meter(len(found), total, now - began, "clusters")
-    return found
+            write_meter(count, total, now - began, "clusters")
+        yield position, outcome.answer
+
+
+def _load_joining() -> None:
+    """Load what joins the reports, which takes long, while workers audit the first clusters."""
+    import pyarrow.compute  # noqa: F401, PLC0415
+
+    import pipelines.run.fleet_report  # noqa: F401, PLC0415
 
 
 def _ready(options: AuditOptions, spool: Path, settings: Any) -> Callable[[_Item], tuple[int, Outcome]]:
@@ -204,14 +224,19 @@ def _ready(options: AuditOptions, spool: Path, settings: Any) -> Callable[[_Item
         return run_shards(ready, _WhileChildOf(parent, shards), *rest)
 
     audit = _auditor_of_clusters(options, spool, run)
+    since_collect = 0
 
     def work(item: _Item) -> tuple[int, Outcome]:
+        nonlocal since_collect
         with LOG.collected() as lines:
             try:
                 outcome = Outcome(audit(item)[1])
             except AuditorError as error:
                 outcome = Outcome(None, error)
-        gc.collect()  # workers run without the collector, and what is left of a cluster holds cycles
+        since_collect += outcome.answer["counts"]["bytes"] if isinstance(outcome.answer, dict) else _COLLECT_AFTER
+        if since_collect >= _COLLECT_AFTER:  # workers run without the collector, and what is left holds cycles
+            since_collect = 0
+            gc.collect()
         return item[0], outcome._replace(lines=tuple(lines))
 
     return work
@@ -234,11 +259,11 @@ class _WhileChildOf(list["SourceShard"]):
 # -- by Ray ------------------------------------------------------------------------------------------------------------
 
 
-def _by_ray(options: AuditOptions, items: Sequence[_Item], spool: Path) -> dict[int, _Answer]:
+def _by_ray(options: AuditOptions, items: Sequence[_Item], spool: Path) -> dict[int, Answer]:
     """Audit clusters as tasks of Ray; return the answer for each position."""
     from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
 
-    def lost(item: _Item, error: AuditorError) -> tuple[int, _Answer]:
+    def lost(item: _Item, error: AuditorError) -> tuple[int, Answer]:
         shutil.rmtree(report_of(spool, item[0]), ignore_errors=True)
         return item[0], SourceError(shown_url(item[1].dump), f"not audited: worker lost ({error.found})")
 
@@ -251,16 +276,16 @@ def _by_ray(options: AuditOptions, items: Sequence[_Item], spool: Path) -> dict[
 
 def _auditor_of_clusters(
     options: AuditOptions, spool: Path, run: Callable[..., list[Any]] | None = None
-) -> Callable[[_Item], tuple[int, _Answer]]:
+) -> Callable[[_Item], tuple[int, Answer]]:
     """Return a function that audits one cluster of the fleet, given with its position, into a report in the spool.
 
     Args:
         options: The options of the fleet.
         spool: Takes the reports.
-        run: Runs the shards of a cluster, as `run_shards`; None: that does.
+        run: Runs the shards of a cluster, as `run_shards`; None means that does.
     """
 
-    def work(item: _Item) -> tuple[int, _Answer]:
+    def work(item: _Item) -> tuple[int, Answer]:
         position, cluster = item
         asked = replace(
             options,
@@ -274,7 +299,7 @@ def _auditor_of_clusters(
         )
         asked = cluster.settings.applied_to(asked)
         try:
-            return position, run_audit(asked, run)[1]
+            manifest = run_audit(asked, run)[1]
         except SourceError as error:
             return position, error
         except PlanError as error:
@@ -285,6 +310,12 @@ def _auditor_of_clusters(
             if not _is_of_dump(error, cluster.dump):
                 raise
             return position, SourceError(shown_url(cluster.dump), f"cannot be read: {error.strerror}")
+        from auditor.base.arrow import own_files  # noqa: PLC0415 - heavy imports only when work is done
+        from auditor.report.findings.outcome import causes_of_cluster  # noqa: PLC0415
+
+        report = report_of(spool, position)
+        with own_files(report):
+            return position, manifest | {CAUSES: causes_of_cluster(options, report, manifest)}
 
     return work
 

@@ -43,7 +43,7 @@ _LISTS: Final = frozenset({"crds", "sidecars"})
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """Options of one cluster; None: those of the run.
+    """Options of one cluster; None means those of the run.
 
     Attributes:
         encryption_config: EncryptionConfiguration of its API server.

@@ -1,8 +1,8 @@
 """An audit that reuses rows of an earlier report: unchanged objects never reach a worker.
 
-The plan is matched with the report (`pipelines.reuse.match`). The remaining rows become a plan of their own, which
-workers audit as always, into a folder beside the report. At the same time this process assembles the shards of the
-whole plan from rows of both (`pipelines.reuse.assembly`), so that the parts are those of a full run.
+The plan is matched with the report (`pipelines.reuse.match`). The remaining rows become a separate plan, which workers
+audit as usual, into a folder beside the report. At the same time this process assembles the shards of the whole plan
+from rows of both (`pipelines.reuse.assembly`), so that the parts are those of a full run.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ __all__ = ["DifferentVerdicts", "Earlier", "audit_since"]
 Numbers = np.ndarray[Any, Any]
 
 _INLINE_BYTES: Final = 4 << 20
-"""Bytes of values that are audited in this process: others would have to make the same programs."""
+"""Up to this many bytes of values are audited in this process: workers would have to build the same programs again."""
 _FEW_SHARDS: Final = 32 << 20
-"""Bytes of values up to which what is audited is cut into few shards: each has files in every table."""
+"""Up to this many bytes of values are divided into few shards: each shard has files in every table."""
 _SHARDS: Final = 8
-"""How few, about: each that is done lets parts of the report be written beside the audit of the next ones."""
+"""The number of these few shards; after each, parts of the report can be written while the next are audited."""
 _WORTH_ANOTHER: Final = 8 << 20
-"""Bytes of values for each worker: all of them make the same programs, beside a process that writes parts."""
+"""Bytes of values for each worker: all of them build the same programs, and one process writes parts."""
 _NAMED: Final = 5
 
 
 class DifferentVerdicts(EngineError):
-    """Objects that did not change, audited again, do not agree with their reused rows."""
+    """Unchanged objects, audited again, do not agree with their reused rows."""
 
 
 # ---- the run
@@ -89,7 +89,7 @@ def audit_since(
     if whole:
         found = Match([np.full(source.rows, -1) for source in plan.sources], Counter({whole: live_rows}))
     else:
-        # Which needs nothing of the report, that is being read still.
+        # This does not need the report, which is still being read.
         hashes = export_digests(plan, apart=earlier.is_apart)
         found = match(plan, old, state, earlier.groups(), hashes)
         del hashes
@@ -104,7 +104,7 @@ def audit_since(
         (changed / name).mkdir(parents=True)
     kept = None if whole else earlier.kept()
     audited = Audited(remaining, changed)
-    pa.default_memory_pool().release_unused()  # what comparing took
+    pa.default_memory_pool().release_unused()  # time of the comparison
     with Assembly(plan, kept, audited, found.kept, parts) as assembly:
         results = run(
             partial(remaining_later, remaining.plan, str(changed), plan),
@@ -171,14 +171,14 @@ def _remaining(plan: Plan, kept: list[Numbers], spool: Path) -> Remaining:
 
 
 def _cut(plan: Plan, rows: list[Numbers], sizes: list[Numbers], least: int, *, few: bool) -> list[SourceShard]:
-    """Cut the remaining rows at the ends of blocks of the report, so that each block is written as soon as possible.
+    """Divide the remaining rows at the ends of blocks of the report, so that each block is written as soon as possible.
 
     Args:
         plan: The plan of the run.
         rows: For each source the remaining live rows.
         sizes: The bytes of each.
         least: Bytes that a shard should have at least.
-        few: Whether there are few bytes; then a shard may be that of several blocks.
+        few: Whether there are few bytes; then a shard may cover several blocks.
     """
     shards: list[SourceShard] = []
     begins = [0] * len(rows)
@@ -186,7 +186,7 @@ def _cut(plan: Plan, rows: list[Numbers], sizes: list[Numbers], least: int, *, f
     is_one = least >= sum(int(one.sum()) for one in sizes)
     for place, block in enumerate(whole):
         number = block[0].source
-        is_near_end = few and not is_one and place >= len(whole) - 2  # one block is written when all are audited
+        is_near_end = few and not is_one and place >= len(whole) - 2  # one block is written after all are audited
         for item in block[-1:] if few else block:
             first, end = begins[number], int(np.searchsorted(rows[number], item.shard.stop))
             size = int(sizes[number][first:end].sum())
@@ -235,7 +235,7 @@ def _verify(plan: Plan, kept: Kept, audited: Audited, known: Numbers, sample: li
 
 
 def _differing(kept: list[Pick], audited: list[Pick]) -> set[int]:
-    """Return the positions at which two sets of rows differ, without columns that depend on the place in the dump."""
+    """Return the positions at which two sets of rows differ, ignoring columns that depend on the place in the dump."""
     given = [joined(picks) if picks else None for picks in (kept, audited)]
     tables = [None if pick is None else plain(kernels.take(pick.table, pick.places)) for pick in given]
     names: list[str] = next((table.column_names for table in tables if table is not None), [])

@@ -1,6 +1,6 @@
 """Kinds and namespaces in a report or a dump, for the completion of a command line.
 
-What was found is kept in the user's cache folder until the report or dump changes: a shell waits for the answer.
+The names are cached in the user's cache folder until the report or dump changes, as a shell waits for the answer.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["Names", "names_of"]
 
 _MANIFEST: Final = "manifest.json"
 _MOST_KEYS: Final = 100_000
-"""Keys of a dump that are looked at."""
+"""Largest number of keys of a dump that are read."""
 _MOST_BYTES: Final = 256 << 20
-"""Bytes of a dump that is read for a completion."""
+"""Largest size in bytes of a dump that is read for a completion."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
-"""Names that are offered: others would need quotes in a shell, and come from unchecked content."""
+"""Names that are offered; others would need quotes in a shell, and content is not trusted."""
 
 
 class Names(NamedTuple):
-    """What a report or a dump has, sorted."""
+    """The names in a report or a dump, sorted."""
 
     kinds: list[str]
     namespaces: list[str]

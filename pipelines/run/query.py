@@ -1,4 +1,4 @@
-"""`auditor query`: the answer that `kubectl get` would have given, from a dump or from the index of a report."""
+"""`auditor query`: answers like `kubectl get`, from a dump or from the index of a report."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class QueryOptions:
 
     Attributes:
         target: A dump, or the folder of a report.
-        dumps: New paths of the dumps of a report; empty: the paths in its manifest.
+        dumps: New paths of the dumps of a report; empty means the paths in its manifest.
         args: Kinds and names, as after `kubectl get`.
-        namespace: Empty: all of them.
+        namespace: Empty for all of them.
         where: CEL predicate.
         explain: Print on standard error how the answer was found.
         max_scan: Fail rather than read more rows of a kind.
         save_index: Folder for a report of the dump, whose index then answers the query.
-        as_of: Revision whose state is queried; None: the newest.
+        as_of: Revision whose state is queried; None means the newest.
         shown_as: ``read``, ``stored``, or a version.
-        clusters: For the report of a fleet: only these clusters; empty: all.
+        clusters: For the report of a fleet: only these clusters; empty for all.
     """
 
     target: str
@@ -267,7 +267,7 @@ def _is_one(line: bytes, names: set[str]) -> bool:
 
 
 def run_query(options: QueryOptions) -> int:
-    """Answer; return the exit code of `kubectl get`: 0, or 1 where anything asked for was refused or not found."""
+    """Answer; return the exit code of `kubectl get`: 0, or 1 if anything requested was refused or not found."""
     out = _output(options)
     err = ErrorLines()
     asked = options.get
@@ -382,5 +382,5 @@ class Writer:
         """Write some text."""
         try:
             self.stream.write(text)
-        except UnicodeEncodeError:  # a lone surrogate that a stored value smuggled in
+        except UnicodeEncodeError:  # a lone surrogate in a stored value
             self.stream.write(text.encode("utf-8", "replace").decode())

@@ -52,7 +52,7 @@ def _ndjson(pairs: Pairs, options: QueryOptions, out: Callable[[str], None]) -> 
 
 
 def _rows(store: AnyStore, pairs: Pairs) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the labels of all kinds, and one row an object."""
+    """Return the labels of all kinds, and one row for each object."""
     labels: dict[str, None] = {}
     rows = []
     for resource, obj in pairs:

@@ -1,4 +1,4 @@
-"""Permissions of a report: no wider than those of the dumps that it was made of, unless `--report-mode` sets them."""
+"""Permissions of a report: no wider than those of its dumps, unless `--report-mode` sets them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ANYBODY: Final = 0o666
 
 
 def local_files(paths: Iterable[str]) -> Iterator[Path]:
-    """Yield the local files and folders that arguments name: patterns name several, standard input and stores none."""
+    """Yield the local files and folders in arguments: patterns expand to several, standard input and stores to none."""
     for given in paths:
         path = local_path(given) if is_remote(given) else given
         if path and path != "-":

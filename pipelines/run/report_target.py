@@ -76,13 +76,13 @@ def check_target(report: Path, *, force: bool, inputs: Iterable[Path] = ()) -> N
         except (PlanError, OSError):
             if _identity(report) == folder:
                 raise
-            continue  # another run has replaced it while it was looked at
+            continue  # another run replaced it during the check
         return
     raise _replaced_again(report)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return which folder has a name now, or None if there is none."""
+    """Return the identity of the folder with a name, or None if there is none."""
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -214,7 +214,7 @@ def list_files(parts: Path, manifest: dict[str, Any]) -> None:
 def put_in_place(parts: Path, report: Path, *, force: bool) -> None:
     """Rename the finished folder to its name; an old report is renamed first, so that one is always complete.
 
-    Two runs may do this at once: each moves a whole report aside, and puts its own in place of nothing.
+    Two runs may do this at once: each renames a complete report, and then renames its own to the free name.
 
     Args:
         parts: The finished folder.
@@ -240,7 +240,7 @@ def put_in_place(parts: Path, report: Path, *, force: bool) -> None:
 
 
 def _move_aside(report: Path, old: Path) -> None:
-    """Rename an old report, if there is one, and put it back if it has other files."""
+    """Rename an old report, if there is one, and rename it back if it has other files."""
     if not report.exists():
         return
     report.rename(old)

@@ -47,7 +47,7 @@ __all__ = ["resource_of", "rows_of", "run_show"]
 _CAUSE: Final = re.compile("[0-9a-f]{8,64}")
 _COLUMNS: Final = ("audited_version", "request", "check", "type", "field", "message")
 _SAME: Final = ("audited_version", "check", "type", "field", "rule", "bad_value", "message")
-"""Columns that are equal for the same finding of several requests."""
+"""Columns that are equal if several requests report the same finding."""
 _MARKS: Final = ("cause", "severity", "accepted", "owner")
 _IF_KNOWN: Final = ("verdict", "guard_path", "rule", "last_manager", "change")
 
@@ -59,7 +59,7 @@ def run_show(options: QueryOptions, key: str, *, output: str, kubernetes: str = 
         options: The dump or report, and how it is read.
         key: The key.
         output: yaml or json.
-        kubernetes: The release that was asked for; empty: that of a report, or the running one.
+        kubernetes: The requested release; empty for that of a report, or the current one.
 
     Raises:
         PlanError: There is no such key, or the report is of another release.
@@ -69,7 +69,7 @@ def run_show(options: QueryOptions, key: str, *, output: str, kubernetes: str = 
 
 
 def _release_of(target: Path, asked: str) -> Release:
-    """Return the release that a report was made as, if the auditor still reproduces it; else the running one."""
+    """Return the release of a report, if the auditor still reproduces it; else the current one."""
     manifest = parse_manifest(manifest_bytes(target)) if (target / MANIFEST).exists() else None
     version = "" if manifest is None else str(manifest.get("kubernetes_release", ""))
     found = next((one for one in RELEASES if one.version == version and one.is_reproduced), active())
@@ -138,18 +138,18 @@ def _of_cause(options: QueryOptions, cause: str) -> tuple[QueryOptions, str] | N
 
 
 def _yaml(sections: dict[str, Any]) -> str:
-    """Return the sections in their order, each as kubectl writes YAML."""
+    """Return the sections in their order, in YAML as kubectl writes it."""
     text = []
     for name, value in sections.items():
         try:
             text.append(to_yaml({name: value}, for_terminal=sys.stdout.isatty()))
-        except YamlTextError:  # control characters, which the real writer refuses
+        except YamlTextError:  # control characters, which the YAML writer refuses
             text.append(f"{name}: {to_json(value)}")
     return "".join(text)
 
 
 def _of_report(report: Path, key: str, clusters: list[str]) -> dict[str, Any]:
-    """Return the rows and findings that a report has of a key, those of some clusters where they are given."""
+    """Return the rows and findings of a key in a report, optionally only of some clusters."""
     objects: list[dict[str, Any]] = []
     marks = Marks(report, parse_manifest(manifest_bytes(report)) or {"options": {}})
     for part in sorted((report / "objects").glob("*.parquet")):
@@ -171,10 +171,10 @@ def _findings(folder: Path, key: str, places: list[str], clusters: list[str], ma
 
     Args:
         folder: The table.
-        key: As `_in_part` takes it.
+        key: As in `_in_part`.
         places: Columns that identify the object of a finding, if several objects have the key.
-        clusters: As `_in_part` takes them.
-        marks: Finds cause, severity and owner of each.
+        clusters: As in `_in_part`.
+        marks: Returns cause, severity and owner of each.
     """
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for part in sorted(folder.glob("*.parquet")):
@@ -330,7 +330,7 @@ def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: Qu
 
 
 def _why_misplaced(store: DumpStore, row: StoredRow, options: QueryOptions) -> str:
-    """Return why a key below those of a custom kind fits no object of it; empty if it fits one."""
+    """Return why a key below the prefix of a custom kind fits no object of it; empty if it fits one."""
     if row.key is None:
         return ""
     scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
@@ -339,7 +339,7 @@ def _why_misplaced(store: DumpStore, row: StoredRow, options: QueryOptions) -> s
 
 
 def _as_misplaced(out: dict[str, Any], why: str, *, namespaced: bool) -> dict[str, Any]:
-    """Return the answer about an object whose key only a LIST reads, as an audit judges it: by that alone."""
+    """Return the result for an object whose key only a LIST reads, as in an audit."""
     if out.get("status") not in (Status.VALID, Status.INVALID):
         return out
     status, reason = Status.OTHER, why

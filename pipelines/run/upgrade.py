@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["run_upgrade", "write_upgrade"]
 
 _TEXT_MODE = 0o600
-"""Permissions of a form of the scan: it can have values of objects."""
+"""Permissions of output files of the scan, which may have values of objects."""
 _NO_MATTER = frozenset({Status.ORPHANED, Status.OTHER})
-"""Statuses of keys without a definition before and after: no upgrade changes how a server treats them."""
+"""Statuses of keys without a definition before and after: no upgrade changes them."""
 
 
 def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, dict[str, Any]]:
     """Run one upgrade scan; write the report whole or not at all.
 
     Args:
-        options: Those of an audit; `crds` are the old definitions that replace those of the dump.
+        options: Options of an audit; `crds` are the old definitions that replace those of the dump.
         upgrade: The options of the upgrade.
     Returns:
         (exit code, manifest): 0; 1 if the changes reach --fail-on; 3 if part of a dump could not be read.
@@ -55,7 +55,7 @@ def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, di
 def write_upgrade(
     manifest: dict[str, Any], report: str, own: Sequence[tuple[str, str]], formats: Sequence[Output]
 ) -> None:
-    """Write what was asked for of a scan: its forms and the formats of its report; else print its table.
+    """Write the requested formats of a scan and of its report; without any, print its table.
 
     Args:
         manifest: The manifest.
@@ -83,7 +83,7 @@ def write_upgrade(
 
 
 def _first_hop(options: AuditOptions, upgrade: UpgradeOptions) -> _Hop:
-    """Scan the upgrade to the release between; its report is not kept."""
+    """Scan the upgrade to the intermediate release; its report is removed."""
     from auditor.sources.files.work_folder import temporary_folder  # noqa: PLC0415
 
     with temporary_folder("hop") as folder:
@@ -224,7 +224,7 @@ def _is_scope_only(manifest: dict[str, Any], reasons: list[str]) -> bool:
 
 
 def _refuse_reports(dumps: tuple[str, ...]) -> None:
-    """Refuse reports of audits as dumps: their files hold definitions and no objects."""
+    """Refuse reports of audits as dumps: their files have definitions and no objects."""
     from auditor.report.manifest import MANIFEST, parse_manifest  # noqa: PLC0415
 
     for dump in dumps:

@@ -1,4 +1,4 @@
-"""`auditor validate`: what `kubectl create --dry-run=server` says to manifests, without a server."""
+"""`auditor validate`: the answers of `kubectl create --dry-run=server` to manifests, without a server."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ if TYPE_CHECKING:
 __all__ = ["ValidateOptions", "run_validate"]
 
 _NOT_READ = 3
-"""Exit code where something was not read."""
+"""Exit code if a file was not read."""
 _LONGEST = 4000
-"""Characters of a detail that its cause is identified by."""
+"""Length of the beginning of a detail that identifies its cause."""
 _FORMAT_MODE = 0o644
-"""Permissions of formats: manifests usually lie in a repository."""
+"""Permissions of formats: manifests are usually in a repository."""
 _REFUSED = frozenset({Status.INVALID, Status.UNREADABLE, Status.UNSERVED})
 
 
 @dataclass(frozen=True, slots=True)
 class ValidateOptions:
-    """What was asked.
+    """Options of the command.
 
     Attributes:
         files: Files, folders, dumps of objects, URLs; ``-`` is standard input.
-        crds: Where definitions are, as `definition_documents` takes them.
+        crds: Sources of definitions, as for `definition_documents`.
         own: Formats of the answers themselves, each with a file; an empty one is standard output.
         formats: File formats to write.
-        namespace: Namespace of the context; None: ``default``, and objects may name another one.
+        namespace: Namespace of the context; None for ``default``, in which case objects may name another one.
         field_validation: Strict, Warn or Ignore.
-        ignore_missing: Whether objects without a definition are no error.
+        ignore_missing: Whether objects without a definition are ignored.
     """
 
     files: tuple[str, ...]
@@ -69,7 +69,7 @@ class ValidateOptions:
 
 @dataclass(slots=True)
 class _Manifests:
-    """What the files hold: documents with the names of their files, and what could not be read."""
+    """The documents in the files, with file names, and the errors."""
 
     documents: list[tuple[str, PlacedDocument]] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
@@ -77,10 +77,10 @@ class _Manifests:
 
 
 def run_validate(options: ValidateOptions) -> int:
-    """Print what a create would say to each object; return the exit code.
+    """Print the answer to a create of each object; return the exit code.
 
     Returns:
-        3: something was not read, or rules were given up; 1: something is refused; 0: neither.
+        3: a file was not read, or rules exceeded their limits; 1: an object is refused; 0: neither.
     """
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     with temporary_folder("validate") as folder:
@@ -119,7 +119,7 @@ def run_validate(options: ValidateOptions) -> int:
 
 
 def _write(options: ValidateOptions, results: list[dict[str, Any]], content: Content | None) -> str:
-    """Write what was asked for to files, and print a format of the content; return the form of the answers to print."""
+    """Write the requested files, and print a format of the content; return the format of the answers to print."""
     if not options.formats and not options.own:
         return DEFAULT
     from pipelines.run.report.formats import prints, write_outputs  # noqa: PLC0415 - only when asked
@@ -136,7 +136,7 @@ def _write(options: ValidateOptions, results: list[dict[str, Any]], content: Con
 
 
 def _is_listed(result: dict[str, Any]) -> bool:
-    """Return whether there is anything to say of an object."""
+    """Return whether there is a message about an object."""
     return bool(result["findings"] or result["warnings"] or result["reason"])
 
 
@@ -155,7 +155,7 @@ def _only_missing(results: list[dict[str, Any]]) -> bool:
 
 
 def _read(given: str, folder: Path, into: _Manifests) -> None:
-    """Read what a user named."""
+    """Read the paths that the user gave."""
     from auditor.sources.stores.locations import is_remote  # noqa: PLC0415
     from auditor.sources.stores.patterns import fetched  # noqa: PLC0415
 
@@ -183,7 +183,7 @@ def _read_path(shown: str, path: Path, into: _Manifests) -> None:
 
 
 def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
-    """Read the manifests below a folder; one that cannot be read costs itself alone."""
+    """Read the manifests below a folder; an unreadable file does not affect the others."""
     from auditor.sources.files.folders import not_a_file  # noqa: PLC0415
     from auditor.sources.manifests.reading import manifest_files  # noqa: PLC0415
     from auditor.sources.plan import Damage  # noqa: PLC0415
@@ -206,12 +206,12 @@ def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
 
 
 def _is_text(shown: str, path: Path) -> bool:
-    """Whether a file holds manifests as text, and not a database or an archive."""
+    """Whether a file has manifests as text, and is not a database or an archive."""
     from auditor.sources.detect import form_of  # noqa: PLC0415
     from auditor.sources.files.compression import UnpackedStream, is_tar  # noqa: PLC0415
     from auditor.sources.manifests.reading import MANIFEST_SUFFIXES  # noqa: PLC0415
 
-    if not path.is_file():  # a pipe can be read once
+    if not path.is_file():  # a pipe can be read only once
         return True
     with path.open("rb") as file:
         head = UnpackedStream(shown, file).peek()
@@ -246,7 +246,7 @@ def _add(shown: str, data: bytes, into: _Manifests) -> None:
 
 
 def _read_dump(shown: str, path: Path, into: _Manifests) -> None:
-    """Read the objects of an archive of exports; what stores keys is no manifest."""
+    """Read the objects of an archive of exports; formats with etcd keys are refused."""
     from auditor.golang.jsontext import GoJsonError, decode  # noqa: PLC0415
     from auditor.plan.options import AuditOptions  # noqa: PLC0415
     from auditor.plan.plan import cut_values, damage_text, make_plan, open_live, open_values  # noqa: PLC0415
@@ -254,7 +254,7 @@ def _read_dump(shown: str, path: Path, into: _Manifests) -> None:
     with temporary_folder("validate") as folder:
         plan = make_plan(AuditOptions(dumps=(str(path),)), folder)
         for source in plan.sources:
-            if not source.is_export:  # its values are a server's own: encodings, keys that are no objects
+            if not source.is_export:  # its values are in a server's own encodings, and some keys are no objects
                 raise PlanError(shown, f"holds stored keys ({source.format})", "manifests", "see `auditor audit`")
             for data in cut_values(open_live(source), open_values(source)):
                 into.size += len(data)
@@ -292,7 +292,7 @@ def _judge(options: ValidateOptions, manifests: _Manifests) -> CreateJudge:
 
 
 def _answers(judge: CreateJudge, document: PlacedDocument, size: int) -> Iterator[tuple[tuple[int, ...], CreateAnswer]]:
-    """Yield the position and the answer of each object of a document."""
+    """Yield position and answer for each object of a document."""
     from auditor.updates.create import CreateAnswer, Names  # noqa: PLC0415
 
     if document.error:
@@ -308,7 +308,7 @@ def _answers(judge: CreateJudge, document: PlacedDocument, size: int) -> Iterato
             raise
         except TooMuchToReport as error:
             yield places, CreateAnswer(Names(), Status.UNREADABLE, f"not checked: {error}")
-        except Exception as error:  # noqa: BLE001 - the others are judged all the same
+        except Exception as error:  # noqa: BLE001 - the others are still checked
             from auditor.shards.result import shown_error  # noqa: PLC0415 - only on failure
 
             reason = f"the auditor failed on it ({shown_error(error)}); please report it"
@@ -350,7 +350,7 @@ def _result(
 
 
 def _answer(result: dict[str, Any], answer: CreateAnswer, *, ignores_missing: bool) -> Answer:
-    """Return an answer as file formats take it: with what identifies the cause of each finding."""
+    """Return an answer for file formats, with the identity of the cause of each finding."""
     from auditor.report.formats.manifests import Answer, Text  # noqa: PLC0415 - only when asked
 
     texts = [

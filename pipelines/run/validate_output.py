@@ -1,4 +1,4 @@
-"""What `auditor validate` prints: a line for each cause, which editors and CI systems link to the field."""
+"""The output of `auditor validate`: a line for each cause, which editors and CI systems link to the field."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT", "answer_parts", "print_results"]
 
 _CAUSES: Final = 20
-"""Lines about causes; with the sums the end has at most 25."""
+"""Number of lines about causes; with the sums, the end has at most 25."""
 DEFAULT: Final = "text"
-"""The form that is printed without -o."""
+"""The default output format."""
 
 
 def answer_parts(results: list[dict[str, Any]], form: str, *, ignores_missing: bool) -> Iterator[str]:
-    """Yield the answers to all objects in a form, part by part.
+    """Yield the answers to all objects in a format, part by part.
 
     Args:
-        results: As `run_validate` makes them.
+        results: From `run_validate`.
         form: text, table, json or ndjson.
-        ignores_missing: Whether objects without a definition are no error.
+        ignores_missing: Whether objects without a definition are ignored.
     """
     if form == "json":
         yield orjson.dumps(results, option=orjson.OPT_INDENT_2).decode() + "\n"
@@ -57,10 +57,10 @@ def print_results(
     """Print the answers to all objects; causes and sums follow on standard error, but not after data.
 
     Args:
-        results: As `run_validate` makes them.
-        output: text, table, json or ndjson; empty: only causes and sums are printed.
-        content: Has the causes of what is said of objects; None: nothing is.
-        ignores_missing: Whether objects without a definition are no error.
+        results: From `run_validate`.
+        output: text, table, json or ndjson; empty to print only causes and sums.
+        content: The causes of all messages about objects; None if there are none.
+        ignores_missing: Whether objects without a definition are ignored.
     """
     for part in answer_parts(results, output, ignores_missing=ignores_missing):
         click.echo(part, nl=False)
@@ -76,7 +76,7 @@ def print_results(
 
 
 def _rows(result: dict[str, Any], *, ignores_missing: bool) -> Iterator[tuple[Any, ...]]:
-    """Yield a row for each thing to say of an object: place, status, kind, namespace, name, text."""
+    """Yield a row for each message about an object: place, status, kind, namespace, name, text."""
     status, reason = result["status"], result["reason"]
     kind = ".".join(part for part in (result["kind"], result["group"]) if part)
     names = kind, result["namespace"] or "", result["name"] or ""

@@ -1,4 +1,4 @@
-"""The functions of Arrow that are called by name do what its wrapped ones do."""
+"""Arrow's functions called by name return the same as its wrapped ones."""
 
 from __future__ import annotations
 
@@ -153,3 +153,20 @@ def test_a_footer_is_checked_once_for_each_state_of_a_file(tmp_path: Path, monke
     paths[2].write_bytes(b"PAR1" * 5)
     with pytest.raises(DamagedDump):
         arrow.read_parquet(paths[2])
+
+
+def test_files_that_a_run_writes_itself_are_read_unchecked_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[Path] = []
+    monkeypatch.setattr(arrow.parquet_guard, "check_file", checked.append)
+    own, beside = tmp_path / "own", tmp_path / "own-too"
+    for folder in (own, beside):
+        folder.mkdir()
+        pyarrow.parquet.write_table(pa.table({"a": [1]}), folder / "part.parquet")
+    with arrow.own_files(own):
+        for folder in (own, beside):
+            assert arrow.read_parquet(folder / "part.parquet")["a"].to_pylist() == [1]
+    assert {path.parent for path in checked} == {beside}
+    arrow.read_parquet(own / "part.parquet")
+    assert checked[-1].parent == own, "the run is over"

@@ -1,4 +1,4 @@
-"""What is kept from run to run is found again whole, or not at all; what others could have written is not read."""
+"""Cached data is read whole or not at all; files that other users could have written are not read."""
 
 import os
 import threading

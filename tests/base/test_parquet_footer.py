@@ -1,4 +1,4 @@
-"""A footer that does not fit its schema is refused before Arrow, which would end the process, is asked for its columns."""
+"""A footer that does not fit its schema is refused before Arrow reads its columns, which would crash the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports that an audit writes are within the bounds for reports of others, however much their rows are alike."""
+"""Reports that an audit writes are within the limits for reports of others, even if their rows are very similar."""
 
 from __future__ import annotations
 

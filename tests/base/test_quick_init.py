@@ -1,4 +1,4 @@
-"""A class with a quick `__init__` makes the same objects as without, and stays frozen."""
+"""A class with a fast `__init__` makes the same objects as without, and stays frozen."""
 
 import pickle
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace

@@ -1,4 +1,4 @@
-"""What is asked of statuses and impacts; each table names all members, so that a new one cannot be forgotten."""
+"""Queries of statuses and impacts; each table lists all members, so that a new one cannot be forgotten."""
 
 from __future__ import annotations
 

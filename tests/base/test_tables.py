@@ -1,4 +1,4 @@
-"""The Arrow schemas keep to the contract: no nesting but string lists and the labels map."""
+"""The Arrow schemas follow the contract: no nested types except string lists and the labels map."""
 
 import pyarrow as pa
 import pytest

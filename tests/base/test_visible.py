@@ -1,4 +1,4 @@
-"""Content as terminals, shells and spreadsheets get it."""
+"""Content escaped for terminals, shells and spreadsheets."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@
     python tests/benchmarks/all.py --missing           # go on after an interruption
     python tests/benchmarks/all.py --render            # the tables alone
 
-Each writes results/NAME.json, and replaces only that, so that one may be run again alone. What is not measured here
-(no ../shared, no Go, no etcd) says so, and keeps no table from before. The tables are between two marks in README.md;
-no figure there is typed.
+Each writes results/NAME.json, and replaces only that, so that one may be run again alone. A benchmark that cannot run
+here (no oracle beside the project, no Go, no etcd) says so, and its old table is removed. The tables are between two
+marks in README.md; no figure there is written by hand.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def main() -> int:
     names = [benchmark.name for benchmark in BENCHMARKS]
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="fewer objects, medians of 3")
-    size.add_argument("--tiny", action="store_true", help="only to see that all work; figures say nothing")
+    size.add_argument("--tiny", action="store_true", help="only to see that all work; the figures have no meaning")
     parser.add_argument("--only", action="append", choices=names, help="these benchmarks")
     parser.add_argument("--missing", action="store_true", help="those that have no results yet")
     parser.add_argument("--render", action="store_true", help="measure nothing")

@@ -1,10 +1,10 @@
 """Validation rules beside the real API server libraries: the time of that phase alone, on the same objects, in one run.
 
-    python tests/benchmarks/cel.py                                 # needs ../shared (generator, oracle, definitions) and Go
+    python tests/benchmarks/cel.py                                 # needs the oracle, and Go
     python tests/benchmarks/cel.py --corpus bench-2 --objects 20000 --repeats 5
 
 Ours: objects are read and judged without their rules; then, as an audit does, the rules of those on which a server
-would run them, by the generated provers, and by the interpreter where these say nothing. The oracle reports the time of
+would run them, by the generated provers, and by the interpreter if these prove nothing. The oracle reports the time of
 its own phase. Both run in one process on one processor, in turns, and both times are per object of the whole corpus.
 Wall time on a shared machine says little, so processor time is given too: the oracle's phase by its clock, times the
 share of the clock for which the process had a processor.
@@ -31,7 +31,7 @@ from auditor.sources.crd_files import read_crd_documents
 from auditor.validation.findings import has_blocking
 from auditor.validation.rules import RuleProgram
 from tests.benchmarks.harness import Results, arguments, ratios
-from tests.benchmarks.yardstick import CRDS, build, draw, is_yardstick_missing, oracle
+from tests.benchmarks.yardstick import build, crds, draw, is_yardstick_missing, oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ class Ours:
     """The programs of all versions that a corpus has objects of."""
 
     def __init__(self) -> None:
-        self.catalog = CrdCatalog.from_documents(read_crd_documents([str(CRDS)]))
+        self.catalog = CrdCatalog.from_documents(read_crd_documents([str(crds())]))
         self.known: dict[tuple[str, str], tuple[AuditProgram, RuleProver | None]] = {}
 
     def program(self, decoded: dict[str, Any]) -> tuple[AuditProgram, RuleProver | None]:
@@ -66,7 +66,7 @@ class Ours:
         return self.known[key]
 
     def read(self, lines: list[bytes]) -> Iterator[tuple[RuleProver, dict[str, Any], bytes, bool]]:
-        """Yield what rules run on, and whether it is proven valid but for them."""
+        """Yield what rules run on, and whether it is proven valid except for them."""
         for line in lines:
             try:
                 program, prover = self.program(orjson.loads(line))

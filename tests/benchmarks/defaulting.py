@@ -1,13 +1,13 @@
-"""Microseconds that defaulting takes, beside a deep copy of the same object.
+"""Microseconds for defaulting, compared with a deep copy of the same object.
 
-    python tests/benchmarks/defaulting.py             # needs ../shared (generator, definitions) and Go
+    python tests/benchmarks/defaulting.py
     python tests/benchmarks/defaulting.py --objects 20000 --repeats 9
 
-Generated code has no pass of its own for defaults: they are put in where the object is walked anyway, to be pruned and
-proven valid. What they cost is therefore the program of a version less the same program without its defaults, each on
-freshly decoded objects (bench-2), in turns. Beside that are the whole program (pruning, defaulting, every check but
-rules), the plain interpreter, which walks the object for defaults alone, and two deep copies: `copy.deepcopy`, and
-decoding what orjson encodes.
+Generated code has no separate pass for defaults: it inserts them while it prunes the object and proves it valid. Their
+cost is therefore the time of a version's program minus that of the same program without defaults, each on freshly
+decoded objects (bench-2), in turns. Beside that are the whole program (pruning, defaulting, every check but rules), the
+plain interpreter, which walks the object for defaults alone, and two deep copies: `copy.deepcopy`, and decoding what
+orjson encodes.
 
 The limit: defaulting alone costs less than the cheaper of the two copies, for each kind; and, of the interpreter, less
 than `copy.deepcopy`.
@@ -34,7 +34,7 @@ from auditor.fastpath.dicts.support import Log
 from auditor.schema.defaulting.reference import default
 from auditor.sources.crd_files import read_crd_documents
 from tests.benchmarks.harness import Results, arguments
-from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+from tests.benchmarks.yardstick import crds, draw, is_corpus_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -116,9 +116,9 @@ def main() -> int:
     """Run it."""
     parser = arguments(__doc__, objects=4_000, repeats=5)
     options = parser.parse_args()
-    if is_yardstick_missing():
+    if is_corpus_missing():
         return 0
-    catalog = CrdCatalog.from_documents(read_crd_documents([str(CRDS)]))
+    catalog = CrdCatalog.from_documents(read_crd_documents([str(crds())]))
     by_kind: dict[tuple[str, str], list[bytes]] = {}
     for line in draw("bench-2", options.objects, options.cache).read_bytes().splitlines():
         head = orjson.loads(line)

@@ -1,10 +1,10 @@
 """A thousand objects in a dump with 1,000 definitions and in one with 10: programs are built on first use.
 
     python tests/benchmarks/definitions.py                # objects of ten kinds, then one object of every kind
-    python tests/benchmarks/definitions.py --corpus       # with the real definitions of ../shared, copied under new groups
+    python tests/benchmarks/definitions.py --corpus       # with real definitions, copied under new groups
 
-Where ../shared is there, 1,000 of its definitions with an object each are measured as well, with one worker and with two.
-Each copy of a definition has a field of its own, so that nothing can be made once for several of them.
+Where there are real definitions, 1,000 with an object each are measured as well, with one worker and with two.
+Each copy of a definition has a unique field, so that no work can be shared between them.
 
 Each dump is what `etcdctl get -w json` prints. Time is from process start to finished report.
 """
@@ -25,7 +25,7 @@ if not __package__:
 
 from auditor.sources.crd_files import read_crd_documents
 from tests.benchmarks.harness import Results, arguments, in_turns, ratios, timed
-from tests.benchmarks.yardstick import CRDS
+from tests.benchmarks.yardstick import crds, is_corpus_missing, note_machine
 
 DEPTH = 3
 """How deep parts of a synthetic schema lie in each other: 3 makes some two hundred fields, 0 makes twelve."""
@@ -98,7 +98,7 @@ def thing(definition: dict[str, Any], number: int) -> dict[str, Any]:
 
 def from_corpus(count: int) -> list[dict[str, Any]]:
     """Return that many copies of the real definitions, each copy in a group of its own."""
-    known = read_crd_documents([str(CRDS)])
+    known = read_crd_documents([str(crds())])
     out = []
     for number in range(count):
         document = copy.deepcopy(known[number % len(known)])
@@ -194,12 +194,11 @@ def measure(
 def main() -> int:
     """Run it."""
     parser = arguments(__doc__)
-    parser.add_argument("--corpus", action="store_true", help="the real definitions of ../shared")
+    parser.add_argument("--corpus", action="store_true", help="real definitions")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--count", type=int, default=MEASURED["many"], help="real definitions with an object each")
     options = parser.parse_args()
-    if options.corpus and not CRDS.exists():
-        print("skipped: ../shared is missing")
+    if options.corpus and is_corpus_missing():
         return 0
     results = Results("definitions", "1,000 objects in dumps with few and with many definitions")
     results.settings |= {"workers": options.jobs, "repeats": options.repeats}
@@ -213,13 +212,22 @@ def main() -> int:
         results.add(row, "1,000 definitions, s", found["many"])
         limit = None if spread else LIMIT
         results.add(row, "times as long", ratios(found["many"], found["few"]), at_most=limit)
-    if CRDS.exists():
-        measure_real(results, options.count, options.repeats)
+    if not is_corpus_missing():
+        whole = options.count == MEASURED["many"]
+        factor = note_machine(results, options.cache, options.repeats) if whole else None
+        measure_real(results, options.count, options.repeats, factor)
     return results.finish(options)
 
 
-def measure_real(results: Results, count: int, repeats: int) -> None:
-    """Measure that many real definitions with an object each, with one worker and with two."""
+def measure_real(results: Results, count: int, repeats: int, factor: float | None) -> None:
+    """Measure that many real definitions with an object each, with one worker and with two.
+
+    Args:
+        results: Get the figures.
+        count: How many definitions.
+        repeats: Runs of each.
+        factor: What limits in seconds are multiplied by; None if the machine was not measured.
+    """
     with tempfile.TemporaryDirectory() as folder:
         dump = Path(folder) / "real.json"
         write_dump(dump, from_corpus(count), count, count, corpus=True)
@@ -228,12 +236,9 @@ def measure_real(results: Results, count: int, repeats: int) -> None:
     row = f"{count:,} real definitions with an object each"
     for jobs, limit in LIMITS.items():
         words = f"{jobs} worker{'s' * (jobs > 1)}"
-        results.add(
-            f"{row}, {words}", "seconds", found[str(jobs)], at_most=limit if count == MEASURED["many"] else None
-        )
+        results.add(f"{row}, {words}", "seconds", found[str(jobs)], at_most=limit * factor if factor else None)
         results.add(f"{row}, {words}", "CPU ms a definition", [1000 * one / count for one in used[jobs]])
     results.add(f"{row}, 2 workers over 1", "seconds", ratios(found["1"], found["2"]))
-    results.note("Limits in seconds are those of a machine on which bench-2 takes 3.5 s of processor time.")
 
 
 if __name__ == "__main__":

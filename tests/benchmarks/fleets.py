@@ -1,6 +1,6 @@
 """Fleets: 12 clusters of 2,000 objects, 100 small ones, and one large one among small ones; with 1, 2 and 4 workers.
 
-    python tests/benchmarks/fleets.py                 # needs ../shared (generator, definitions) and Go
+    python tests/benchmarks/fleets.py
     python tests/benchmarks/fleets.py --scale 0.1     # a tenth of the objects
 
 Each cluster is a dump of its own (what `etcdctl get -w json` prints) with all definitions, which have another uid and
@@ -27,7 +27,7 @@ if not __package__:
 
 from auditor.sources.crd_files import read_crd_documents
 from tests.benchmarks.harness import Results, Run, arguments, in_turns, ratios, timed
-from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+from tests.benchmarks.yardstick import crds, draw, is_corpus_missing, note_machine
 from tests.differential.reports import at_keys
 
 FLEETS = {
@@ -78,14 +78,16 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0, help="share of the objects of each cluster")
     parser.add_argument("--clusters", type=int, help="most clusters of a fleet")
     options = parser.parse_args()
-    if is_yardstick_missing():
+    if is_corpus_missing():
         return 0
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = [number for number in (1, 2, 4) if number <= max(2, processors)]
     results = Results("fleets", "Fleets: one report of many clusters, seconds by number of workers")
     results.settings |= {"repeats": options.repeats, "share of the objects": options.scale}
-    documents = list(read_crd_documents([str(CRDS)]))
+    documents = list(read_crd_documents([str(crds())]))
     lines = draw("bench-2", max(1, int(24_000 * options.scale)), options.cache).read_bytes().splitlines()
+    is_whole = options.scale == 1 and not options.clusters
+    factor = note_machine(results, options.cache, options.repeats) if is_whole else None
     with tempfile.TemporaryDirectory() as scratch:
         for at, (name, whole) in enumerate(FLEETS.items()):
             sizes = [max(1, int(size * options.scale)) for size in whole[: options.clusters]]
@@ -97,7 +99,8 @@ def main() -> int:
             for jobs in workers:
                 limit, of = SECONDS.get(name, (None, 0))
                 column = f"{jobs} worker{'s' * (jobs > 1)}, s"
-                results.add(name, column, found[str(jobs)], at_most=limit if jobs == of else None)
+                at_most = limit * factor if limit and factor and jobs == of else None
+                results.add(name, column, found[str(jobs)], at_most=at_most)
             results.add(name, "2 workers over 1", ratios(found["1"], found["2"]), at_least=SPEEDUP.get(name))
             gained = [
                 one.everywhere / (two.processor + (two.everywhere - two.processor) / 2)
@@ -107,7 +110,6 @@ def main() -> int:
             for jobs in workers:
                 micros = [1e6 * one.everywhere / objects for one in runs[str(jobs)]]
                 results.add(name, f"{jobs} worker{'s' * (jobs > 1)}, CPU us an object", micros)
-    results.note("Limits in seconds are those of a machine on which bench-2 takes 3.5 s of processor time.")
     return results.finish(options)
 
 

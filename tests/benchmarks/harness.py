@@ -1,8 +1,8 @@
-"""What all benchmarks share: runs in turns, figures with their spread, the machine, results as JSON, tables.
+"""Shared code of the benchmarks: runs in turns, figures with their spread, the machine, results as JSON, tables.
 
-A benchmark makes one `Results`: figures in rows and columns, each with all its runs. What is said of a figure is worked
-out here and nowhere else: the median, the least and the greatest, and whether it keeps the limit that it was given. It
-prints itself as a table, and `--json FILE` writes what `all.py` makes the tables of README.md from.
+A benchmark makes one `Results`: figures in rows and columns, each with all its runs. All statistics of a figure are
+computed here: median, minimum, maximum, and whether it is within its limit. It prints itself as a table, and `--json
+FILE` writes what `all.py` makes the tables of README.md from.
 
 Runs take turns (`in_turns`): one of each side, then the next, so that a slow minute hits all sides. A ratio is made of
 the two runs of one turn, and its median is the median of these.
@@ -133,7 +133,7 @@ class Figure:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the median keeps its limit; None: it has none."""
+        """Whether the median keeps its limit; None means it has none."""
         if self.at_least is None and self.at_most is None:
             return None
         return (self.at_least is None or self.median >= self.at_least) and (
@@ -142,7 +142,7 @@ class Figure:
 
     @property
     def asked(self) -> str:
-        """The limit in words; empty: it has none."""
+        """The limit in words; empty means it has none."""
         words = [
             f"{word} {limit:.3g}"
             for word, limit in (("at least", self.at_least), ("at most", self.at_most))
@@ -346,7 +346,7 @@ def _adopt_orphans(*, adopt: bool) -> None:
 
 
 def _children() -> set[int]:
-    """Return the children of this process; none where there is no /proc."""
+    """Return the children of this process; no child if there is no /proc."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended meanwhile

@@ -1,6 +1,6 @@
 """Objects a second by the share of invalid objects, from none to all, beside the real API server libraries.
 
-    python tests/benchmarks/invalid.py                # needs ../shared (generator, oracle, definitions) and Go
+    python tests/benchmarks/invalid.py                # needs the oracle, and Go
     python tests/benchmarks/invalid.py --objects 5000 --shares 0 100
 
 Objects of seven kinds are mixed evenly; the oracle says which are valid. The shares are measured with one warm
@@ -18,7 +18,7 @@ if not __package__:
 
 from tests.benchmarks.harness import Results, arguments, audit, in_turns, ratios
 from tests.benchmarks.kinds import beside_the_oracle
-from tests.benchmarks.yardstick import CRDS, broken_lines, draw, is_yardstick_missing, oracle
+from tests.benchmarks.yardstick import broken_lines, crds, draw, is_yardstick_missing, oracle
 
 LIMIT = 3
 _DRAWN = 1.6
@@ -69,7 +69,7 @@ def main() -> int:
     objects: int = options.objects
 
     def ours(*words: str) -> float:
-        return objects / audit(corpus, CRDS, *words, objects=objects).wall
+        return objects / audit(corpus, crds(), *words, objects=objects).wall
 
     sides = {
         "ours": lambda: ours("--skip", "updates"),

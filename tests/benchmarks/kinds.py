@@ -1,6 +1,6 @@
 """Objects a second by kind, beside the real API server libraries: a warm worker of ours, one of theirs.
 
-    python tests/benchmarks/kinds.py                  # needs ../shared (generator, oracle, definitions) and Go
+    python tests/benchmarks/kinds.py                  # needs the oracle, and Go
     python tests/benchmarks/kinds.py --corpus bench-30 --objects 40000
 
 The objects of a corpus are sorted by kind. Both sides are warm and have one processor: ours is one worker as an audit
@@ -20,7 +20,7 @@ if not __package__:
 
 from tests.benchmarks.harness import Results, arguments, in_turns, ratios
 from tests.benchmarks.warm import WarmWorker
-from tests.benchmarks.yardstick import CRDS, build, draw, is_yardstick_missing, oracle
+from tests.benchmarks.yardstick import build, crds, draw, is_yardstick_missing, oracle
 
 
 def beside_the_oracle(results: Results, row: str, corpus: Path, repeats: int, cache: Path) -> None:
@@ -32,7 +32,7 @@ def beside_the_oracle(results: Results, row: str, corpus: Path, repeats: int, ca
         invalid.append(found.invalid)
         return found.rate
 
-    with WarmWorker(corpus, CRDS) as worker:
+    with WarmWorker(corpus, crds()) as worker:
         found = in_turns(repeats, {"ours": worker.rate, "oracle": theirs})
         if worker.invalid != invalid[0]:
             raise SystemExit(f"{corpus.name}: {worker.invalid} invalid objects here, {invalid[0]} there")

@@ -126,7 +126,7 @@ def measure_many_findings(results: Results, findings: int, repeats: int) -> None
             },
         )
         row = f"report of {count:,} findings"
-        is_whole = findings >= FINDINGS  # of fewer, the limits say nothing
+        is_whole = findings >= FINDINGS  # of fewer, the limits mean nothing
         for column, figures, limit in (
             ("HTML, processor, s", found["page"], PAGE_SECONDS),
             ("HTML, memory, MB", memory["page"], PAGE_MEMORY_MB),

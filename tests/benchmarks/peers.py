@@ -1,6 +1,6 @@
 """Objects a second beside kubeconform and kubectl-validate, on the same objects, in the same run.
 
-    python tests/benchmarks/peers.py                  # needs ../shared, Go, and the Go module proxy once
+    python tests/benchmarks/peers.py                  # needs the oracle, Go, and the Go module proxy once
     python tests/benchmarks/peers.py --objects 100000 --files 20000 --few 400 --repeats 3
 
 The objects are those of bench-2: one NDJSON file for ours, one JSON file each for the peers, which read NDJSON as one
@@ -11,8 +11,8 @@ Rates are compared: that of ours for all objects with theirs for what they got. 
 just the objects that they got, its start included; and the oracle, in memory and warm (see run.py).
 
 kubeconform reads JSON Schema, which is made of the definitions here: unknown fields are allowed, for a stored object is
-pruned, and what has a default is not required. Neither peer says what an API server would (`../shared` tells where they
-differ), so their counts of invalid objects are listed beside the oracle's.
+pruned, and what has a default is not required. Neither peer says what an API server would (the notes beside the oracle
+tell where they differ), so their counts of invalid objects are listed beside the oracle's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ if not __package__:
 
 from auditor.sources.crd_files import read_crd_documents
 from tests.benchmarks.harness import Results, Run, arguments, audit, in_turns, ratios, timed
-from tests.benchmarks.yardstick import CRDS, KINDS, broken_lines, draw, install, is_yardstick_missing, oracle
+from tests.benchmarks.yardstick import KINDS, broken_lines, draw, install, is_yardstick_missing, oracle
+from tests.corpus import real_definitions
 
 if TYPE_CHECKING:
     import argparse
@@ -94,7 +95,7 @@ def write_definitions(folder: Path, kinds: str = KINDS) -> tuple[Path, Path]:
     crds, schemas = folder / "crds", folder / "schemas"
     for made in (crds, schemas):
         made.mkdir(parents=True, exist_ok=True)
-    for document in read_crd_documents([str(CRDS)]):
+    for document in read_crd_documents([str(real_definitions())]):
         spec = document["spec"]
         kind, group = spec["names"]["kind"], spec["group"]
         for version in spec["versions"]:

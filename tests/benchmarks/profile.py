@@ -1,6 +1,6 @@
 """Where the time of an audit goes: processor time by stage, by function and by line, from the first import on.
 
-    python tests/benchmarks/profile.py                          # bench-30; needs ../shared and Go
+    python tests/benchmarks/profile.py                          # bench-30
     python tests/benchmarks/profile.py --dump my.db --top 30    # your own dump, definitions in it or with --crds
     python tests/benchmarks/profile.py --lines 20 --skip updates
 
@@ -26,7 +26,7 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
 
 from tests.benchmarks.harness import ROOT, Results, arguments, timed
-from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+from tests.benchmarks.yardstick import crds, draw, is_corpus_missing
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -116,7 +116,7 @@ class Sampler:
         self._is_busy = True
         spent = time.process_time() - self._last
         codes: list[CodeType] = []
-        line = (frame.f_lineno or 0) if frame else 0  # None: a line that no one wrote
+        line = (frame.f_lineno or 0) if frame else 0  # None means a line that no one wrote
         while frame is not None:
             codes.append(frame.f_code)
             frame = frame.f_back
@@ -194,11 +194,11 @@ def main() -> int:
     parser.add_argument("--top", type=int, default=15, help="functions to name (default 15)")
     parser.add_argument("--lines", type=int, default=0, help="lines to show")
     options = parser.parse_args()
-    if options.dump is None and is_yardstick_missing():
+    if options.dump is None and is_corpus_missing():
         return 0
     dump = options.dump or draw(options.corpus, options.objects, options.cache)
     start = timed([sys.executable, "-c", "pass"]).processor
-    sampler, seconds = profile(dump, options.crds if options.dump else CRDS, options.skip)
+    sampler, seconds = profile(dump, options.crds if options.dump else crds(), options.skip)
     whole = start + sum(sampler.stages.values())
     results = Results("profile", f"Where the time of an audit goes: {dump.name.partition('.')[0]}, one worker")
     results.settings |= {"s of processor time": round(seconds, 2), "left out": ", ".join(options.skip) or "nothing"}

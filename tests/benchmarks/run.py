@@ -1,6 +1,6 @@
 """Objects a second beside the real API server libraries, on the same objects, in the same run.
 
-    python tests/benchmarks/run.py                    # needs ../shared (generator, oracle, definitions) and Go
+    python tests/benchmarks/run.py                    # needs the oracle, and Go
     python tests/benchmarks/run.py --objects 20000 --repeats 5 --corpus bench-2
 
 Ours is measured from process start to finished report; the oracle by its own clock, in memory, after a warm-up pass
@@ -25,7 +25,7 @@ if not __package__:
 
 from tests.benchmarks.harness import Results, arguments, audit, in_turns, ratios
 from tests.benchmarks.large import decoding
-from tests.benchmarks.yardstick import CRDS, POOL, build, draw, is_yardstick_missing, oracle
+from tests.benchmarks.yardstick import POOL, build, crds, draw, is_yardstick_missing, oracle
 
 if TYPE_CHECKING:
     import argparse
@@ -75,7 +75,7 @@ def measure(results: Results, name: str, options: argparse.Namespace, *, own: bo
 def _ours(corpus: Path, objects: int, workers: int, processor: list[float], *skip: str) -> float:
     """Return objects a second, and note the microseconds of processor time that one takes in all processes."""
     words = [word for name in skip for word in ("--skip", name)]
-    run = audit(corpus, CRDS, *words, jobs=workers, objects=objects)
+    run = audit(corpus, crds(), *words, jobs=workers, objects=objects)
     processor.append(1e6 * run.everywhere / objects)
     return objects / run.wall
 

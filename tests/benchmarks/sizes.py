@@ -1,6 +1,6 @@
 """Megabytes a second by the size of an object, 1 KB to 1 MB, beside the real API server libraries.
 
-    python tests/benchmarks/sizes.py                  # needs ../shared (generator, oracle, definitions) and Go
+    python tests/benchmarks/sizes.py                  # needs the oracle, and Go
     python tests/benchmarks/sizes.py --sizes 1 1000 --megabytes 8
 
 Real objects are small; large ones are made of them: a valid ServiceMonitor gets endpoints of other ones until it has the
@@ -22,7 +22,7 @@ if not __package__:
 
 from tests.benchmarks.harness import Results, arguments, in_turns, ratios
 from tests.benchmarks.warm import WarmWorker
-from tests.benchmarks.yardstick import CRDS, broken_lines, draw, is_yardstick_missing, oracle
+from tests.benchmarks.yardstick import broken_lines, crds, draw, is_yardstick_missing, oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def main() -> int:
         corpus.write_bytes(b"".join(itertools.islice(grown(lines, size * 1000), count)))
         if not_valid := broken_lines(corpus, cache):
             raise SystemExit(f"{corpus.name}: {len(not_valid)} objects are not valid")
-        with WarmWorker(corpus, CRDS) as worker:
+        with WarmWorker(corpus, crds()) as worker:
             found = in_turns(options.repeats, {"ours": worker.rate, "oracle": partial(_theirs, corpus, cache)})
         megabytes = corpus.stat().st_size / count / 1e6
         row = f"{size:,} KB"

@@ -1,4 +1,4 @@
-"""Every benchmark runs and writes what the tables are made of; no figure in README.md is typed."""
+"""Every benchmark runs and writes the data of its tables; no figure in README.md is written by hand."""
 
 import ast
 import json
@@ -12,7 +12,7 @@ from tests.benchmarks import all as everything
 from tests.benchmarks.harness import ROOT, Results
 
 FILES = {path.stem for path in (ROOT / "tests" / "benchmarks").glob("*.py") if not path.stem.startswith("test_")}
-SHARED_PARTS = {"all", "harness", "warm", "yardstick"}
+SHARED_PARTS = {"all", "drawn", "harness", "warm", "yardstick"}
 NAMES = [benchmark.name for benchmark in everything.BENCHMARKS]
 
 
@@ -119,7 +119,7 @@ def run_all(*words):
 
 
 def test_one_benchmark_is_run_alone_and_its_results_stay_when_others_are(folder):
-    """Also without ../shared: this one needs nothing."""
+    """Also without reference data beside the project: this one needs nothing."""
     readme = folder / "README.md"
     readme.write_text(f"{everything.BEGIN}\n{everything.END}\n")
     before = (folder / "run.json").read_bytes()

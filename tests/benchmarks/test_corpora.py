@@ -1,4 +1,4 @@
-"""What benchmarks make of drawn objects: JSON Schemas for a peer, mixtures, large objects, files."""
+"""Inputs that benchmarks derive from drawn objects: JSON Schemas for a peer, mixtures, large objects, files."""
 
 import base64
 import itertools
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.benchmarks import fleets, harness, invalid, peers, sizes, yardstick
+from tests.benchmarks import drawn, fleets, harness, invalid, peers, sizes, yardstick
 from tests.documents import definition_of
 from tests.shared import ROOT, shared
 
@@ -73,6 +73,7 @@ def test_files_are_chosen_evenly(count, chosen, tmp_path):
 
 def test_the_beginning_of_a_larger_corpus_is_not_drawn_again(tmp_path, monkeypatch):
     monkeypatch.setattr(yardstick.subprocess, "run", None)
+    monkeypatch.setattr(yardstick, "has_generator", lambda: True)
     lines = [b'{"n":%d}\n' % number for number in range(9)]
     (tmp_path / "bench-2-9.ndjson").write_bytes(b"".join(lines))
     (tmp_path / "bench-2-9-Widget.ndjson").write_bytes(b"other\n")
@@ -88,6 +89,8 @@ def test_objects_of_other_kinds_are_no_beginning(tmp_path, monkeypatch):
     (tmp_path / "bench-2-9.ndjson").write_bytes(b"{}\n" * 9)
     asked = []
     monkeypatch.setattr(yardstick, "build", lambda name, cache: name)
+    monkeypatch.setattr(yardstick, "has_generator", lambda: True)
+    monkeypatch.setattr(yardstick, "crds", lambda: tmp_path)
     monkeypatch.setattr(
         yardstick.subprocess,
         "run",
@@ -151,3 +154,53 @@ def test_clusters_of_a_fleet_have_definitions_that_differ_in_uid_and_time(tmp_pa
     assert one["metadata"]["uid"] != other["metadata"]["uid"]
     assert one["metadata"]["creationTimestamp"] != other["metadata"]["creationTimestamp"]
     assert "uid" not in document["metadata"]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "required": ["size", "color", "at", "names", "port", "tags"],
+            "properties": {
+                "size": {"type": "integer", "minimum": 3, "maximum": 5},
+                "color": {"type": "string", "enum": ["red", "blue"]},
+                "at": {"type": "string", "format": "date-time"},
+                "names": {"type": "array", "minItems": 2, "items": {"type": "string", "pattern": "^[a-z]+$"}},
+                "port": {"x-kubernetes-int-or-string": True},
+                "tags": {"type": "object", "additionalProperties": {"type": "string", "minLength": 30}},
+                "more": {"type": "object", "oneOf": [{"required": ["a"]}], "properties": {"a": {"type": "boolean"}}},
+            },
+        }
+    },
+}
+
+
+def drawn_objects(**options):
+    lines = drawn.drawn_lines([definition_of(SCHEMA)], "Gone.v1.example.com=9,X.v1.x.example.com=1", 200, **options)
+    return [json.loads(line) for line in lines]
+
+
+def test_objects_drawn_from_a_schema_fit_it_and_are_drawn_again(tmp_path):
+    objects = drawn_objects(pool=20)
+    assert objects == drawn_objects(pool=20)
+    assert objects != drawn_objects(pool=20, seed=7)
+    assert len({json.dumps(one["spec"]) for one in objects}) <= 20
+    assert len({one["metadata"]["name"] for one in objects}) == 200
+    crd, dump = tmp_path / "crd.json", tmp_path / "dump.ndjson"
+    crd.write_text(json.dumps(definition_of(SCHEMA)))
+    dump.write_text("".join(json.dumps(one) + "\n" for one in objects))
+    assert harness.audit(dump, crd, objects=200).manifest["counts"]["statuses"] == {"valid": 200}
+
+
+def test_a_share_of_drawn_objects_has_a_defect(tmp_path):
+    crd, dump = tmp_path / "crd.json", tmp_path / "dump.ndjson"
+    crd.write_text(json.dumps(definition_of(SCHEMA)))
+    dump.write_text("".join(json.dumps(one) + "\n" for one in drawn_objects(pool=20, invalid=0.3)))
+    statuses = harness.audit(dump, crd, objects=200).manifest["counts"]["statuses"]
+    assert 30 < statuses["invalid"] < 90
+
+
+def test_kinds_without_a_definition_are_not_drawn():
+    with pytest.raises(ValueError, match="no definition of Gone"):
+        next(drawn.drawn_lines([definition_of(SCHEMA)], "Gone.v1.example.com=9", 1, pool=1))

@@ -1,4 +1,4 @@
-"""Figures say what was measured: medians of ratios made turn by turn, limits, tables that are made and never typed."""
+"""Figures are computed from measurements: medians of ratios turn by turn, limits, generated tables."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Time is booked on the innermost stage that is known, unless a stage outside of it keeps all for itself."""
+"""Time is attributed to the innermost known stage, unless an outer stage includes all of its inner ones."""
 
 import sys
 import time

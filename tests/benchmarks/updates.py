@@ -1,4 +1,4 @@
-"""What verdicts on updates cost: an audit with them beside one without, and ratcheting in the check of an update.
+"""The cost of verdicts on updates: an audit with and without them; and of ratcheting in the check of an update.
 
     python tests/benchmarks/updates.py --objects 20000 --repeats 5
     python tests/benchmarks/updates.py --given bench-2.ndjson          # a corpus drawn before
@@ -32,7 +32,7 @@ from auditor.program.program import AuditProgram
 from auditor.sources.crd_files import read_crd_documents
 from auditor.updates.update import UpdateProgram
 from tests.benchmarks.harness import Results, arguments, audit, in_turns, ratios
-from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+from tests.benchmarks.yardstick import crds, draw, is_corpus_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ LIMITS = {"audit": 1.3, "audit of bench-30": 1.4, "ratcheting": 1.05}
 
 def unchanged(corpus: Path) -> list[tuple[UpdateProgram, JsonObject, JsonObject]]:
     """Read all objects of a corpus; return each with its program and a copy of itself."""
-    catalog = CrdCatalog.from_documents(read_crd_documents([str(CRDS)]))
+    catalog = CrdCatalog.from_documents(read_crd_documents([str(crds())]))
     programs: dict[str, AuditProgram] = {}
     updates: dict[str, UpdateProgram] = {}
     found = []
@@ -78,8 +78,8 @@ def check_seconds(pairs: list[tuple[UpdateProgram, JsonObject, JsonObject]], *, 
 def audits_of(corpus: Path) -> dict[str, Callable[[], float]]:
     """Return what measures the processor seconds of audits of a corpus without verdicts on updates, and with them."""
     return {
-        "without": lambda: audit(corpus, CRDS, "--skip", "updates").processor,
-        "with": lambda: audit(corpus, CRDS).processor,
+        "without": lambda: audit(corpus, crds(), "--skip", "updates").processor,
+        "with": lambda: audit(corpus, crds()).processor,
     }
 
 
@@ -88,7 +88,7 @@ def main() -> int:
     parser = arguments(__doc__, objects=20_000, repeats=5)
     parser.add_argument("--given", type=Path, help="a corpus to use instead of drawing one")
     options = parser.parse_args()
-    if (options.given is None or not CRDS.exists()) and is_yardstick_missing():
+    if is_corpus_missing():
         return 0
     corpus = (options.given or draw("bench-2", options.objects, options.cache)).resolve()
     pairs = unchanged(corpus)

@@ -1,4 +1,4 @@
-"""What an upgrade scan costs beside an audit of the same objects: processor time, the start included.
+"""The cost of an upgrade scan, relative to an audit of the same objects: processor time, including the start.
 
     python tests/benchmarks/upgrade.py --objects 20000 --repeats 5
     python tests/benchmarks/upgrade.py --given bench-2.ndjson          # a corpus drawn before
@@ -29,7 +29,7 @@ if not __package__:
 
 from auditor.sources.crd_files import read_crd_documents
 from tests.benchmarks.harness import Results, arguments, audit, in_turns, ratios, timed
-from tests.benchmarks.yardstick import CRDS, draw, is_yardstick_missing
+from tests.benchmarks.yardstick import crds, draw, is_corpus_missing
 
 LIMIT = 2.5
 KINDS = {
@@ -64,7 +64,7 @@ def tighten(schema: dict[str, Any]) -> None:
 def scan_seconds(corpus: Path, new: Path) -> float:
     """Return the processor seconds of one upgrade scan, its start included."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pipelines", "upgrade", corpus, "--old-crds", CRDS, "--new-crds", new]
+        command = [sys.executable, "-m", "pipelines", "upgrade", corpus, "--old-crds", crds(), "--new-crds", new]
         command += ["--report", f"{folder}/report", "--jobs", 1, "--fail-on", "never"]
         return timed(command).processor
 
@@ -74,17 +74,17 @@ def main() -> int:
     parser = arguments(__doc__, objects=20_000)
     parser.add_argument("--given", type=Path, help="a corpus that was drawn before")
     options = parser.parse_args()
-    if (options.given is None or not CRDS.exists()) and is_yardstick_missing():
+    if is_corpus_missing():
         return 0
     corpus = (options.given or draw("bench-2", options.objects, options.cache)).resolve()
-    documents = [one for one in read_crd_documents([str(CRDS)]) if one["spec"]["names"]["kind"] in KINDS]
+    documents = [one for one in read_crd_documents([str(crds())]) if one["spec"]["names"]["kind"] in KINDS]
     results = Results("upgrade", "An upgrade scan beside an audit (bench-2)")
     results.settings |= {"objects": options.objects, "repeats": options.repeats}
     with tempfile.TemporaryDirectory() as folder:
         sets = {"same": documents}
         sets["tightened"] = [changed(document, defaults=False) for document in documents]
         sets["defaults"] = [changed(document, defaults=True) for document in documents]
-        sides = {"audit": lambda: audit(corpus, CRDS).processor}
+        sides = {"audit": lambda: audit(corpus, crds()).processor}
         for name, some in sets.items():
             path = Path(folder, f"{name}.json")
             path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": some}))

@@ -1,4 +1,4 @@
-"""One worker of an audit, warm: what the oracle's bench measures of itself, measured of ours.
+"""One warm worker of an audit: the same measurement as that of the oracle's own benchmark.
 
 A worker is made as an audit makes it, and given the same shards again and again: decode, every check, rows, Parquet
 files. Its first pass builds the programs and does not count. Start-up and the parent's work are left out.

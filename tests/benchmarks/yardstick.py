@@ -1,8 +1,9 @@
-"""The programs that ours is held against, and the objects that all of them are given.
+"""The programs with which ours is compared, and the objects that all of them receive.
 
-The oracle (the API server's own libraries) and the generator are built from `../shared`; the peers are installed by
-their released version through `go install`. All is kept in the cache folder. Where `../shared`, Go or the network is
-missing, a benchmark says so and does nothing.
+The oracle (the API server's own libraries) and a generator are Go programs among the reference data beside the project
+(`tests/shared.py`). Without them objects are drawn by `drawn.py`, with the definitions of real projects, which are
+fetched by version (`tests/corpus.py`), and benchmarks that need the oracle say so and do nothing. The peers are
+installed by their released version through `go install`. All is kept in the cache folder.
 """
 
 from __future__ import annotations
@@ -16,18 +17,27 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.harness import ROOT, say, timed
+import pytest
+
+from auditor.sources.crd_files import read_crd_documents
+from tests.benchmarks.drawn import drawn_lines
+from tests.benchmarks.harness import ROOT, audit, say, timed
+from tests.corpus import real_definitions
+from tests.shared import beside
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.benchmarks.harness import Results
+
 __all__ = [
-    "CRDS", "KINDS", "PEERS", "SHARED", "SHARES",
-    "OraclePass", "broken_lines", "build", "draw", "install", "is_yardstick_missing", "oracle",
+    "KINDS", "PEERS", "REFERENCE_SECONDS", "SHARES",
+    "OraclePass", "broken_lines", "build", "crds", "draw", "install", "is_corpus_missing", "is_yardstick_missing",
+    "note_machine", "oracle",
 ]  # fmt: skip
 
-SHARED = ROOT.parent / "shared"
-CRDS = SHARED / "corpus" / "crds"
+REFERENCE_SECONDS = 3.5
+"""Seconds of processor time that an audit of bench-2 takes on the machine that limits in seconds are those of."""
 KINDS = (
     "HTTPRoute.v1.gateway.networking.k8s.io=3,Certificate.v1.cert-manager.io=3,ServiceMonitor.v1.monitoring.coreos.com=3,"
     "ExternalSecret.v1.external-secrets.io=2,MachineDeployment.v1beta2.cluster.x-k8s.io=2,"
@@ -44,13 +54,56 @@ PEERS = {
 }
 
 
+def crds() -> Path:
+    """Return the folder of the definitions, which are fetched where they are not beside the project."""
+    return real_definitions()
+
+
+def is_corpus_missing() -> bool:
+    """Say, also aloud, whether there are no definitions to draw objects of."""
+    try:
+        crds()
+    except pytest.skip.Exception as reason:
+        print(f"skipped: {reason}")
+        return True
+    return False
+
+
 def is_yardstick_missing() -> bool:
-    """Say, also aloud, whether the yardstick can't be built here."""
-    if SHARED.exists() and shutil.which("go"):
-        return False
-    missing = "Go" if SHARED.exists() else "../shared"
-    print(f"skipped: {missing} is missing; the yardstick is built from it")
+    """Say, also aloud, whether the oracle can't be built here."""
+    if shutil.which("go") and beside("oracle") and beside("gen"):
+        return is_corpus_missing()
+    print("skipped: the oracle is built by Go from reference data beside the project (tests/shared.py)")
     return True
+
+
+def has_generator() -> bool:
+    """Return whether objects are drawn by the generator beside the project, those that limits are about."""
+    return shutil.which("go") is not None and beside("gen") is not None
+
+
+def note_machine(results: Results, cache: Path, repeats: int) -> float | None:
+    """Measure how fast this machine is now, and note it in results.
+
+    Args:
+        results: Get the figure, and a sentence.
+        cache: The cache folder.
+        repeats: Runs.
+
+    Returns:
+        What limits in seconds are multiplied by; None without the generator of the corpus.
+    """
+    if not has_generator():
+        results.note("Limits in seconds are left out: they are those of objects of the generator beside the project.")
+        return None
+    corpus = draw("bench-2", 100_000, cache)
+    runs = [audit(corpus, crds(), objects=100_000).everywhere for _ in range(repeats)]
+    factor = results.add("bench-2, 100,000 objects, 1 worker", "CPU s", runs).median / REFERENCE_SECONDS
+    results.note(
+        f"Limits in time are those of a machine on which an audit of bench-2 takes {REFERENCE_SECONDS} s of processor time; "
+        f"here they are multiplied by {factor:.2f}, as it took that much longer in this run."
+    )
+    return factor
 
 
 def build(name: str, cache: Path) -> Path:
@@ -59,7 +112,7 @@ def build(name: str, cache: Path) -> Path:
     if not target.exists():
         say(f"building {name} ...")
         cache.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["go", "build", "-o", str(target), "."], cwd=SHARED / name, check=True)
+        subprocess.run(["go", "build", "-o", str(target), "."], cwd=beside(name), check=True)
     return target
 
 
@@ -90,16 +143,22 @@ def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: st
         pool: Bodies that objects of a kind share; as many as objects: each has one of its own.
     """
     own = "" if pool == POOL else "-own" if pool >= objects else f"-pool-{pool}"
-    path = cache / f"{name or corpus}{own}-{objects}.ndjson"
+    ours = "" if has_generator() else "drawn-"
+    path = cache / f"{ours}{name or corpus}{own}-{objects}.ndjson"
     part = path.with_suffix(".part")
     if path.exists():
         return path
     if (more := _larger(path, objects)) is not None:
         with more.open("rb") as source, part.open("wb") as target:
             target.writelines(itertools.islice(source, objects))
+    elif ours:
+        say(f"drawing {path.stem} ...")
+        documents = read_crd_documents([str(crds())])
+        with part.open("wb") as target:
+            target.writelines(drawn_lines(documents, kinds, objects, pool=pool, invalid=float(SHARES[corpus])))
     else:
         say(f"drawing {path.stem} ...")
-        command = [build("gen", cache), "-crds", CRDS, "-n", objects, "-pool", pool, "-size", 3600,
+        command = [build("gen", cache), "-crds", crds(), "-n", objects, "-pool", pool, "-size", 3600,
                    "-invalid", SHARES[corpus], "-seed", 42, "-kinds", kinds, "-out", part]  # fmt: skip
         subprocess.run([str(word) for word in command], check=True)
     part.rename(path)
@@ -146,7 +205,7 @@ def oracle(corpus: Path, workers: int, cache: Path, *, passes: int = 1) -> Oracl
     """Return the last of some passes of the oracle, after one that warms up; GOMAXPROCS is the number of workers."""
     env = {name: value for name, value in os.environ.items() if name != "GOMAXPROCS"}
     run = timed(
-        [build("oracle", cache), "bench", "--crds", CRDS, "--in", corpus, "--workers", workers, "--passes", passes],
+        [build("oracle", cache), "bench", "--crds", crds(), "--in", corpus, "--workers", workers, "--passes", passes],
         env=env,
     )
     line = run.output.splitlines()[-1]
@@ -167,5 +226,5 @@ def _after(name: str, line: str) -> float:
 
 def broken_lines(corpus: Path, cache: Path) -> set[int]:
     """Return the numbers of the lines, from 0, that the oracle cannot read or finds something in."""
-    run = timed([build("oracle", cache), "audit", "--crds", CRDS, "--in", corpus, "--quiet"])
+    run = timed([build("oracle", cache), "audit", "--crds", crds(), "--in", corpus, "--quiet"])
     return {json.loads(line)["i"] for line in run.output.splitlines()}

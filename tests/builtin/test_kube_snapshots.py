@@ -1,4 +1,4 @@
-"""Two snapshots of a whole API server into which values were put that it does not take, against what it answered.
+"""Two snapshots of a whole API server with values that it cannot decode, compared with its answers.
 
 golden/kube/README.md: LISTs of the kinds below fail on the server; what is stored at older versions is still served.
 """

@@ -1,4 +1,4 @@
-"""No built-in object is so odd that what reads it for a table or a selector fails: dumps hold what people wrote."""
+"""No built-in object, however unusual, makes the code for tables or selectors fail: dumps have arbitrary content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wide columns, and cells of kinds that set a cluster up, as the printers of 1.37.2 answered."""
+"""Wide columns, and cells of kinds that configure a cluster, as recorded from the printers of 1.37.2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short way of stored protobuf proves only what the exact reader decodes, annotations read as numbers included."""
+"""The fast check of stored protobuf proves only values that the exact reader decodes, including numeric annotations."""
 
 from __future__ import annotations
 

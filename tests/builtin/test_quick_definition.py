@@ -1,4 +1,4 @@
-"""The short way of stored definitions proves only what the exact reader decodes, and it proves usual ones."""
+"""The fast check of stored definitions proves only values that the exact reader decodes, and proves common ones."""
 
 from __future__ import annotations
 

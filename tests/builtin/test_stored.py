@@ -1,4 +1,4 @@
-"""Which stored values of built-in kinds decode: 10,000 damaged ones against what the server's own codec says."""
+"""Which stored values of built-in kinds decode: 10,000 damaged ones, compared with the server's own codec."""
 
 import json
 from base64 import b64decode

@@ -1,4 +1,4 @@
-"""Getters of timestamps with a zone: what is a zone, and what the server says where it is none."""
+"""Getters of timestamps with a zone: valid zones, and the server's errors for others."""
 
 from __future__ import annotations
 

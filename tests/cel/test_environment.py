@@ -1,4 +1,4 @@
-"""Compiling and evaluating: what comes back where things go wrong."""
+"""Compiling and evaluating: the results in case of errors."""
 
 from __future__ import annotations
 

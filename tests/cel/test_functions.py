@@ -1,4 +1,4 @@
-"""The record of a function is the one place that knows its name."""
+"""Only the record of a function has its name."""
 
 from __future__ import annotations
 

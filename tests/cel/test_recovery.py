@@ -1,4 +1,4 @@
-"""What is said of texts that are no expressions, in the words of cel-go v0.29.2 as the server's libraries gave them."""
+"""Errors for texts that are not expressions, as recorded from the server's libraries (cel-go v0.29.2)."""
 
 from __future__ import annotations
 

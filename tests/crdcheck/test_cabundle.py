@@ -1,4 +1,4 @@
-"""CA bundles of conversion webhooks, with what the server's libraries (v0.37.2) said to the same bytes."""
+"""CA bundles of conversion webhooks, with the errors of the server's libraries (v0.37.2) for the same bytes."""
 
 from __future__ import annotations
 

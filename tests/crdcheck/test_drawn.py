@@ -1,4 +1,4 @@
-"""Drawn definitions and updates, with what the server's libraries (v0.37.2) said to each.
+"""Drawn definitions and updates, with the answers of the server's libraries (v0.37.2).
 
 Recorded in recorded.jsonl.gz, a case a line: ``new``, for an update ``old``; ``errors`` as (field, type, message),
 ``warnings``, ``readError``, for an update ``storedVersions``. The schemas are drawn at random, half of them with every

@@ -1,4 +1,4 @@
-"""What the rules say, one by one: the worked examples of the notes, and what is easily got wrong."""
+"""The rules one by one: the examples of the notes, and common mistakes."""
 
 from __future__ import annotations
 
@@ -269,8 +269,8 @@ def test_metadata_are_judged_as_on_any_update() -> None:
 def test_integer_or_string_may_say_what_leaves_no_trace_and_nothing_else(more: dict[str, Any]) -> None:
     loose = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer", **more}, TEXT]}
     found = messages(definition({"type": "object", "properties": {"spec": loose}}))
-    says_nothing = more in ({"additionalProperties": False}, {"items": []})
-    assert any(f"{S}.properties[spec].anyOf[0].type: Forbidden" in each for each in found) != says_nothing
+    accepts_everything = more in ({"additionalProperties": False}, {"items": []})
+    assert any(f"{S}.properties[spec].anyOf[0].type: Forbidden" in each for each in found) != accepts_everything
 
 
 def test_a_default_of_a_request_is_as_it_is_spelled() -> None:

@@ -1,4 +1,4 @@
-"""What holds for any document."""
+"""Properties of all documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions as etcd holds them, given back in the version that servers take."""
+"""Definitions in etcd's form, converted to the version that servers accept."""
 
 import json
 from pathlib import Path

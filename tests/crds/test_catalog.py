@@ -1,4 +1,4 @@
-"""The catalog: what it finds by which name, what it makes of documents that are none, and its hash."""
+"""The catalog: look-ups by name, documents that are not definitions, and its hash."""
 
 import pickle
 import sys
@@ -107,21 +107,6 @@ def test_status_counts_only_where_the_documents_are_stored():
     assert CrdCatalog.from_documents([given]).find("probes").kind == "Probe"
     stored = CrdCatalog.from_documents([given], stored=True).find("probes")
     assert (stored.kind, stored.established) == ("Accepted", False)
-
-
-def test_definitions_are_replaced_by_name():
-    old = CrdCatalog.from_documents([PROBES, APPLES, {**document("bads"), "spec": 5}])
-    new = CrdCatalog.from_documents([document(kind="Newer"), OTHER, document("bads")])
-    merged = old.replaced_by(new)
-    assert sorted(merged.crds) == [
-        "apples.fruit.example.com",
-        "bads.probe.example.com",
-        "probes.other.example.com",
-        "probes.probe.example.com",
-    ]
-    assert merged.find("probes.probe.example.com").kind == "Newer"
-    assert merged.broken == {}
-    assert old.find("probes").kind == "Probe"
 
 
 def test_the_hash_goes_by_content_alone():

@@ -1,4 +1,4 @@
-"""Conversion: what it changes, and in which words it refuses."""
+"""Conversion: its changes, and its errors."""
 
 import pytest
 

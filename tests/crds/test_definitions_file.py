@@ -1,4 +1,4 @@
-"""The file of definitions: what is written is found again by its entry."""
+"""The file of definitions: a written document is read by its entry."""
 
 from __future__ import annotations
 

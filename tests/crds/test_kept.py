@@ -1,4 +1,4 @@
-"""A definition that an earlier run has parsed is the one that is parsed now, node by node."""
+"""A cached definition of an earlier run equals the one parsed now, node by node."""
 
 from dataclasses import fields, is_dataclass
 from enum import Enum

@@ -1,4 +1,4 @@
-"""The outline of a definition says what its full record says, whatever form the document has."""
+"""The outline of a definition agrees with its full record, in all versions of the document."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What people run the auditor with: each artefact is run by its own tool where that is installed, and read otherwise."""
+"""Deployment artefacts: each is run by its own tool if that is installed, and only parsed otherwise."""
 
 from __future__ import annotations
 

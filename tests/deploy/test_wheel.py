@@ -1,4 +1,4 @@
-"""Wheel and sdist: built twice they are the same; installed without the repository they work, with each extra."""
+"""Wheel and sdist: two builds are equal; installed without the repository they work, with each extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds the generated code against the reference interpreters, on as many objects of real definitions as wanted.
+"""Compares the generated code with the reference interpreters, on any number of objects of real definitions.
 
     python -m tests.differential.fast_vs_exact                              # 1,000,000 objects, one process a core
     python -m tests.differential.fast_vs_exact --objects 20000 --seeds 7 8 --updates
@@ -73,7 +73,7 @@ class Pair:
         self.noop = NoopUpdates(self.exact)
 
     def difference(self, data: bytes, *, updates: bool) -> tuple[str, AuditedObject]:
-        """Return what differs, empty where nothing does, and the answer of the reference."""
+        """Return what differs, empty if nothing does, and the answer of the reference."""
         exact = self.exact.audit(data)
         typed = typed_difference(self.fast, exact, data, updates=updates)
         self.typed = typed is not None

@@ -52,7 +52,7 @@ def test_fields_in_use_are_rows_that_invalidate_nothing(audit: Any) -> None:
     assert [kind["statuses"] for kind in manifest["kinds"] if kind["kind"] == "Loaf"] == [{"valid": 3}]
 
 
-def test_a_gate_that_is_on_says_nothing(audit: Any) -> None:
+def test_a_gate_that_is_on_has_no_findings(audit: Any) -> None:
     assert audit(gate("New", ".spec.replicas"), field_gates="New=true")[2] == []
     assert audit()[2] == []
 

@@ -64,7 +64,7 @@ def run(command: str, folder: Path, environment: dict[str, str]) -> subprocess.C
 
 
 def without_ages(text: str) -> str:
-    """Return text whose last column AGE says 0d, and whose times and durations of runs are all the same."""
+    """Return text whose last column AGE says 0d, and whose times and durations of runs are equal."""
     return _DURATION.sub("0.1 s", _TIME.sub("2026-01-01 00:00 UTC", _AGE.sub("0d", text)))
 
 

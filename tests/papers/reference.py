@@ -95,7 +95,7 @@ _COLUMNS: Final = {
     "severity": "critical, high, medium or low; the worst of the objects that are not accepted.",
     "topic": "Id of the topic: causes of one definition and one part of it.",
     "topic_objects": "Objects with a finding of any cause of the topic that is not accepted.",
-    "last_good": "For each example its newest older revision that can be read, and when it was written; empty: none.",
+    "last_good": "For each example its newest older revision that can be read, and when it was written; empty if there is none.",
     "title": "What is wrong, in one line, without the kind.",
     "form": "Detail of the message without values.",
     "objects": "Number of objects.",

@@ -93,7 +93,7 @@ def _kine(path: Path) -> None:
 
 
 def make_sandbox(folder: Path) -> None:
-    """Fill a folder with all that the commands of the documents read, but for reports, which commands write."""
+    """Fill a folder with all that the commands of the documents read, except reports, which commands write."""
     shutil.copytree(ROOT / "sample-data", folder / "sample-data")
     snapshot = gzip.decompress((ROOT / "sample-data" / "cluster.db.gz").read_bytes())
     for name in (

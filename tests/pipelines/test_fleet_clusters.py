@@ -6,21 +6,20 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
+from auditor.report.findings.build import build_causes, causes_of
 from pipelines.log import RunLog
 from pipelines.run import fleet_clusters
 from pipelines.run.fleet import run_anywhere
 from tests.differential.reports import differences
 from tests.pipelines.reuse.support import Store, definition, loaf
 from tests.shared import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLUSTERS = 5
 
@@ -65,6 +64,19 @@ def test_the_report_of_a_fleet_is_the_same_with_several_workers(
         _, manifest = audit(second, tmp_path / name, jobs=number, **since)
         assert manifest["since"]["kept"] > 0
     assert differences(tmp_path / "one", tmp_path / "several") == []
+
+
+@pytest.mark.parametrize("rules", [{}, {"severity": ("low kind=Loaf", "high cluster=c2")}, {"owners": "owners.yaml"}])
+def test_causes_are_those_of_the_tables_of_the_whole_report(
+    nights: tuple[Path, list[str]], rules: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("owners.yaml").write_text("- {team: bakers, kind: Loaf}\n")
+    _, manifest = audit(nights[1][0], tmp_path / "r", jobs=2, **rules)
+    stored = causes_of(tmp_path / "r")
+    assert stored
+    made = build_causes(tmp_path / "r", manifest)
+    assert [row | {"first_seen": None, "last_seen": None} for row in stored] == made
 
 
 def test_what_ends_a_run_is_the_same_error_from_a_worker(nights: tuple[Path, list[str]], tmp_path: Path) -> None:

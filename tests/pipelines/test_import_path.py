@@ -115,7 +115,7 @@ ASKS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", ASKS)
 def test_no_other_command_does(hostile, command, report, tmp_path, asked):
-    refused = "watch" in asked or "://" in asked  # what ends early has imported what it needed all the same
+    refused = "watch" in asked or "://" in asked  # what ends early has imported what it needed nevertheless
     arguments = asked.format(report=report, out=tmp_path / "r").split()
     done = run(command, hostile, *arguments, AWS_EC2_METADATA_DISABLED="true")
     assert done.returncode == (4 if "s3://" in asked else 2 if refused else 0), done.stderr

@@ -30,7 +30,7 @@ def dump(tmp_path_factory):
 
 
 def workers(parent):
-    """Processes two levels below one: the fork server's children, but for the tracker of resources."""
+    """Processes two levels below one: the fork server's children, except the tracker of resources."""
     tree = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

@@ -86,7 +86,7 @@ def test_an_audit_of_an_export_loads_no_parser_no_rules_no_other_reader_and_no_w
     assert not modules & (PARSERS | RULES | READERS | WORKERS | {"auditor.gates"})
 
 
-def test_who_only_hands_out_shards_does_not_load_what_judges_objects(manifests: Path) -> None:
+def test_a_process_that_only_distributes_shards_does_not_load_what_checks_objects(manifests: Path) -> None:
     oven = json.loads((manifests / "oven.json").read_text())
     lines = [json.dumps({**oven, "metadata": {"name": f"a{number}", "namespace": "n"}}) for number in range(12_000)]
     (manifests / "ovens.ndjson").write_text("\n".join(lines) + "\n")

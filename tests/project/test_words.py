@@ -34,6 +34,19 @@ FORBIDDEN: Final = {
     r"\bvouch(es|ed)?\b": "verify",
     r"\bmade of it\b": "say what the server answers",
     r"\bpassed over\b": "ignored",
+    r"\bhand(s|ed|ing)? (over|out)\b": "pass, return, yield",
+    r"\bof (its|their) own accord\b": "by itself",
+    r"(?-i:\b(None|[Ee]mpty)): (it|there|the|no|nothing|none|all|any|every|they|not)\b": "None if ..., empty for ...",
+    r"(?-i:\b(None|[Ee]mpty)) where\b": "None if ...",
+    r"\b(goes|go|gone) round\b": "repeat",
+    r"\blight on purpose\b": "say what it does not import, and why",
+    r"\bsays? nothing\b": "does not show, proves nothing",
+    r"\ball the same\b": "nevertheless, still, as well",
+    r"\bwhat (becomes|became) of\b": "the result of, the changes of",
+    r"\bbehind (it|them)\b": "after",
+    r"\bmoods?\b": "mode",
+    r"\bbut for\b": "except",
+    r"\bdaily fare\b": "common",
 }
 """Phrases that an engineer would have to translate, and what to write instead."""
 

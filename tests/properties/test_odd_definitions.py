@@ -105,7 +105,7 @@ def test_a_schema_that_is_shared_is_looked_at_once():
     assert contradiction(node) == ""
 
 
-def test_a_part_of_a_validation_says_nothing_of_whole_values():
+def test_a_part_of_a_validation_does_not_concern_whole_values():
     document = with_field({"type": "object", "properties": {"a": {"type": "string"}},
                            "anyOf": [{"properties": {"a": {"default": "b"}}}]})  # fmt: skip
     definition = parse_definition(document)

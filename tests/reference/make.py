@@ -69,7 +69,7 @@ def build(release: str = "") -> Path:
 
 
 def build_beside(release: str) -> Path | None:
-    """Build the program that is beside the project, None where there is none."""
+    """Build the program that is beside the project, None if there is none."""
     sources = SHARED / "oracle"
     if not sources.is_dir():
         return None
@@ -133,7 +133,7 @@ def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def vectors_beside(name: str) -> bytes:
-    """Return the lines of a file of vectors beside the project, none where it is not there."""
+    """Return the lines of a file of vectors beside the project, no lines if it does not exist."""
     path = SHARED / "vectors" / name
     if not path.exists():
         return b""

@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -27,7 +28,6 @@ def test_without_a_name_it_is_the_newest_final_release():
         ("2.37", "'2.37' is not a release that is known"),
         ("new", "'new' is not a release that is known"),
         ("1", "'1' is not a release that is known"),
-        ("1.32", "'1.32' is not reproduced yet"),
     ],
 )
 def test_what_names_none_is_refused_with_those_that_are_reproduced(text, said):
@@ -36,6 +36,14 @@ def test_what_names_none_is_refused_with_those_that_are_reproduced(text, said):
     known = ", ".join(one.name for one in RELEASES if one.is_reproduced)
     assert str(caught.value) == f"--kubernetes: {said}; expected one of {known}; auditor releases lists them"
     assert caught.value.exit_code == 2
+
+
+def test_a_release_that_is_not_reproduced_is_named_only_where_that_is_allowed(monkeypatch):
+    known = tuple(replace(one, is_reproduced=one.minor > 32) for one in RELEASES)
+    monkeypatch.setattr("auditor.releases.release.RELEASES", known)
+    with pytest.raises(PlanError, match=r"'1\.32' is not reproduced yet; expected one of 1\.33, "):
+        find_release("1.32")
+    assert find_release("1.32", reproduced=False).version == "v1.32.13"
 
 
 def test_a_release_is_reproduced_until_its_block_ends_in_its_own_thread_alone():

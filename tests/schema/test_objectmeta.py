@@ -1,4 +1,4 @@
-"""Metadata made to fit its type, in both moods, at the root and in embedded resources."""
+"""Metadata coerced to its type, in both modes, at the root and in embedded resources."""
 
 import copy
 
@@ -139,7 +139,7 @@ def test_the_first_error_in_order_of_keys_is_reported_but_times_come_before():
     ("metadata", "shown"),
     [("x", "string"), ([], "[]interface {}"), (5, "int64"), (1.5, "float64"), (True, "bool")],
 )
-def test_metadata_that_is_no_object_fails_in_either_mood(metadata, shown):
+def test_metadata_that_is_no_object_fails_in_either_mode(metadata, shown):
     with pytest.raises(CoerceError) as caught:
         coerce_metadata({"metadata": metadata}, drop=True)
     assert str(caught.value) == f"invalid metadata: expected object, got {shown}"

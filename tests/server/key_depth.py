@@ -29,7 +29,7 @@ GROUP = "demo.io"
 TORN = '{"apiVersion":"'
 NAMESPACES = ("shop", "bad")
 
-# name, namespaced, key below the kind, metadata of its object (None: the value is torn)
+# name, namespaced, key below the kind, metadata of its object (None means the value is torn)
 CUSTOM: tuple[tuple[str, bool, str, dict[str, str] | None], ...] = (
     ("healthy", True, "shop/other", {"namespace": "shop", "name": "other"}),
     ("torn", True, "torn", None),

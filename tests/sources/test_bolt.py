@@ -299,7 +299,7 @@ def test_buckets_in_buckets_may_not_loop() -> None:
     assert [loss.reason for loss in losses] == ["multiple references"]
 
 
-def test_a_leaf_with_a_wrong_type_is_read_all_the_same() -> None:
+def test_a_leaf_with_a_wrong_type_is_read_nevertheless() -> None:
     leaf = page_of_kind(SMALL, 2)
     data = flip(SMALL, leaf * 1024 + 8, 3)
     found, losses = rows_of(data)

@@ -1,10 +1,12 @@
 """Rows of `etcdctl get -w json` in their usual spelling."""
 
+import binascii
+import itertools
 from pathlib import Path
 
 import pytest
 
-from auditor.sources.etcdctl import _USUAL, _USUAL_END, open_etcdctl
+from auditor.sources.etcdctl import _USUAL, _USUAL_END, _check_base64, open_etcdctl
 
 KEY = b'{"key":"YQ=="'
 
@@ -40,3 +42,18 @@ def test_a_dump_whose_first_row_is_broken_is_damaged_not_refused(tmp_path: Path)
     assert [(one.where, one.reason) for one in plan.damage] == [
         ("byte 37", "no row begins here; 0 keys were read before that")
     ]
+
+
+def refusal(check, text: bytes) -> str:
+    try:
+        check(text)
+    except binascii.Error as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("length", range(7))
+def test_a_text_is_base64_if_it_decodes(length: int) -> None:
+    for signs in itertools.product(b"Az/=-\n" if length > 4 else b"Az09+/=-_ \n", repeat=length):
+        text = bytes(signs)
+        assert refusal(_check_base64, text) == refusal(lambda one: binascii.a2b_base64(one, strict_mode=True), text)

@@ -86,7 +86,7 @@ def test_live_keys_are_those_that_the_server_listed(name: str, batch_rows: int |
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_leases_are_in_the_messages(name: str, tmp_path: Path) -> None:
-    """The live table has no lease column; the message parser reads it all the same."""
+    """The live table has no lease column; the message parser reads it nevertheless."""
     file = EtcdFile.open(unpacked(f"{FOLDER}/{name}", tmp_path))
     leases: dict[bytes, int] = {}
     for rows in file.rows(b"key"):
@@ -151,7 +151,7 @@ def test_an_element_that_points_out_of_its_page_costs_one_row(tmp_path: Path) ->
 
 
 @damaged
-def test_children_of_a_damaged_branch_page_are_read_all_the_same(tmp_path: Path) -> None:
+def test_children_of_a_damaged_branch_page_are_read_nevertheless(tmp_path: Path) -> None:
     original = original_rows(tmp_path)
     for name in ("flip-branch-key", "flip-branch-flags"):
         file = EtcdFile.open(unpacked(f"{FOLDER}/damaged/{name}.db.gz", tmp_path))

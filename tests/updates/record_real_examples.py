@@ -62,7 +62,7 @@ FRAME = re.compile(
 
 
 def ask(kubectl: list[str], folder: Path, paths: list[Path]) -> dict[Path, str]:
-    """Return what kubectl says of each file; empty: it is accepted."""
+    """Return what kubectl says of each file; empty means it is accepted."""
     bad = [folder / "bad-1.yaml", folder / "bad-2.yaml"]  # several errors have another form than one
     for one in bad:
         one.write_text(UNKNOWN)

@@ -68,3 +68,17 @@ def test_no_user_is_to_apply_definitions_for_objects_that_were_left_out(tmp_path
     assert said in done.section["sentence"]
     assert ("safe" in done.section["sentence"]) == (namespace == "default")
     assert "Next: check the rest before you apply the definitions." in text
+
+
+def test_definitions_without_a_finding_are_counted_not_listed(tmp_path):
+    done = scan(tmp_path, [crd(V1)], [crd(V1)], [thing("a", {"color": "red"})])
+    one = done.section["definitions"][0] | {"decision": "unknown", "notes": [], "reasons": []}
+    noted = {**one, "name": "noted.example.com", "notes": ["3 objects cannot be read"], "schema_changes": []}
+    quiet = [{**one, "name": f"q{n}.example.com"} for n in range(50)]
+    blocking = [{**noted, "name": f"b{n}.example.com", "decision": "blocks", "reasons": ["refused"]} for n in range(9)]
+    section = {**done.section, "definitions": [*quiet, noted, *blocking], "not_judged": ["2 keys"]}
+    lines = upgrade_summary({**done.manifest, "upgrade": section}, "r").split("\n")
+    rows = [line.split()[:2] for line in lines if ".example.com" in line]
+    assert [row[0] for row in rows] == ["blocks"] * 9 + ["no-harm-found"]
+    assert rows[-1][1] == "noted.example.com"
+    assert "and 50 with the answer: no harm found; all of a definition: auditor changes r DEFINITION" in lines

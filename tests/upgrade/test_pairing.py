@@ -39,7 +39,7 @@ def test_the_stored_form_and_the_manifest_of_one_definition_are_the_same():
     assert pairing(old, new).is_same("v1")
 
 
-def test_the_order_of_properties_says_nothing():
+def test_the_order_of_properties_does_not_matter():
     assert pairing(crd(version(spec(a=string(), b=string()))), crd(version(spec(b=string(), a=string())))).is_same("v1")
 
 

@@ -49,7 +49,7 @@ def causes(errors):
 
 
 def differences(got, expect, rules_left_out=None):
-    """Return what differs from the server's answer, empty where nothing does."""
+    """Return what differs from the server's answer, empty if nothing does."""
     if (got.unreadable is not None) != bool(expect.get("readError")):
         return f"readable or not: {got.unreadable} / {expect.get('readError')}"
     if got.unreadable is not None:

@@ -25,7 +25,7 @@ def theirs(errors):
 
 
 def differences(got, expect):
-    """Return what differs from the server's answer, empty where nothing does."""
+    """Return what differs from the server's answer, empty if nothing does."""
     if bool(expect.get("readError")) != (got.unreadable is not None):
         return f"readable or not: {got.unreadable} / {expect.get('readError')}"
     if got.unreadable is not None:

@@ -1,6 +1,6 @@
-"""The type checker: gives every node its type, every name its meaning and every call its overloads.
+"""The type checker: finds the type of every node, the declaration of every name and the overloads of every call.
 
-Works on the tree without changing it; its results are in tables by node number. Source: cel-go checker/checker.go.
+It does not change the tree; its results are in tables by node number. Source: cel-go checker/checker.go.
 """
 
 from __future__ import annotations
@@ -25,7 +25,20 @@ from auditor.cel.syntax.ast import (
     Select,
     StructLiteral,
 )
-from auditor.cel.types import BOOL, DYN, ERROR, INT, Kind, Type, list_of, map_of, object_type, optional_of, type_param
+from auditor.cel.types import (
+    BOOL,
+    DYN,
+    ERROR,
+    INT,
+    UNTYPED,
+    Kind,
+    Type,
+    list_of,
+    map_of,
+    object_type,
+    optional_of,
+    type_param,
+)
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -40,14 +53,14 @@ __all__ = ["CheckedExpression", "Reference", "check"]
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a name or call means.
+    """The declaration of a name or call.
 
     Attributes:
-        name: The variable, constant or type; of a call the function's full name.
+        name: The variable, constant or type; for a call, the function's full name.
         overloads: Ids of the overloads that fit; empty for names.
-        is_type: Whether the name is that of a type.
+        is_type: Whether the name denotes a type.
         is_global: Whether a call that is written on a receiver calls a function with a dotted name.
-        value: The constant that the name stands for, if it does.
+        value: The value of the constant, if the name denotes one.
     """
 
     name: str
@@ -63,8 +76,8 @@ class CheckedExpression:
 
     Attributes:
         parsed: The tree.
-        types: Node number to type; no type parameters are left in it.
-        references: Node number to meaning.
+        types: Node number to type, without type parameters.
+        references: Node number to declaration.
         functions: The functions that it may call, by name.
     """
 
@@ -74,17 +87,22 @@ class CheckedExpression:
     functions: Mapping[str, Declaration] = field(default_factory=dict)
 
     @property
+    def is_typed(self) -> bool:
+        """Whether each variable that it uses has a type: always, since `changes.PAIRS_OF_DYN`."""
+        return changes.PAIRS_OF_DYN.holds or all(kind is not UNTYPED for kind in self.types.values())
+
+    @property
     def type(self) -> Type:
         """The type of the whole expression."""
         return self.types[self.parsed.root.id]
 
     def uses(self, variable: str) -> bool:
-        """Return whether a variable of the environment is read anywhere."""
+        """Return whether a variable of the environment is used."""
         return any(not each.overloads and each.name == variable for each in self.references.values())
 
 
 def check(environment: Environment, parsed: ParsedExpression) -> tuple[CheckedExpression, list[Issue]]:
-    """Return the checked expression and what is wrong with it; with issues the types are of no use."""
+    """Return the checked expression and its issues; with issues, the types have no use."""
     checker = _Checker(environment, parsed)
     checker.check(parsed.root)
     types = {number: checker.bindings.substitute(kind, free_to_dyn=True) for number, kind in checker.types.items()}
@@ -161,13 +179,13 @@ class _Checker:
             self.undeclared(expr.id, expr.name)
 
     def resolve_global(self, expr: Expr, name: str) -> bool:
-        """Give a node the meaning of a name of the environment, if there is one."""
+        """Set the declaration of a node to a name of the environment, if there is one."""
         plain = name.removeprefix(".")
         found = self.environment.find_name(plain)
         if found is None:
             return False
         self.set_type(expr, found.type)
-        # A leading dot keeps the name apart from a variable of a comprehension.
+        # A leading dot distinguishes the name from a variable of a comprehension.
         written = f".{plain}" if self.local(plain.partition(".")[0]) is not None else plain
         self.references[expr.id] = Reference(written, is_type=found.is_type, value=found.value)
         return True
@@ -281,7 +299,7 @@ class _Checker:
         self.references[expr.id] = Reference(function.name, tuple(fitting), is_global=is_global)
 
     def renaming(self, types: Iterable[Type]) -> Callable[[Type], Type]:
-        """Return a function that gives the parameters of an overload names of their own."""
+        """Return a function that renames the type parameters of an overload to unique names."""
         names: dict[str, Type] = {}
         for name in _parameters(types):
             if name not in names:
@@ -309,7 +327,7 @@ class _Checker:
     # Literals
 
     def join(self, previous: Type | None, current: Type) -> Type:
-        if previous is None:
+        if previous is None or previous is UNTYPED:
             return current
         if self.bindings.assignable(previous, current):
             return most_general(previous, current)
@@ -329,7 +347,7 @@ class _Checker:
             if index in expr.optional:
                 kind = self.optional_item(element, kind)
             joined = self.join(joined, kind)
-        self.set_type(expr, list_of(self.fresh() if joined is None else joined))
+        self.set_type(expr, list_of(self.fresh() if joined is None or joined is UNTYPED else joined))
 
     def check_map(self, expr: MapLiteral) -> None:
         keys: Type | None = None
@@ -342,7 +360,7 @@ class _Checker:
             if entry.optional:
                 kind = self.optional_item(entry.value, kind)
             values = self.join(values, kind)
-        if keys is None or values is None:
+        if keys is None or keys is UNTYPED or values is None:
             keys, values = self.fresh(), self.fresh()
         self.set_type(expr, map_of(keys, values))
 
@@ -409,7 +427,7 @@ class _Checker:
             return range_type.parameters[0], range_type.parameters[1]
         if range_type.kind in (Kind.DYN, Kind.ERROR, Kind.PARAM):
             self.bindings.assignable(DYN, range_type)
-            return DYN, DYN
+            return DYN, DYN if changes.PAIRS_OF_DYN.holds else UNTYPED
         text = f"expression of type '{range_type}' cannot be range of a comprehension (must be list, map, or dynamic)"
         self.report(expr.range.id, text)
         return ERROR, ERROR

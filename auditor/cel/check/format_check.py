@@ -1,4 +1,4 @@
-"""The check of ``'constant'.format([literal, list])`` at compile time: clauses against the types of the items.
+"""Checks ``'constant'.format([literal, list])`` at compile time: the clauses against the types of the items.
 
 Source: cel-go ext/formatting.go (stringFormatValidator).
 """
@@ -47,7 +47,7 @@ _CLAUSES: dict[str, tuple[frozenset[Kind], str]] = {
 
 
 class _Wrong(Exception):
-    """A template does not fit its arguments; holds the node to blame and the text."""
+    """A template does not match its arguments; has the faulty node and the text."""
 
     def __init__(self, node_id: int, text: str) -> None:
         super().__init__(text)
@@ -56,7 +56,7 @@ class _Wrong(Exception):
 
 
 def check_format(checked: CheckedExpression, nodes: Iterable[Expr]) -> Iterator[tuple[int, str]]:
-    """Yield node and complaint for each call of ``format`` that can only fail."""
+    """Yield node and error for each call of ``format`` that must fail."""
     for node in nodes:
         if not isinstance(node, Call) or node.function != "format" or len(node.args) != 1:
             continue
@@ -111,7 +111,7 @@ def _check_item(checked: CheckedExpression, letter: str, item: Expr) -> None:
 
 
 def _type(checked: CheckedExpression, item: Expr) -> Type:
-    """Return the type of an item; a wrapper, which may be null, counts as what it wraps."""
+    """Return the type of an item; a wrapper, which may be null, counts as the wrapped type."""
     found = checked.types[item.id]
     return found.parameters[0] if found.kind is Kind.WRAPPER else found
 

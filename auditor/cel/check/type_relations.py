@@ -1,6 +1,6 @@
-"""How types relate in the checker: what may be used where, what type parameters are bound to, the more general of two.
+"""Relations of types in the checker: assignability, binding of type parameters, the more general of two types.
 
-Type parameters are bound in a `Bindings`; a failed attempt leaves no trace. Source: cel-go checker/types.go.
+Type parameters are bound in a `Bindings`; a failed attempt does not change it. Source: cel-go checker/types.go.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ def _equal_or_less_specific(left: Type, right: Type) -> bool:
 
 
 def most_general(left: Type, right: Type) -> Type:
-    """Return the left type unless the right one says less."""
+    """Return the left type unless the right one is more general."""
     return left if _equal_or_less_specific(left, right) else right
 
 
 def _accepts(target: Type, source: Type) -> bool:
-    """Return whether a scalar, wrapper or object type takes another."""
+    """Return whether a scalar, wrapper or object type accepts another."""
     if target.kind is Kind.WRAPPER:
         return source.kind is Kind.NULL or target == source or target.parameters[0] == source
     if source.kind is Kind.WRAPPER:
         return target == source.parameters[0]
-    return target.kind is source.kind and target.name == source.name
+    return target.kind is source.kind is not Kind.UNTYPED and target.name == source.name
 
 
 class Bindings:
-    """What the type parameters of one expression are bound to."""
+    """The bindings of the type parameters of one expression."""
 
     __slots__ = ("_bound",)
 
@@ -70,11 +70,11 @@ class Bindings:
         self._bound: dict[Type, Type] = {}
 
     def assignable(self, target: Type, source: Type) -> bool:
-        """Return whether one type may stand for the other, binding parameters if so."""
+        """Return whether one type is assignable to the other; bind parameters if so."""
         return self.assignable_all((target,), (source,))
 
     def assignable_all(self, targets: Sequence[Type], sources: Sequence[Type]) -> bool:
-        """Return whether all types may stand for their counterparts, binding parameters if so."""
+        """Return whether all types are assignable to their counterparts; bind parameters if so."""
         if len(targets) != len(sources):
             return False
         before = self._bound
@@ -107,12 +107,12 @@ class Bindings:
         return _accepts(right, left)
 
     def _bind(self, meaning: Type, parameter: Type) -> tuple[bool, bool]:
-        """Return whether a parameter can mean a type, and whether it meant something before."""
+        """Return whether a parameter can be a type, and whether it was bound before."""
         if meaning == parameter:
             return True, True
         bound = self._bound.get(parameter)
         if bound is not None:
-            if meaning == bound:
+            if meaning == bound and meaning.kind is not Kind.UNTYPED:
                 return True, True
             if not self._fits(meaning, bound):
                 return False, True
@@ -136,7 +136,7 @@ class Bindings:
         return False
 
     def substitute(self, kind: Type, *, free_to_dyn: bool = False) -> Type:
-        """Return a type with its parameters replaced by what they mean, free ones by dyn if asked."""
+        """Return a type with its parameters replaced by their bindings; unbound ones become dyn if requested."""
         if kind.kind is Kind.PARAM:
             bound = self._bound.get(kind)
             if bound is not None:

@@ -1,8 +1,8 @@
 """Upper bounds of costs and sizes: sums of products of the size of an object and the lengths of its lists.
 
-A bound is worked out once per rule and is then a few multiplications per object. `SIZE` is at least the characters of
-any text and the bytes of the JSON text of any list in the object, see `Bound.at`. Lengths are those of lists that hang
-on `self` by names alone, so that their number of items is known before the rule runs.
+A bound is computed once per rule; for an object it takes a few multiplications. `SIZE` is at least the number of
+characters of any text and of bytes in the JSON of any list in the object, see `Bound.at`. Lengths are those of lists
+that field names lead to from `self`, so that they are known before the rule runs.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Bound:
 
     @property
     def degree(self) -> int:
-        """The most variables that are multiplied."""
+        """The largest number of multiplied variables."""
         return max((len(product) for product, factor in self.terms.items() if factor), default=0)
 
     @property
     def lengths(self) -> list[Length]:
-        """The lengths that occur."""
+        """The lengths in the bound."""
         return sorted({each for product in self.terms for each in product if isinstance(each, tuple)})
 
     def without_lengths(self, most: Callable[[Length], Bound]) -> Bound:
@@ -72,10 +72,10 @@ class Bound:
         return found
 
     def at(self, size: int) -> int:
-        """Return the bound for objects up to a size; there must be no lengths in it.
+        """Return the bound for objects up to a size; it must not have lengths.
 
         Args:
-            size: Bytes of the JSON text, or more; plus the longest default that the read may have put in.
+            size: Bytes of the JSON text, or more; plus the longest default that the read may have added.
         """
         return ceil(sum(factor * float(size) ** len(product) for product, factor in self.terms.items())) + 1
 
@@ -95,7 +95,7 @@ class Bound:
 
 
 def constant(value: float) -> Bound:
-    """Return a bound that is a number."""
+    """Return the bound for a constant number."""
     return Bound({(): value})
 
 
@@ -105,18 +105,18 @@ SIZE: Final = Bound({(_SIZE,): 1.0})
 
 
 def tenth(bound: Bound, factor: float = 0.1) -> Bound:
-    """Return a bound of the tenth part, rounded up."""
+    """Return a bound of a tenth, rounded up."""
     return bound.scaled(factor) + ONE
 
 
 def greater(one: Bound, other: Bound) -> Bound:
-    """Return a bound of whichever is greater."""
+    """Return a bound of the maximum of both."""
     keys = one.terms.keys() | other.terms.keys()
     return Bound({key: max(one.terms.get(key, 0), other.terms.get(key, 0)) for key in keys})
 
 
 def lesser(one: Bound, other: Bound) -> Bound:
-    """Return a bound of whichever is less: one of the two."""
+    """Return a bound of the minimum: one of the two."""
     first, second = (one, other) if one.degree <= other.degree else (other, one)
     if first.degree == second.degree and sum(second.terms.values()) < sum(first.terms.values()):
         return second

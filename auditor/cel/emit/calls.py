@@ -1,4 +1,4 @@
-"""Code for functions: Python's own for the common ones, else the function that the interpreter calls."""
+"""Code for function calls: Python's own operations for common functions, else the interpreter's implementation."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _ordering(emitter: Emitter, word: str, left: Value, right: Value) -> Value:
 
 
 def _is_plain_number(value: Value) -> bool:
-    """Say whether Python compares a number as CEL does: no NaN, and no integer that a double does not hold."""
+    """Return whether Python compares a number as CEL does: no NaN, and no integer beyond the precision of a double."""
     if value.shape.form is Form.DOUBLE:
         return value.constant is not UNKNOWN or value.path is not None
     return value.shape.low >= -_EXACT_DOUBLE and value.shape.high <= _EXACT_DOUBLE
@@ -101,7 +101,7 @@ def _arithmetic(sign: str, left: Value, right: Value) -> Value | None:
 
 
 def _concatenated(code: str, left: Value, right: Value) -> Value | None:
-    """Return the code of ``left + right`` of lists; of sets and map lists the interpreter knows more."""
+    """Return the code of ``left + right`` for lists; sets and map lists need the interpreter."""
     one, other = left.shape.item, right.shape.item
     if one is None or other is None or left.shape.list_type or right.shape.list_type:
         return None
@@ -140,10 +140,10 @@ def _invoke(emitter: Emitter, expr: Call, declaration: Declaration, args: list[V
 
 
 def _sees_width(emitter: Emitter) -> bool:
-    """Return whether a function of the expression shows how a quantity is represented.
+    """Return whether a function of the expression depends on the representation of a quantity.
 
-    Comparing may change the representation from 64 bits to a big decimal. If no function shows it, a quantity is parsed
-    once and used again; otherwise it is parsed for each use.
+    Comparing may change the representation from 64 bits to a big decimal. If no function depends on it, a quantity is
+    parsed once and reused; otherwise it is parsed for each use.
     """
     for reference in emitter.references.values():
         declaration = emitter.environment.function(reference.name) if reference.overloads else None
@@ -153,7 +153,7 @@ def _sees_width(emitter: Emitter) -> bool:
 
 
 def _unpacked(shape: Shape, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with its result in the form that code works with."""
+    """Return the function with its result converted to the form that code uses."""
     if shape.form in (Form.DURATION, Form.TIMESTAMP):
         return lambda *values: call(*values).nanos
     if shape.form is Form.OPTIONAL:
@@ -173,7 +173,7 @@ def _computed(emitter: Emitter, call: Callable[..., Any], text: str, shape: Shap
 
 
 def argument(value: Value) -> str:
-    """Return the code of a value as the functions of the libraries take it."""
+    """Return the code of a value in the form that the functions of the libraries take."""
     form = value.shape.form
     if form is Form.DURATION:
         return f"_Duration({value.code})"

@@ -1,9 +1,9 @@
 """Expressions to Python: operators, names, selections and macros; functions are in `calls`.
 
-The code evaluates from left to right as the interpreter does and raises wherever that would have an error. So it may
-say less than the interpreter (an error that logic absorbs) but never something else. Two things follow: nothing may be
-left out that could fail (`exists_one` looks at all items), and what Python lets pass but CEL does not is guarded (a
-negative index, an integer beyond 64 bits, null).
+The code evaluates from left to right as the interpreter does, and raises wherever the interpreter has an error. So it
+may prove less than the interpreter (if logic absorbs the error), but never the opposite. Two consequences: no step that
+could fail may be skipped (`exists_one` looks at all items), and operations that Python allows and CEL does not are
+guarded (a negative index, an integer beyond 64 bits, null).
 
 Source: cel-go interpreter/interpretable.go, parser/macro.go.
 
@@ -58,15 +58,15 @@ class Emitter:
     """Writes the code of one expression.
 
     Args:
-        environment: In which it was checked.
+        environment: The environment in which it was checked.
         checked: The expression.
         slot: Binds a value to a global and returns its name.
         remember: Returns the name of the memo of a function of one text; equal keys share it.
 
     Attributes:
-        values: Number of a node to its code, for all that the code evaluates.
-        counts: Number of a comprehension to how often it goes round at most.
-        most: Path to what is known of the length at its end.
+        values: Number of a node to its code, for all nodes that the code evaluates.
+        counts: Number of a comprehension to its largest number of iterations.
+        most: Path to a bound of the length at its end.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Emitter:
         """Return the code of a node.
 
         Raises:
-            NotEmittable: There is none.
+            NotEmittable: There is no code for it.
         """
         self._depth += 1
         if self._depth > _DEEPEST:
@@ -151,7 +151,7 @@ class Emitter:
         raise NotEmittable("uint" if kind is UInt else kind.__name__)
 
     def fresh(self, letter: str) -> str:
-        """Return a name that no other part of the code uses."""
+        """Return an unused name."""
         self._names += 1
         return f"{letter}{self._names}"
 
@@ -170,7 +170,7 @@ class Emitter:
     def read(
         self, code: str, shape: Shape, extent: Extent, path: Length | None = None, *, total: bool = False
     ) -> Value:
-        """Return the code that makes of a stored value what CEL works with."""
+        """Return the code that converts a stored value to a CEL value."""
         if shape.nullable:
             code, total = f"_not_null({code})", False
         if shape.convert is not None:
@@ -210,7 +210,7 @@ class Emitter:
         field = shape.fields[name]
         if field.attribute:
             place = f"{operand.code}.{field.attribute}"
-            # What is always there has still to be reached.
+            # A field that always exists must still be reached.
             tests = [f"{place} is not {each}" for each in field.missing] or [f"{operand.code} is not None"]
             known = f"({' and '.join(tests)})"
             return self._readable(known, self._field(operand, name), field.shape, total=operand.total)
@@ -223,7 +223,7 @@ class Emitter:
 
     @staticmethod
     def _readable(known: str, read: Value, shape: Shape | None, *, total: bool) -> Value:
-        """Return the code of ``has()``, which fails in the server where the value is there and cannot be read."""
+        """Return the code of ``has()``, which fails in the server if the value exists and cannot be read."""
         if shape is None or shape.convert is None or shape.form is Form.DOUBLE:
             return Value(known, BOOL, total=total)
         return Value(f"({known} and ({read.code}) is not None)", BOOL)
@@ -246,7 +246,7 @@ class Emitter:
         return self.read(code, kind, extent_of(kind), path, total=operand.total and is_there)
 
     def optional_field(self, operand: Value, name: str) -> Value:
-        """Return the code of ``operand.?name``, of an object, a map, or an optional of these."""
+        """Return the code of ``operand.?name``, for an object, a map, or an optional of these."""
         inner = operand.shape.item if operand.shape.form is Form.OPTIONAL else operand.shape
         assert inner is not None
         if inner.form is Form.OBJECT:
@@ -309,7 +309,7 @@ class Emitter:
         return found
 
     def joined(self, items: list[Value]) -> tuple[Shape, Extent]:
-        """Return the shape and extent of a value that is one of several."""
+        """Return shape and extent of a value that is one of several."""
         shape: Shape | None = items[0].shape
         extent = items[0].extent
         for each in items[1:]:
@@ -367,7 +367,7 @@ class Emitter:
         return emit_call(self, expr, name, args)
 
     def _type_test(self, parts: tuple[Expr, ...], *, negated: bool) -> Value | None:
-        """Return the code of ``type(x) == string`` and the like, of what may be an integer or a string."""
+        """Return the code of ``type(x) == string`` and the like, for values that may be an integer or a string."""
         for one, other in (parts, parts[::-1]):
             reference = self.references.get(other.id)
             if not (isinstance(one, Call) and one.function == "type" and one.target is None and len(one.args) == 1):
@@ -389,7 +389,7 @@ class Emitter:
         return value
 
     def _in_turn(self, parts: tuple[Expr, ...], *, goes_on: bool) -> list[Value]:
-        """Return the code of operands of logic. Each is met only where those before it are `goes_on`."""
+        """Return the code of operands of logic. Each is evaluated only if those before it are `goes_on`."""
         before = self._known
         tests = []
         for each in parts:
@@ -399,7 +399,7 @@ class Emitter:
         return tests
 
     def _implied(self, expr: Expr, outcome: bool) -> frozenset[str]:
-        """Return the fields that are there if a test that has its code has an outcome."""
+        """Return the fields that exist if a test with code has a result."""
         if isinstance(expr, Select):
             return frozenset((self._tested[expr.id],)) if outcome and expr.id in self._tested else frozenset()
         if not isinstance(expr, Call):
@@ -432,7 +432,7 @@ class Emitter:
         return Value(f"({yes.code} if {condition.code} else {no.code})", shape, extent, total=total)
 
     def _either_optional(self, yes: Value, no: Value) -> tuple[Shape, Extent]:
-        """One of the two may be the empty optional, whose type says nothing."""
+        """Return shape and extent of one of two optionals; one may be the empty optional, whose type is unknown."""
         if yes.code == "_NO":
             return no.shape, no.extent
         if no.code == "_NO":
@@ -442,6 +442,8 @@ class Emitter:
     # -- macros -------------------------------------------------------------------------------------------------------
 
     def _comprehension(self, expr: Comprehension) -> Value:
+        if expr.variable == ACCUMULATOR:
+            raise NotEmittable("variable that hides what is collected")
         if expr.accumulator != ACCUMULATOR:
             return self._binding(expr)
         range_ = self.emit(expr.range)
@@ -463,7 +465,7 @@ class Emitter:
         self._inside -= 1
 
     def _binding(self, expr: Comprehension) -> Value:
-        """Write a comprehension over nothing, which only gives a name to a value."""
+        """Write a comprehension over an empty range, which only binds a name to a value."""
         if not (isinstance(expr.range, ListLiteral) and not expr.range.elements):
             raise NotEmittable("comprehension")
         bound = self.emit(expr.init)
@@ -475,7 +477,7 @@ class Emitter:
         return replace(found, code=f"[{found.code} for {name} in ({bound.code},)][0]", path=None)
 
     def _head(self, expr: Comprehension, range_: Value) -> tuple[str, dict[str, Value]]:
-        """Return the ``for`` of a comprehension and what its variables mean."""
+        """Return the ``for`` of a comprehension, and the values of its variables."""
         shape = range_.shape
         if shape.form not in (Form.LIST, Form.MAP) or shape.item is None:
             raise NotEmittable("range that is dyn")
@@ -543,7 +545,7 @@ class Emitter:
 
 
 def _place(operand: Value, field: Field) -> str:
-    """Return the code that reads a field of an object, whether it is there or not."""
+    """Return the code that reads a field of an object, whether it exists or not."""
     return f"{operand.code}.{field.attribute}" if field.attribute else f"{operand.code}[{field.key!r}]"
 
 

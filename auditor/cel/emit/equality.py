@@ -1,4 +1,4 @@
-"""Code for ``==``, ``!=`` and ``in``: Python's own where it is the same as CEL's, else what the interpreter calls."""
+"""Code for ``==``, ``!=`` and ``in``: Python's operator if it agrees with CEL's, else the interpreter's function."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def emit_equality(emitter: Emitter, left: Value, right: Value, *, negated: bool,
         left: The code of the left side.
         right: The code of the right side.
         negated: Whether it is ``!=``.
-        is_variable: Whether the left side is a variable: other expressions then see the same list.
+        is_variable: Whether the left side is a variable: other expressions then use the same list.
     """
     word = "!=" if negated else "=="
     one, other = left.shape, right.shape
     total = left.total and right.total
     if Form.NULL in (one.form, other.form):
-        # Nulls never get as far as being a value here, so that neither side is one unless it is written.
+        # Null is never a value here, so a side is null only if it is a literal.
         return Value(
             f"(({left.code} is None) {'is not' if negated else 'is'} ({right.code} is None))", BOOL, total=total
         )
@@ -56,7 +56,7 @@ def emit_equality(emitter: Emitter, left: Value, right: Value, *, negated: bool,
 
 
 def _optionals_compare(left: Value, right: Value) -> bool:
-    """Say whether Python compares two optionals as CEL does: what they hold is, and `ABSENT` equals itself only."""
+    """Return whether Python compares two optionals as CEL does, which depends on their values."""
     if "_NO" in (left.code, right.code):
         return True
     items = {each.shape.item.form for each in (left, right) if each.shape.item is not None}

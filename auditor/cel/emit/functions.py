@@ -1,4 +1,4 @@
-"""Code of single functions, and the sizes of their results. The records of the functions say which belongs to which."""
+"""Code of single functions, and the sizes of their results. The records of functions refer to these."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def contains_code(_: Emitter, args: list[Value]) -> Value | None:
 
 
 def matches_code(emitter: Emitter, args: list[Value]) -> Value | None:
-    """Write the match of a constant pattern; answers are remembered."""
+    """Write the match of a constant pattern; results are cached."""
     pattern = args[1].constant
     if type(pattern) is not str or args[0].shape.form not in (Form.STRING, Form.INT_OR_STRING):
         return None
@@ -128,14 +128,14 @@ def of_code(_: Emitter, args: list[Value]) -> Value | None:
     """Write an optional that has a value."""
     if args[0].shape.form in (Form.OPTIONAL, Form.NULL):
         raise NotEmittable("optional of an optional or of null")
-    code = f"_value({args[0].code})"  # so that nothing is written as ``1 is not _NO``
+    code = f"_value({args[0].code})"  # so that the code never has ``1 is not _NO``
     return replace(args[0], code=code, shape=optional_shape(args[0].shape), path=None, constant=UNKNOWN)
 
 
 def of_non_zero_code(_: Emitter, args: list[Value]) -> Value | None:
-    """Refuse values whose being zero depends on where they come from."""
+    """Refuse values whose zero value depends on their origin."""
     if args[0].shape.form not in (Form.STRING, Form.INT, Form.BOOL, Form.DOUBLE, Form.BYTES):
-        raise NotEmittable("whether a list or map is zero")  # those of a schema never are
+        raise NotEmittable("whether a list or map is zero")  # values of a schema are never zero
     return None
 
 
@@ -154,7 +154,7 @@ def none_code(_: Emitter, _args: list[Value]) -> Value | None:
 
 
 def string_code(_: Emitter, args: list[Value]) -> Value | None:
-    """Refuse timestamps: code does not have their zone."""
+    """Refuse timestamps: the code does not have their zone."""
     if args[0].shape.form is Form.TIMESTAMP:
         raise NotEmittable("the zone of a timestamp")
     return None
@@ -180,7 +180,7 @@ def parts_extent(args: list[Value]) -> Extent:
 
 
 def shown_extent(args: list[Value]) -> Extent:
-    """Return the size of the text of a value."""
+    """Return the size of a value's text."""
     form = args[0].shape.form
     if form is Form.STRING or form is Form.BYTES:
         return args[0].extent

@@ -1,4 +1,4 @@
-"""Bounds of costs: what the interpreter can at most count for an expression, whatever the values are.
+"""Bounds of costs: the most that the interpreter can count for an expression, for all values.
 
 Every step costs at least as much here as in the interpreter. Bounds of calls are in the records of functions.
 """
@@ -35,9 +35,9 @@ def bound_cost(
 
     Args:
         expr: The tree.
-        values: The code of its nodes, by number; the nodes that only macros made have none.
-        counts: How often each comprehension goes round at most, by number.
-        references: What the checker settled.
+        values: The code of its nodes, by number; nodes that only macros made have none.
+        counts: The largest number of iterations of each comprehension, by number.
+        references: The declarations that the checker found.
         functions: The functions of the environment, by name.
     """
 

@@ -1,6 +1,6 @@
-"""A rule as generated code: the test, what it may cost, and a function of both.
+"""A rule as generated code: the test, a bound of its cost, and a function of both.
 
-What writes code is loaded with the first rule.
+The modules that write code are loaded with the first rule.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _USUAL_COST: Final = 20_000
 
 
 class RuleModule:
-    """A module that rules are written into; equal memos are shared by all of them."""
+    """A module that rules are written into; all rules share its caches."""
 
     def __init__(self, module: Module) -> None:
         from auditor.cel.emit.support import NAMES  # noqa: PLC0415 - with the first rule
@@ -39,7 +39,7 @@ class RuleModule:
         module.namespace.update(NAMES)
 
     def remember(self, key: object, work_out: Callable[[Any], Any]) -> str:
-        """Return the name of the memo of a function of one text."""
+        """Return the name of the cache of a function of one text."""
         name = self._memos.get(key)
         if name is None:
             from auditor.cel.emit.support import Memo  # noqa: PLC0415 - with the first rule
@@ -53,9 +53,9 @@ class RuleCode:
     """The code of one rule.
 
     Attributes:
-        test: An expression: True if the rule holds; anything else, or an exception, says nothing.
-        cost: A bound of what the interpreter would count, by the size of the object alone.
-        measured: A lower bound as an expression that looks at lengths too; empty where `cost` is low enough.
+        test: An expression: True if the rule holds; any other value, or an exception, proves nothing.
+        cost: A bound of the cost that the interpreter would count, by the size of the object.
+        measured: A lower bound as an expression that looks at lengths too; empty if `cost` is low enough.
     """
 
     test: str
@@ -66,14 +66,14 @@ class RuleCode:
 def emit_rule(
     environment: Environment, checked: CheckedExpression, shape: Shape, rules: RuleModule, name: str, size: str
 ) -> RuleCode:
-    """Write the code of a rule as it runs on a create: there is no old value.
+    """Write the code of a rule for a create: there is no old value.
 
     Args:
-        environment: In which it was checked.
+        environment: The environment in which it was checked.
         checked: The rule.
         shape: The shape of `self`.
         rules: Takes the constants.
-        name: The variable that holds `self`.
+        name: The variable with `self`.
         size: The variable that holds the size of the object, see `Bound.at`.
 
     Raises:
@@ -105,7 +105,7 @@ def compile_or_refuse(module: Module, name: str) -> Callable[..., Any]:
     """Compile a function.
 
     Raises:
-        NotEmittable: The code is beyond what Python compiles.
+        NotEmittable: Python cannot compile the code.
     """
     try:
         return module.compile(name)

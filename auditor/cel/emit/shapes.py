@@ -1,9 +1,9 @@
-"""What generated code knows of a value: its form in Python and how large it can be.
+"""Shapes: the form of a value in Python and a limit of its size, which generated code relies on.
 
-The checker's types say what an expression may do with a value. A shape says what the value is when the code meets it:
-the plain JSON of a stored object. A date is still a text and a number with a fraction maybe an int; and the
-bounds that its schema has already been held to. The fast path, which knows schemas, makes the shape of `self`; this
-package knows no schema.
+The checker's types say what an expression may do with a value. A shape says what form the value has in the code: the
+plain JSON of a stored object, in which a date is still a text and a value of type number may be an int. It also has the
+bounds that the schema has already verified. The fast path, which knows schemas, makes the shape of `self`; this package
+knows no schema.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Field:
     """A field of an object.
 
     Attributes:
-        key: The key that it has in the data.
-        shape: What it holds.
-        always: It is there, in every object that rules are run on.
-        attribute: Where the object is a record: that which holds it; empty: the object is a dict.
+        key: Its key in the data.
+        shape: The shape of its value.
+        always: Whether it exists in every object that rules are run on.
+        attribute: Where the object is a record: that which holds it; empty means the object is a dict.
         missing: For a record: the constants that it may hold instead, if it is not there.
     """
 
@@ -77,21 +77,21 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """What is known of a value.
+    """Everything that is known about a value.
 
     Attributes:
         form: Its form in the code.
-        convert: Makes of the JSON value what CEL works with, or raises; None: they are the same. Answers for texts are
-            remembered.
-        nullable: As an item of a list or map it may be null; as a field, null means that it is absent.
-        size: The most characters, items or entries it has; None: not known.
+        convert: Makes of the JSON value what CEL works with, or raises; None means they are the same. Answers for texts
+            are remembered.
+        nullable: Whether it may be null as an item of a list or map; a null field counts as absent.
+        size: Largest number of characters, items or entries; None if not known.
         low, high: Bounds of an integer.
-        item: For the items of a list, the values of a map, what an optional holds.
+        item: The shape of list items, of map values, or of the value of an optional.
         fields: For an object, by identifier.
         list_type: ``set`` or ``map``, where equality of lists is not that of sequences.
-        least: Bytes of the JSON text that the smallest such value is.
-        open: It is an object that may have keys which are no fields.
-        record: It is an object that is a record, with attributes.
+        least: Bytes of the JSON text of the smallest such value.
+        open: Whether it is an object that may have keys which are no fields.
+        record: Whether it is an object that is a record, with attributes.
         name: For a library's class: the type's name.
     """
 
@@ -111,12 +111,12 @@ class Shape:
 
     @property
     def present(self) -> Shape:
-        """The shape of the value where it is not null."""
+        """The shape of the value if it is not null."""
         return replace(self, nullable=False) if self.nullable else self
 
     @property
     def converted(self) -> Shape:
-        """The shape of the value once it is what CEL works with."""
+        """The shape of the value after conversion to a CEL value."""
         return replace(self, nullable=False, convert=None) if self.convert is not None or self.nullable else self
 
 
@@ -171,11 +171,11 @@ def shape_of_type(kind: Type) -> Shape | None:
 
 
 def is_exact(shape: Shape) -> bool:
-    """Return whether Python's ``==`` of two such values is CEL's, and CEL's functions may be handed the value as is.
+    """Return whether Python's ``==`` of two such values is CEL's, and CEL's functions accept the value unchanged.
 
-    Not so for numbers that may be ints or floats, for what is still to be converted, for nulls, for sets and map lists,
-    for records, for objects with keys that CEL would compare as they are, and with fields that it does not find by
-    their keys.
+    False for numbers that may be ints or floats, for values that need a conversion, for nulls, for sets and map lists,
+    for records, for objects with keys that are no fields, and for objects with fields whose names differ from their
+    keys.
     """
     if shape.convert is not None or shape.nullable or shape.record:
         return False

@@ -1,6 +1,6 @@
-"""What generated code calls: it raises wherever CEL would have an error, and wherever it does not know.
+"""Functions that generated code calls: they raise if CEL has an error, and if they cannot know.
 
-The caller takes any exception for "not proven" and asks the interpreter.
+The caller treats any exception as "not proven" and runs the interpreter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["ABSENT", "NAMES", "GiveUp", "Memo"]
 
 
 class GiveUp(Exception):
-    """The code cannot prove the rule; the interpreter can tell what holds."""
+    """The code cannot prove the rule; the interpreter decides."""
 
 
 class _Absent:
@@ -37,7 +37,7 @@ _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
 
 class Memo(dict[Any, Any]):
-    """What a function of one text returned, by text; full, it forgets everything. What it raises is not kept.
+    """Caches the results of a function of one text; it is emptied when it is full. Exceptions are not cached.
 
     Args:
         work_out: The function.
@@ -67,7 +67,7 @@ def _not_null(value: Any) -> Any:
 
 
 def _there(value: Any) -> Any:
-    """Return what an attribute of a record holds, which must be there."""
+    """Return an attribute of a record, which must exist."""
     if value is None or value is UNSET:
         raise GiveUp
     return value
@@ -133,7 +133,7 @@ def _is_str(value: Any) -> str:
 
 
 def _true_or_false(value: Any) -> bool:
-    """Return the answer of a comparison that may be an error."""
+    """Return the result of a comparison that may be an error."""
     if type(value) is not bool:
         raise GiveUp
     return value
@@ -152,19 +152,19 @@ def _from_optional(value: Any) -> Any:
 
 
 def _length(value: Any, *keys: str) -> int:
-    """Return the number of items at the end of a path; 0 where there are none."""
+    """Return the number of items at the end of a path; 0 if there is nothing."""
     for key in keys:
         value = value.get(key) if type(value) is dict else getattr(value, key, None)
     return 0 if value is None or value is UNSET else len(value)
 
 
 def _same_items(left: list[Any], right: list[Any]) -> bool:
-    """Return whether two lists are equal where the left is a set of scalars."""
+    """Return whether two lists are equal; the left one is a set of scalars."""
     return len(left) == len(right) and set(left) == set(right)
 
 
 def _holds_items(left: list[Any], right: list[Any]) -> bool:
-    """Return whether two lists are as long, and the left one, a set of scalars, has all items of the right one."""
+    """Return whether two lists have the same length, and the left, a set of scalars, has all items of the right."""
     return len(left) == len(right) and set(left).issuperset(right)
 
 

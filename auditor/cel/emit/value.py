@@ -1,4 +1,4 @@
-"""One piece of generated code: an expression with what is known of its value."""
+"""One piece of generated code: an expression and the properties of its value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NotEmittable(Exception):
     """There is no code for an expression; the interpreter runs it.
 
     Args:
-        reason: What it holds, for the count of such rules.
+        reason: What has no code, for the count of such rules.
     """
 
     def __init__(self, reason: str) -> None:
@@ -30,11 +30,11 @@ class NotEmittable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How large a value can be.
+    """Limits of the size of a value.
 
     Attributes:
-        own: Characters, items or entries; 1 of what has no size.
-        item: For the items of a list, the values of a map, what an optional holds.
+        own: Characters, items or entries; 1 for values without a size.
+        item: The extent of list items, of map values, or of the value of an optional.
     """
 
     own: Bound
@@ -42,13 +42,13 @@ class Extent:
 
 
 UNKNOWN: Final = object()
-"""The value of code that is no constant."""
+"""The value of code that is not constant."""
 
 _PLAIN: Final = Extent(ONE)
 
 
 def extent_of(shape: Shape) -> Extent:
-    """Return the extent of a value that is part of the object: its texts and lists are part of the object's text."""
+    """Return the extent of a value in the object: its texts and lists are part of the object's text."""
     if shape.form in (Form.STRING, Form.BYTES, Form.INT_OR_STRING, Form.LIBRARY):
         return Extent(SIZE if shape.size is None else constant(shape.size))
     if shape.form in (Form.LIST, Form.MAP):
@@ -62,11 +62,11 @@ def extent_of(shape: Shape) -> Extent:
 
 
 def most_items(shape: Shape) -> Bound:
-    """Return how many items or entries a list or map of the object has at most."""
+    """Return the largest number of items or entries of a list or map in the object."""
     if shape.size is not None:
         return constant(shape.size)
     assert shape.item is not None
-    # Between brackets are the items and their commas; before a map's values their keys.
+    # Between brackets are the items and their commas; in a map, each value has a key.
     least = shape.item.least + (4 if shape.form is Form.MAP else 1)
     return SIZE.scaled(1 / least) + ONE
 
@@ -79,9 +79,9 @@ class Value:
         code: Python, in brackets where it needs them.
         shape: The shape of its value.
         extent: The extent of its value.
-        path: The keys that lead to it from `self`, if it hangs there by names alone.
-        total: It cannot raise.
-        constant: The value, where it is known.
+        path: The keys that lead to it from `self`, if only field names do.
+        total: Whether it cannot raise.
+        constant: The value, if it is known.
     """
 
     code: str
@@ -97,9 +97,9 @@ _WITH_SCHEMA: Final = frozenset({Form.OBJECT, Form.LIST, Form.MAP, Form.LIBRARY}
 
 
 def loses_schema(expr: Expr, value: Value) -> bool:
-    """Tell whether servers before `changes.OPTIONALS_KEEP_SCHEMA` may read the value of an optional as plain JSON.
+    """Return whether servers before `changes.OPTIONALS_KEEP_SCHEMA` may read the value of an optional as plain JSON.
 
-    They do where the optional is no part of a chain of fields and indices: a variable, or what a function returns.
+    They do if the optional is not part of a chain of fields and indices: a variable, or the result of a function.
     """
     if value.shape.form is not Form.OPTIONAL or value.shape.item is None or value.code == "_NO":
         return False

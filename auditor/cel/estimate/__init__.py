@@ -1,12 +1,32 @@
-"""What an expression may cost at worst, by its tree and by how large its input can get.
+"""Estimates the highest cost of an expression, by its tree and by the largest size of its input.
 
-In: an expression with types, and `Sized`, what a schema says of sizes; no schema itself may be here. Out: a range of
-costs. `prices.py` holds a price for every function, `walk.py` adds them up, `ranges.py` is the arithmetic.
+Input: an expression with types, and `Sized`, the sizes that a schema allows; schemas themselves are not known here.
+Output: a range of costs. `prices.py` has prices of functions, `walk.py` adds them up, `ranges.py` has the arithmetic.
 
 Source: cel-go checker/cost.go; k8s.io/apiserver pkg/cel/library/cost.go.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from auditor.cel.estimate.flat import FlatEstimate
 from auditor.cel.estimate.ranges import MAX_COST, Range, saturated_product
-from auditor.cel.estimate.walk import Sized, estimate_cost
+from auditor.cel.estimate.walk import Estimate, Sized
+from auditor.releases import changes
+
+if TYPE_CHECKING:
+    from auditor.cel.check.checker import CheckedExpression
 
 __all__ = ["MAX_COST", "Range", "Sized", "estimate_cost", "saturated_product"]
+
+
+def estimate_cost(checked: CheckedExpression, root: Sized) -> Range:
+    """Return lowest and highest cost of an expression, by the sizes that its schema allows.
+
+    Args:
+        checked: The expression with its types.
+        root: The types of its variables.
+    """
+    walk = Estimate if changes.SIZES_ARE_FOLLOWED.holds else FlatEstimate
+    return walk(checked, root).cost(checked.parsed.root)

@@ -1,7 +1,7 @@
-"""What calls cost at worst and at least: what the prices in the records of functions are made of.
+"""Lowest and highest costs of calls, from which the records of functions are built.
 
-A price that does not apply returns None: then that of the function is used instead of that of its overload, and last 1.
-The costs of arguments are added by the caller.
+A price returns None if it does not apply: then the price of the function replaces that of its overload; the default is
+1. The caller adds the costs of arguments.
 
 Source: k8s.io/apiserver pkg/cel/library/cost.go; cel-go checker/cost.go (functionCost), ext/{lists,sets}.go.
 """
@@ -44,8 +44,8 @@ class Operand:
     Attributes:
         expr: Its tree.
         type: Its type.
-        size: What is known of its size, None where nothing is.
-        element: The size of its items as far as the schema tells, of a list; None of everything else.
+        size: A range of its size; None if not known.
+        element: For a list, a range of the size of its items from the schema; else None.
     """
 
     expr: Expr
@@ -55,12 +55,12 @@ class Operand:
 
     @property
     def bound(self) -> Range:
-        """Its size, anything where nothing is known."""
+        """A range of its size; any size if not known."""
         return UNKNOWN if self.size is None else self.size
 
     @property
     def integer(self) -> int | None:
-        """The number that it is, where it is a constant one."""
+        """Its value, if it is an integer constant."""
         if isinstance(self.expr, Literal) and type(self.expr.value) is int:
             return self.expr.value
         return None
@@ -68,18 +68,18 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """What a call costs without its arguments, and how large its result is where that is known."""
+    """The cost of a call without its arguments, and the size of its result if known."""
 
     cost: Range
     size: Range | None = None
 
 
 Price = Callable[[Operand | None, Sequence[Operand], str], Priced | None]
-"""(receiver, arguments, overload) -> the price, None: this one does not apply."""
+"""(receiver, arguments, overload) -> the price, or None if this one does not apply."""
 
 
 def price_of(declaration: Declaration | None, overload: str, target: Operand | None, args: Sequence[Operand]) -> Priced:
-    """Return what a call costs at worst and at least, without its operands.
+    """Return lowest and highest cost of a call, without its operands.
 
     Args:
         declaration: The function.
@@ -96,7 +96,7 @@ def price_of(declaration: Declaration | None, overload: str, target: Operand | N
 
 
 def read_receiver(target: Operand | None, _args: Sequence[Operand], _overload: str) -> Priced | None:
-    """Price what reads a receiver once."""
+    """Return the price of reading a receiver once."""
     return None if target is None else Priced(target.bound.scaled(TEXT))
 
 

@@ -12,11 +12,11 @@ from typing import Final
 __all__ = ["MAX_COST", "NOTHING", "ONE", "UNKNOWN", "Range", "fixed", "saturated_product"]
 
 MAX_COST: Final = (1 << 64) - 1
-"""More than this is not counted."""
+"""The largest cost that is counted."""
 
 
 def saturated_product(left: int, right: int) -> int:
-    """Multiply two counts."""
+    """Multiply two counts, up to the largest one."""
     return min(left * right, MAX_COST)
 
 
@@ -27,7 +27,7 @@ def _scaled(count: int, factor: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From the least to the most, both included."""
+    """A range from `min` to `max`, both included."""
 
     min: int
     max: int
@@ -39,7 +39,7 @@ class Range:
         return Range(saturated_product(self.min, other.min), saturated_product(self.max, other.max))
 
     def __or__(self, other: Range) -> Range:
-        """Return the range that holds both."""
+        """Return the range that contains both."""
         return Range(min(self.min, other.min), max(self.max, other.max))
 
     def scaled(self, factor: float) -> Range:
@@ -48,7 +48,7 @@ class Range:
 
 
 def fixed(count: int) -> Range:
-    """Return the range of one number; a number that is none of 64 bits wraps around, as Go's does."""
+    """Return the range of one number; a number beyond 64 bits wraps around, as in Go."""
     count &= MAX_COST
     return Range(count, count)
 

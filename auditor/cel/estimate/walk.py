@@ -1,8 +1,8 @@
-"""The walk over an expression that adds up what it may cost.
+"""Walks over an expression and adds up its estimated cost.
 
-Sizes come from three places: the expression itself (constants, literals, what calls make of them), the schema that a
-path from a variable leads to, and the type (a number has size 1). The schema is asked before the type, and says 0 of
-numbers, so that comparing them is free here although it is not at run time.
+Sizes come from three sources: the expression itself (constants, literals, results of calls), the schema at the end of a
+path from a variable, and the type (a number has size 1). The schema takes precedence over the type, and has size 0 for
+numbers, so comparing them is free in the estimate although it is not at run time.
 
 Source: cel-go checker/cost.go; apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go (sizeEstimator).
 """
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from auditor.cel.check.checker import CheckedExpression
     from auditor.cel.types import Type
 
-__all__ = ["Sized", "estimate_cost"]
+__all__ = ["ACCUMULATORS", "SCALARS", "Entries", "Estimate", "Path", "Sized", "added", "literal_size"]
 
-_ACCUMULATORS: Final = ("__result__", "@result")
+ACCUMULATORS: Final = ("__result__", "@result")
 _LIST, _MAP, _STRUCT = fixed(10), fixed(30), fixed(40)
-_SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
+SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
 _SELECTED: Final = frozenset({Kind.MAP, Kind.OBJECT, Kind.PARAM})
 
 
 class Sized(Protocol):
-    """What a schema says of sizes: the type of `self`, or of something in it."""
+    """Sizes that a schema allows: the type of `self`, or of a part of it."""
 
     @property
     def fields(self) -> Mapping[str, Sized] | None:
@@ -58,14 +58,14 @@ class Sized(Protocol):
 
     @property
     def max_elements(self) -> int:
-        """The most items, entries, characters or bytes."""
+        """The largest number of elements, entries, characters or bytes."""
 
 
-class _Path:
+class Path:
     """Steps from a variable to a value.
 
-    Adding a step may write over the step that was added to the same path before, as it does in the server, where both
-    share their memory: a range that is looked up late may then be looked up at its neighbour.
+    Adding a step may overwrite the step that was added to the same path before, as in the server, where both share
+    their memory: a later look-up may then use the other step.
     """
 
     __slots__ = ("length", "memory")
@@ -75,63 +75,59 @@ class _Path:
         self.length = length
 
     def steps(self) -> list[str]:
+        """Return the steps."""
         return self.memory[: self.length]
 
 
-def _added(path: _Path | None, step: str) -> _Path:
+def added(path: Path | None, step: str) -> Path:
+    """Return a path with one more step."""
     if path is None:
-        return _Path([step], 1)
+        return Path([step], 1)
     steps, length = path.memory, path.length
     if length == len(steps):
         steps = steps[:length] + [""] * length
     steps[length] = step
-    return _Path(steps, length + 1)
+    return Path(steps, length + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Entries:
-    """Sizes of the keys and values of a list or map that the expression makes."""
+class Entries:
+    """Sizes of the keys and values of a list or map that the expression creates."""
 
     is_list: bool
     key: Range
     value: Range
 
-    def union(self, other: _Entries | None) -> _Entries | None:
-        return None if other is None else _Entries(self.is_list, self.key | other.key, self.value | other.value)
+    def union(self, other: Entries | None) -> Entries | None:
+        """Return the sizes of either, None if those of the other are not known."""
+        return None if other is None else Entries(self.is_list, self.key | other.key, self.value | other.value)
 
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    path: _Path | None
+    path: Path | None
     size: Range | None
-    entries: _Entries | None
+    entries: Entries | None
 
 
-def estimate_cost(checked: CheckedExpression, root: Sized) -> Range:
-    """Return what an expression costs at least and at most, by the sizes that its schema allows.
+class Estimate:
+    """The walk over one expression; stores what it finds by the number of the node."""
 
-    Args:
-        checked: The expression with its types.
-        root: What its variables are.
-    """
-    return _Estimate(checked, root).cost(checked.parsed.root)
-
-
-class _Estimate:
     def __init__(self, checked: CheckedExpression, root: Sized) -> None:
         self.types = checked.types
         self.references = checked.references
         self.functions = checked.functions
         self.root = root
-        self.paths: dict[int, _Path | None] = {}
+        self.paths: dict[int, Path | None] = {}
         self.sizes: dict[int, Range] = {}
-        self.entries: dict[int, _Entries] = {}
+        self.entries: dict[int, Entries] = {}
         self.locals: dict[str, list[_Local]] = {}
+        self.ranges: dict[str, list[Expr]] = {}
 
     # Sizes
 
     def schema_size(self, steps: list[str]) -> Range | None:
-        """Return what the schema says of the place that a path leads to."""
+        """Return the size that the schema allows at the end of a path."""
         if not steps:
             return None
         at = self.root
@@ -150,21 +146,25 @@ class _Estimate:
         return Range(0, at.max_elements)
 
     def local(self, expr: Expr) -> _Local | None:
+        """Return the variable of a macro that a node names."""
         stack = self.locals.get(expr.name) if isinstance(expr, Ident) else None
         return stack[-1] if stack else None
 
-    def path(self, expr: Expr) -> _Path | None:
+    def path(self, expr: Expr) -> Path | None:
+        """Return the path that leads to the value of a node."""
         local = self.local(expr)
         return self.paths.get(expr.id) if local is None else local.path
 
     def steps(self, expr: Expr) -> list[str]:
+        """Return the steps of that path, none if there is none."""
         path = self.path(expr)
         return [] if path is None else path.steps()
 
     def size(self, expr: Expr) -> Range | None:
+        """Return the size of a node, None if nothing is known."""
         known = self.sizes.get(expr.id)
         if known is None:
-            known = _literal_size(expr)
+            known = literal_size(expr)
             if known is None:
                 known = self.schema_size(self.steps(expr))
                 if known is not None:
@@ -176,18 +176,21 @@ class _Estimate:
         return known
 
     def bound(self, expr: Expr) -> Range:
+        """Return the size of a node, anything if nothing is known."""
         known = self.size(expr)
         return UNKNOWN if known is None else known
 
-    def entry(self, expr: Expr) -> _Entries | None:
+    def entry(self, expr: Expr) -> Entries | None:
+        """Return the sizes of keys and values of a node."""
         known = self.entries.get(expr.id)
         if known is None and (local := self.local(expr)) is not None:
             known = local.entries
         return known
 
     def operand(self, expr: Expr) -> Operand:
+        """Return a node as the prices of functions see it."""
         steps = self.steps(expr)
-        if steps and steps[0] in _ACCUMULATORS:
+        if steps and steps[0] in ACCUMULATORS:
             steps = []
         size = self.size(expr)
         if size is None:
@@ -197,10 +200,11 @@ class _Estimate:
     # Costs
 
     def cost(self, expr: Expr) -> Range:
+        """Return the cost of a node."""
         match expr:
             case Ident():
                 local = self.local(expr)
-                self.paths[expr.id] = _Path([expr.name], 1) if local is None else local.path
+                self.paths[expr.id] = Path([expr.name], 1) if local is None else local.path
                 return ONE
             case Select():
                 return self.select(expr)
@@ -217,39 +221,43 @@ class _Estimate:
         return NOTHING
 
     def select(self, expr: Select) -> Range:
+        """Return the cost of a selection."""
         reference = self.references.get(expr.id)
-        if reference is not None:  # the whole is the name of a type or constant
-            self.paths[expr.id] = _Path([reference.name], 1)
+        if reference is not None:  # the whole chain is the name of a type or constant
+            self.paths[expr.id] = Path([reference.name], 1)
             return ONE
         cost = self.cost(expr.operand)
         if expr.test_only:
             return cost
         if self.types[expr.operand.id].kind in _SELECTED:
             cost = cost + ONE
-        self.paths[expr.id] = _added(self.path(expr.operand), expr.field)
+        self.paths[expr.id] = added(self.path(expr.operand), expr.field)
         return cost
 
     def list_literal(self, expr: ListLiteral) -> Range:
+        """Return the cost of making a list."""
         cost, size = _LIST, None
         for element in expr.elements:
             cost = cost + self.cost(element)
             size = self.bound(element) if size is None else size | self.bound(element)
-        self.entries[expr.id] = _Entries(is_list=True, key=ONE, value=NOTHING if size is None else size)
+        self.entries[expr.id] = Entries(is_list=True, key=ONE, value=NOTHING if size is None else size)
         return cost
 
     def map_literal(self, expr: MapLiteral) -> Range:
+        """Return the cost of making a map."""
         cost, keys, values = _MAP, None, None
         for entry in expr.entries:
             cost = cost + self.cost(entry.key) + self.cost(entry.value)
             key, value = self.bound(entry.key), self.bound(entry.value)
             keys = key if keys is None else keys | key
             values = value if values is None else values | value
-        self.entries[expr.id] = _Entries(
+        self.entries[expr.id] = Entries(
             is_list=False, key=NOTHING if keys is None else keys, value=NOTHING if values is None else values
         )
         return cost
 
     def call(self, expr: Call) -> Range:
+        """Return the cost of a call."""
         reference = self.references.get(expr.id)
         name = expr.function if reference is None else reference.name or expr.function
         if name == "dyn":
@@ -277,7 +285,7 @@ class _Estimate:
                 entries = self.entry(expr.args[0])
                 size = None if entries is None else entries.value
                 step = "@items" if overload == "index_list" else "@values"
-                self.paths[expr.id] = _added(self.path(expr.args[0]), step)
+                self.paths[expr.id] = added(self.path(expr.args[0]), step)
             if size is None:
                 size = self.size(expr)
         if size is not None:
@@ -287,7 +295,7 @@ class _Estimate:
     def overload(
         self, expr: Call, name: str, overload: str, target: Operand | None, args: list[Operand], costs: list[Range]
     ) -> tuple[Range, Range | None]:
-        """Return cost, arguments included, and size of the result, if a call means this overload."""
+        """Return cost (with arguments) and size of the result, if a call has this overload."""
         if overload in ("logical_or", "logical_and"):
             return Range(costs[0].min, (costs[0] + costs[1]).max), None
         if overload == "conditional":
@@ -300,11 +308,13 @@ class _Estimate:
         priced = price_of(self.functions.get(name), overload, target, args)
         return sum(costs, priced.cost), priced.size
 
-    def note_entries(self, expr: Expr, entries: _Entries | None) -> None:
+    def note_entries(self, expr: Expr, entries: Entries | None) -> None:
+        """Keep the sizes of keys and values of a node, if they are known."""
         if entries is not None:
             self.entries[expr.id] = entries
 
     def copy(self, to: Expr, source: Expr) -> None:
+        """Give a node the sizes of another."""
         size = self.size(source)
         if size is not None:
             self.sizes[to.id] = size
@@ -313,9 +323,11 @@ class _Estimate:
     # Comprehensions
 
     def push(self, name: str, local: _Local) -> None:
+        """Give a variable of a macro its value."""
         self.locals.setdefault(name, []).append(local)
 
     def fold(self, expr: Comprehension) -> Range:
+        """Return the cost of a macro."""
         cost = self.cost(expr.range) + self.cost(expr.init)
         self.push(expr.accumulator, _Local(self.path(expr.init), self.size(expr.init), self.entry(expr.init)))
         self.bind_items(expr)
@@ -337,19 +349,21 @@ class _Estimate:
         return cost + count * each
 
     def bind_items(self, expr: Comprehension) -> None:
+        """Give the variables of a macro their values."""
         entries, path = self.entry(expr.range), self.path(expr.range)
         is_list = self.types[expr.range.id].kind is Kind.LIST if entries is None else entries.is_list
         key = None if entries is None else entries.key
         value = None if entries is None else entries.value
         if expr.variable2 is not None:
-            self.push(expr.variable, _Local(_added(path, "@indices" if is_list else "@keys"), key, None))
-            self.push(expr.variable2, _Local(_added(path, "@items" if is_list else "@values"), value, None))
+            self.push(expr.variable, _Local(added(path, "@indices" if is_list else "@keys"), key, None))
+            self.push(expr.variable2, _Local(added(path, "@items" if is_list else "@values"), value, None))
         elif is_list:
-            self.push(expr.variable, _Local(_added(path, "@items"), value, None))
+            self.push(expr.variable, _Local(added(path, "@items"), value, None))
         else:
-            self.push(expr.variable, _Local(_added(path, "@keys"), key, None))
+            self.push(expr.variable, _Local(added(path, "@keys"), key, None))
 
     def bind(self, expr: Comprehension) -> Range:
+        """Return the cost of a macro that only gives a value a name."""
         cost = self.cost(expr.range) + self.cost(expr.init)
         self.push(expr.accumulator, _Local(self.path(expr.init), self.size(expr.init), self.entry(expr.init)))
         cost = cost + self.cost(expr.result)
@@ -359,17 +373,18 @@ class _Estimate:
 
 
 def _is_bind(expr: Comprehension) -> bool:
-    """Whether a comprehension only gives a value a name."""
+    """Whether a comprehension only binds a name to a value."""
     return (
         isinstance(expr.range, ListLiteral)
         and not expr.range.elements
         and isinstance(expr.condition, Literal)
         and expr.condition.value is False
-        and expr.accumulator != _ACCUMULATORS[0]
+        and expr.accumulator != ACCUMULATORS[0]
     )
 
 
-def _literal_size(expr: Expr) -> Range | None:
+def literal_size(expr: Expr) -> Range | None:
+    """Return the size that a literal shows."""
     if isinstance(expr, Literal):
         return fixed(len(expr.value)) if type(expr.value) in (str, bytes) else ONE
     if isinstance(expr, ListLiteral):
@@ -380,4 +395,4 @@ def _literal_size(expr: Expr) -> Range | None:
 def _is_scalar(kind: Type) -> bool:
     while kind.is_optional or kind.kind is Kind.WRAPPER:
         kind = kind.parameters[0]
-    return kind.kind in _SCALARS
+    return kind.kind in SCALARS

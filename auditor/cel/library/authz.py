@@ -1,4 +1,4 @@
-"""Checks of authorization. No rule of a definition has an authorizer, so that all that is left of them is their types.
+"""Checks of authorization. No rule of a definition has an authorizer, so only the types of these functions matter.
 
 An expression may call them on a value of any type (``dyn(x).allowed()``): that compiles, and fails on every object.
 
@@ -31,7 +31,7 @@ _AUTHORIZER, _PATH, _GROUP, _RESOURCE, _DECISION = (
 
 
 _AUTHORIZATION = 350_000
-"""Cost of asking whether a user may do something."""
+"""Cost of checking whether a user may do something."""
 
 
 def _selector_cost(args: Sequence[Any], _result: Any, _overload: str) -> int:

@@ -1,8 +1,7 @@
-"""What cel-go adds to lists: ``slice``, ``flatten``, ``distinct``, ``reverse``, ``sort``, ``lists.range``.
+"""Functions on lists from cel-go: ``slice``, ``flatten``, ``distinct``, ``reverse``, ``sort``, ``lists.range``.
 
-The macro ``sortBy`` becomes a call of ``@sortByAssociatedKeys``. All of them make new lists and are paid for by size;
-where a cost cannot be determined because the receiver is no list, the server's evaluation
-ends, whatever is around the call.
+The macro ``sortBy`` becomes a call of ``@sortByAssociatedKeys``. All of them create lists and cost by size. If the cost
+cannot be determined because the receiver is not a list, the server's whole evaluation ends.
 
 Source: cel-go ext/lists.go, version 3.
 """
@@ -96,10 +95,10 @@ def _sort_by_keys(values: Any, keys: Any) -> Any:
 
 
 def _order(ranks: list[Any]) -> list[int]:
-    """Return the positions of sorted values.
+    """Return the positions of values in sorted order.
 
-    Go sorts up to twelve by insertion, which shows where NaN is among them: it is neither before nor after anything.
-    Equal ones of more than twelve Go leaves in an order of its own; here they stay as they were.
+    Go uses insertion sort for up to twelve values, which determines the position of NaN: it is neither before nor after
+    any value. For more than twelve, Go's order of equal values is not stable; here they keep their order.
     """
     if len(ranks) > _BY_INSERTION:
         by_rank = cmp_to_key(_compare)
@@ -125,7 +124,7 @@ def _sort(values: Any) -> Any:
 
 
 class _LongRange(CelList):
-    """A range that costs more than a rule may: nothing looks at its items."""
+    """A range that costs more than a rule may spend: its items are never read."""
 
     __slots__ = ("end",)
 
@@ -198,7 +197,7 @@ def _flattened_before(arguments: Sequence[Any], result: Any, overload: str) -> i
 
 
 def _compared(value: Any) -> int:
-    """Return the cost of comparing all items with each other, which is more where they are texts."""
+    """Return the cost of comparing all items with each other, which is higher for texts."""
     if not is_list(value):
         # Go names the first method, in alphabetical order, that the value lacks.
         missing = "Add" if isinstance(value, CelError) else _first_missing(value)

@@ -1,4 +1,4 @@
-"""Address ranges, ``10.0.0.0/8``; the bits beyond the prefix are kept and count in comparisons.
+"""Address ranges, ``10.0.0.0/8``; bits beyond the prefix are preserved and compared.
 
 Source: k8s.io/apiserver pkg/cel/library/cidr.go, pkg/cel/cidr.go; Go net/netip.
 """
@@ -38,7 +38,7 @@ class Cidr:
     """A range.
 
     Attributes:
-        prefix: Not of a mapped address.
+        prefix: The address is not a mapped one.
     """
 
     cel_type: ClassVar[Type] = CIDR
@@ -47,22 +47,22 @@ class Cidr:
     prefix: Prefix
 
     def cel_plain(self) -> CelError:
-        """Return the error of servers that take it out of an optional as a Go value."""
+        """Return the error of servers that read a CIDR from an optional as a Go value."""
         return CelError(f"unsupported conversion to ref.Val: (netip.Prefix){self}")
 
     def __str__(self) -> str:
         return str(self.prefix)
 
     def cel_size(self) -> int:
-        """Bytes that the prefix touches, which is what costs go by."""
+        """Return the number of bytes that the prefix covers, by which costs are counted."""
         return -(-self.prefix.bits // 8)
 
 
 def to_cidr(text: str) -> Cidr:
-    """Return the range that a text is.
+    """Return the range in a text.
 
     Raises:
-        CelError: It is none. The server says twice what it was doing.
+        CelError: It is not a range. The server's message repeats its prefix.
     """
     doing = "network address parse error during conversion from string: "
     try:
@@ -90,7 +90,7 @@ def _contains_ip_text(cidr: Cidr, text: str) -> bool:
     try:
         ip = to_ip(text)
     except CelError:
-        raise CelError("no such overload") from None  # the server loses the reason here, not in containsCIDR
+        raise CelError("no such overload") from None  # the server drops the reason here, but not in containsCIDR
     return _contains_ip(cidr, ip)
 
 
@@ -103,12 +103,12 @@ _ADDRESS = Range(4, 16)
 
 
 def _containing(further: int, further_worst: Range, by_text: str) -> Costs:
-    """Return the cost of looking for an address or range.
+    """Return the cost of testing whether a range contains an address or range.
 
     Args:
-        further: What is read and counted beside the two addresses: times the size of the first.
-        further_worst: The same in the estimate.
-        by_text: The overload that reads a text.
+        further: How many more times the range is read at run time.
+        further_worst: Cost of these reads in the estimate.
+        by_text: The overload that parses a text.
     """
 
     def runtime(args: Sequence[Any], _result: Any, overload: str) -> int:
@@ -127,7 +127,7 @@ def _containing(further: int, further_worst: Range, by_text: str) -> Costs:
 
 
 _AT_ONCE = Costs(lambda _args, _result, _overload: 1, lambda _target, _args, _overload: Priced(ONE))
-"""Cost of taking the address of a range, which is less than that of reading one."""
+"""Cost of taking the address of a range, which is lower than that of parsing one."""
 _CONTAINS_ADDRESS = _containing(0, Range(0, 0), "cidr_contains_ip_string")
 _CONTAINS_RANGE = _containing(1, _ADDRESS.scaled(TEXT) + ONE, "cidr_contains_cidr_string")
 

@@ -1,4 +1,4 @@
-"""Named formats of strings, which say what is wrong with a text: ``format.dns1123Label().validate(x)``.
+"""Named formats of strings, which return the faults of a text: ``format.dns1123Label().validate(x)``.
 
 Source: k8s.io/apiserver pkg/cel/library/format.go; k8s.io/apimachinery pkg/api/validation, pkg/api/validate/content;
 k8s.io/kube-openapi pkg/validation/strfmt.
@@ -39,9 +39,9 @@ class NamedFormat:
     """A format; known by its name.
 
     Attributes:
-        name: The server's own, ``DNS1123Label``.
-        complaints: What is wrong with a text, in the server's words; empty if nothing is.
-        max_regex_size: Length of a regular expression that would do the check, which is what costs go by.
+        name: The server's name, ``DNS1123Label``.
+        complaints: Returns the server's messages for a text; empty if it is valid.
+        max_regex_size: Length of an equivalent regular expression, by which costs are counted.
     """
 
     cel_type: ClassVar[Type] = FORMAT
@@ -65,7 +65,7 @@ _ALNUM = "start and end with an alphanumeric character"
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A regular expression, what it asks for in words, and examples."""
+    """A regular expression, its description, and examples."""
 
     words: str
     pattern: str
@@ -114,12 +114,12 @@ _MOST_OF_SUBDOMAIN = 253
 
 
 def _bytes(text: str) -> str:
-    """Return a text whose characters are the bytes of the one given: lengths count bytes."""
+    """Return a text whose characters are the bytes of the given one: lengths count bytes."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def _masked(data: str) -> str:
-    """Return a prefix of a name as if the name went on: a dash at its end, and what is before it, become a letter."""
+    """Return a prefix of a name as if the name continued: a dash at its end and the character before become letters."""
     return data[:-2] + "a" if len(data) > 1 and data.endswith("-") else data
 
 
@@ -145,7 +145,7 @@ def _label_1035(data: str) -> list[str]:
 
 
 def _label_words() -> tuple[str, str]:
-    """Return what the server calls a key of a label, and what it counts in keys and values."""
+    """Return the server's description of the key of a label, and its unit of length for keys and values."""
     return ("a valid label key", "bytes") if changes.LABEL_WORDS.holds else ("a qualified name", "characters")
 
 
@@ -228,7 +228,7 @@ def _constant(name: str, form: NamedFormat) -> Function:
 
 _LONGEST = max(each.max_regex_size for each in FORMATS.values())
 _LONGEST_ESTIMATED = 128
-"""Length of a regular expression that the estimate assumes."""
+"""Length of the regular expression that the estimate assumes."""
 
 
 def _validate_cost(args: Sequence[Any], _result: Any, _overload: str) -> int:

@@ -1,7 +1,7 @@
-"""``"%s has %d".format([x, y])``: what each clause takes and how it prints.
+"""``"%s has %d".format([x, y])``: the types that each clause accepts, and how they print.
 
 Top-level values print as ``string()`` would; values inside of lists and maps print as CEL would write them, doubles
-with six decimals. ``%f`` and ``%e`` are printed for the locale en-US by a library of their own: groups of three digits,
+with six decimals. ``%f`` and ``%e`` are printed for the locale en-US by another library: groups of three digits,
 ``1.5×10⁰³``, ``∞``. The number after the point is the precision of ``%f``; of ``%e`` it is the width of the field.
 
 Source: cel-go ext/formatting.go (strings version 1 to 3); golang.org/x/text/message, internal/number; Go fmt, strconv.
@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.errors import CelError
+from auditor.cel.errors import CelError, errors_as_formats
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.conversions import to_string
 from auditor.cel.operations.cost import Cancelled
@@ -22,29 +23,38 @@ from auditor.cel.operations.equality import find, type_of
 from auditor.cel.types import Kind
 from auditor.cel.values import MISSING, MapValue, UInt, is_list, is_map
 from auditor.golang.text import quote
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["clause_at", "format_string"]
+__all__ = ["clause_at", "format_string", "formatter"]
 
 _PRECISION = 6
 _NO_VERB = "%!(NOVERB)"
 _LARGEST_NUMBER = 1_000_000
-"""A number that passes this while it is read is given up, in fmt and its like."""
+"""Reading of a number stops when it exceeds this, as in fmt and similar packages."""
 _INT_MAX = 2**63 - 1
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _INFINITIES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_TIMES, _SPACED_TIMES = "×10", "\u202f×\u202f10"
 _DIGITS = re.compile("[0-9]*")
 _PANIC = "internal error: runtime error: invalid memory address or nil pointer dereference"
 
 
-def format_string(template: str, arguments: Any) -> str:
+def formatter() -> Callable[[str, Any], str]:
+    """Return the function that replaces clauses as the release that is reproduced does."""
+    found = format_string if changes.NO_SPACED_EXPONENTS.holds else partial(format_string, times=_SPACED_TIMES)
+    return found if changes.PERCENTS_IN_ERRORS.holds else errors_as_formats(found)
+
+
+def format_string(template: str, arguments: Any, times: str = _TIMES) -> str:
     """Return the template with its clauses replaced by the arguments.
 
     Args:
         template: ``%%`` and clauses ``%[.number]letter``.
-        arguments: A list; those left over do not matter.
+        arguments: A list; extra arguments are ignored.
+        times: The text before the power of ten of `%e`.
     Raises:
         CelError: A clause is malformed, has no argument, or one of a type that it does not print.
     """
@@ -68,15 +78,15 @@ def format_string(template: str, arguments: Any) -> str:
         value = values[used]
         if isinstance(value, CelError):
             raise value
-        text.append(_print(letter, number, value))
+        text.append(_print(letter, number, value, times))
         used += 1
 
 
 def clause_at(template: str, at: int) -> tuple[str, int | None, int]:
-    """Return letter and number of the clause at a position behind its ``%``, and the position after it.
+    """Return letter and number of the clause after a ``%``, and the position after it.
 
     Raises:
-        CelError: There is none. The checker meets the same errors in templates that are constants.
+        CelError: There is no clause. The checker reports the same errors for constant templates.
     """
     doing = "could not parse formatting clause: "
     try:
@@ -108,12 +118,12 @@ def _number_at(template: str, at: int) -> tuple[int | None, int]:
     return int(number), end
 
 
-def _print(letter: str, number: int | None, value: Any) -> str:
+def _print(letter: str, number: int | None, value: Any, times: str) -> str:
     try:
         if letter == "f":
             return _fixed(_double(value, "fixed-point"), _PRECISION if number is None else number)
         if letter == "e":
-            return _scientific(_double(value, "scientific"), _PRECISION if number is None else number)
+            return _scientific(_double(value, "scientific"), _PRECISION if number is None else number, times)
         return _CLAUSES[letter](value)
     except CelError as error:
         raise CelError(f"error during formatting: {error}") from None
@@ -162,7 +172,7 @@ def _map(value: Any) -> str:
         if kind.kind not in (Kind.STRING, Kind.BOOL, Kind.INT, Kind.UINT):
             raise CelError(f"no formatting function for map key of type {kind.name}")
         found = find(value, key)
-        if found is MISSING:  # null in a field of an object is as good as none
+        if found is MISSING:  # null in a field of an object counts as absent
             raise CelError(f"could not find key: {quote(key)}")
         entries.append((_literal(key), _literal(found)))
     entries.sort(key=lambda entry: entry[0])
@@ -249,12 +259,12 @@ def _special(value: float) -> str | None:
 
 
 def _too_large(number: int) -> bool:
-    """Whether fmt gives up a number: it passes the limit before its last digit."""
+    """Whether fmt stops reading a number: it exceeds the limit before its last digit."""
     return number // 10 > _LARGEST_NUMBER
 
 
 def _fixed(value: float, precision: int) -> str:
-    """Print with so many decimals. The most decimals are kept in 16 bits, the least in 8."""
+    """Print with a number of decimals. The maximum is stored in 16 bits, the minimum in 8."""
     if _too_large(precision):
         return _NO_VERB
     special = _special(value)
@@ -269,12 +279,12 @@ def _fixed(value: float, precision: int) -> str:
     return f"{'-' if value < 0 else ''}{int(whole):,}{'.' if decimals else ''}{decimals}"
 
 
-def _scientific(value: float, width: int) -> str:
-    """Print with six decimals and a power of ten, in a field of a width that is kept in 16 bits."""
+def _scientific(value: float, width: int, times: str) -> str:
+    """Print with six decimals and a power of ten, in a field whose width is stored in 16 bits."""
     if _too_large(width):
         return _NO_VERB
     text = _special(value)
     if text is None:
         mantissa, _, exponent = f"{value or 0.0:.{_PRECISION}e}".partition("e")
-        text = f"{mantissa}×10{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}"
+        text = f"{mantissa}{times}{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}"
     return text.rjust(width & 0xFFFF)

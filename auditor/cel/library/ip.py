@@ -29,7 +29,7 @@ class IpAddress:
     """An address.
 
     Attributes:
-        address: Without a zone, not mapped.
+        address: Without a zone, not a mapped one.
     """
 
     cel_type: ClassVar[Type] = IP
@@ -38,22 +38,22 @@ class IpAddress:
     address: Address
 
     def cel_plain(self) -> CelError:
-        """Return the error of servers that take it out of an optional as a Go value."""
+        """Return the error of servers that read an IP from an optional as a Go value."""
         return CelError(f"unsupported conversion to ref.Val: (netip.Addr){self}")
 
     def __str__(self) -> str:
         return str(self.address)
 
     def cel_size(self) -> int:
-        """Bytes of the address, which is what costs go by."""
+        """Return the number of bytes of the address, by which costs are counted."""
         return self.address.width // 8
 
 
 def to_ip(text: str) -> IpAddress:
-    """Return the address that a text is.
+    """Return the address in a text.
 
     Raises:
-        CelError: It is none, or of a kind that Kubernetes does not take.
+        CelError: It is not an address, or of a kind that Kubernetes does not accept.
     """
     try:
         address = parse_addr(text)

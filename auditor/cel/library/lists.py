@@ -1,4 +1,4 @@
-"""What Kubernetes adds to lists: ``sum``, ``min``, ``max``, ``isSorted``, ``indexOf``, ``lastIndexOf``, ``includes``.
+"""Kubernetes's functions on lists: ``sum``, ``min``, ``max``, ``isSorted``, ``indexOf``, ``lastIndexOf``, ``includes``.
 
 Items that cannot be compared are ignored, as in the server: ``["a", 1].max()`` is ``"a"``.
 
@@ -60,7 +60,7 @@ _ZEROS: tuple[tuple[str, Type, Any], ...] = (
 
 
 def items(value: Any) -> Iterator[Any]:
-    """Yield the items of a list, `CelError` values among them."""
+    """Yield the items of a list, including `CelError` values."""
     return iter(value) if type(value) is list else value.cel_iter()
 
 
@@ -102,7 +102,7 @@ def _sum(zero: Any) -> Callable[[Any], Any]:
 
 
 def _extreme(name: str, worse: int) -> Callable[[Any], Any]:
-    """Return the function that keeps an item until it compares as `worse` with a later one."""
+    """Return the function that keeps an item until it compares as `worse` than a later one."""
 
     def call(value: Any) -> Any:
         found = _comparable(value)

@@ -1,4 +1,4 @@
-"""Optional values, and what the macros with two variables call.
+"""Optional values, and the functions that macros with two variables call.
 
 Source: cel-go cel/library.go, ext/comprehensions.go.
 """
@@ -27,11 +27,12 @@ from auditor.cel.types import (
     type_param,
 )
 from auditor.cel.values import MISSING, NONE, CelList, MapValue, Optional_, is_list, is_map
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["OPTIONALS", "TWO_VARIABLE_COMPREHENSIONS"]
+__all__ = ["TWO_VARIABLE_COMPREHENSIONS", "functions"]
 
 _K, _V = type_param("K"), type_param("V")
 _OPTIONAL, _VALUES, _ENTRIES = optional_of(_V), list_of(_V), map_of(_K, _V)
@@ -40,7 +41,7 @@ _ZERO: tuple[Any, ...] = (False, 0, 0.0, "", b"")
 
 def _of_non_zero(value: Any) -> Optional_:
     size = size_of(value) if is_list(value) or is_map(value) else None
-    # What a schema made has no notion of being zero in the server: such lists and maps always count.
+    # In the server, values from a schema are never zero: such lists and maps always count.
     if isinstance(value, CelList) or (is_map(value) and not isinstance(value, dict | MapValue)):
         return Optional_.of(value)
     is_zero = value is None or size == 0 or (type(value).__hash__ is not None and _is_zero(value))
@@ -98,7 +99,7 @@ _FIRST = Code(extent=code.first_item_extent)
 _NON_ZERO = Code(code.of_non_zero_code, code.same_extent)
 
 
-OPTIONALS: tuple[Function, ...] = (
+_OPTIONALS: tuple[Function, ...] = (
     _one("optional.of", "optional_of", (_V,), _OPTIONAL, Optional_.of, Code(code.of_code)),
     _one("optional.ofNonZeroValue", "optional_ofNonZeroValue", (_V,), _OPTIONAL, _of_non_zero, _NON_ZERO),
     _one("optional.none", "optional_none", (), _OPTIONAL, Optional_.none, Code(code.none_code)),
@@ -122,16 +123,23 @@ OPTIONALS: tuple[Function, ...] = (
         ("optional_list_index_int", (optional_of(_VALUES), INT), _OPTIONAL),
         ("optional_map_index_value", (optional_of(_ENTRIES), _K), _OPTIONAL),
     ),
+)
+"""Optional values; with them come the signs ``.?``, ``[?]`` and ``?`` before items."""
+_LIST_ENDS: tuple[Function, ...] = (
     _member("last", "list_last", (_VALUES,), _OPTIONAL, _edge(-1), _FIRST),
     _member("first", "list_first", (_VALUES,), _OPTIONAL, _edge(0), _FIRST),
     _one("optional.unwrap", "optional_unwrap", (list_of(_OPTIONAL),), _VALUES, _unwrap),
     _member("unwrapOpt", "optional_unwrapOpt", (list_of(_OPTIONAL),), _VALUES, _unwrap),
 )
-"""Optional values; with them come the signs ``.?``, ``[?]`` and ``?`` before items."""
+
+
+def functions() -> tuple[Function, ...]:
+    """Return the functions of optional values; with them come the operators ``.?``, ``[?]`` and ``?`` before items."""
+    return _OPTIONALS + _LIST_ENDS if changes.LIST_ENDS.holds else _OPTIONALS
 
 
 def _insert(into: Any, *new: Any) -> Any:
-    """Insert a key and value, or all of a map, in place where the map is an accumulator of a comprehension."""
+    """Insert a key and value, or all entries of a map; in place if the map is an accumulator of a comprehension."""
     target = into
     if type(target) is not MapValue:
         target = MapValue()
@@ -159,4 +167,4 @@ TWO_VARIABLE_COMPREHENSIONS: tuple[Function, ...] = (
         ),
     ),
 )
-"""What the macros with two variables call."""
+"""Functions that the macros with two variables call."""

@@ -1,6 +1,6 @@
-"""Costs that several functions have in common: counted at run time, estimated for new rules, bounded for code.
+"""Costs that several functions share: counted at run time, estimated for new rules, bounded for code.
 
-Every bound is at least as high as what is counted.
+Every bound is at least as high as the counted cost.
 
 Source: k8s.io/apiserver pkg/cel/library/cost.go; cel-go interpreter/runtimecost.go, checker/cost.go.
 """
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPARISON",
+    "COMPARISON_OF_FLAT",
     "EQUALITY",
+    "EQUALITY_OF_FLAT",
     "REQUIREMENT",
     "SEARCH",
     "SEARCH_ALL",
@@ -45,7 +47,7 @@ __all__ = [
 REQUIREMENT: Final = LIST + STRUCT
 """Cost of one requirement of a selector."""
 _UTF8: Final = 4
-"""Bytes that a character takes at most."""
+"""Largest number of bytes of a character."""
 _LONGEST_FORMAT: Final = 64
 _CHEAP_TO_COMPARE: Final = frozenset({"net.IP", "net.CIDR", "kubernetes.Quantity", "kubernetes.Semver"})
 
@@ -61,7 +63,7 @@ def first_bound(factor: float = TEXT) -> Callable[[list[Value]], Bound]:
 
 
 def made_bound(values: list[Value]) -> Bound:
-    """Return the bound of making a list as long as the first argument."""
+    """Return the bound of creating a list as long as the first argument."""
     return size_bound(values[0]) + constant(LIST + 1)
 
 
@@ -92,7 +94,7 @@ def _transform(target: Operand | None, _args: Sequence[Operand], _overload: str)
 
 
 TRANSFORM: Final = read_text(worst=_transform)
-"""Cost of a text that is made of another."""
+"""Cost of creating a text from another."""
 
 
 def _search(args: Sequence[Any], _result: Any, _overload: str) -> int:
@@ -117,14 +119,14 @@ def _search_bound(values: list[Value]) -> Bound:
 SEARCH: Final = Costs(_search, _matches, _search_bound)
 """Cost of matching a text with a regular expression."""
 SEARCH_ALL: Final = Costs(_search, _find, _search_bound)
-"""Cost of finding what matches a regular expression."""
+"""Cost of finding all matches of a regular expression."""
 
 
 # -- lists and values of any kind --------------------------------------------------------------------------------------
 
 
 def _through_list(target: Operand | None, _args: Sequence[Operand], _overload: str) -> Priced | None:
-    """Price what looks at every item once; of a text, at every character."""
+    """Return the price of looking at every item once; for a text, at every character."""
     if target is None:
         return None
     parameters = target.type.parameters
@@ -155,7 +157,7 @@ def traversal_costs(*, text_by_length: bool = False) -> Costs:
     """Return the cost of reading all of the receiver.
 
     Args:
-        text_by_length: Whether the estimate takes a text for as much as a list of its length.
+        text_by_length: Whether the estimate counts a text like a list of its length.
     """
 
     def by_length(target: Operand | None, args: Sequence[Operand], overload: str) -> Priced | None:
@@ -168,7 +170,7 @@ def traversal_costs(*, text_by_length: bool = False) -> Costs:
 
 
 TRAVERSAL: Final = traversal_costs()
-"""Cost of reading all of the receiver: a list, or a text where a function of the same name has one."""
+"""Cost of reading all of the receiver: a list, or a text if it has a function of the same name."""
 
 
 def _smaller(args: Sequence[Any], _result: Any, _overload: str) -> int:
@@ -180,7 +182,7 @@ def _equal_cost(args: Sequence[Any], result: Any, overload: str) -> int:
 
 
 def _is_of_library(value: Any) -> bool:
-    """Return whether a value is of a type that the server adds: comparing two of them costs 1, whatever their size."""
+    """Return whether a value has a type that the server adds: comparing two of them costs 1 for all sizes."""
     if isinstance(value, CelError):
         return False
     kind = getattr(value, "cel_type", None)
@@ -209,6 +211,21 @@ def _smaller_bound(values: list[Value]) -> Bound:
     return tenth(lesser(size_bound(values[0]), size_bound(values[1])))
 
 
+def _smaller_flat(args: Sequence[Any], _result: Any, _overload: str) -> int:
+    return text_cost(min(size(args[0]), size(args[1])))
+
+
+def _equal_cost_flat(args: Sequence[Any], result: Any, overload: str) -> int:
+    return 1 if _is_of_library(args[0]) else _smaller_flat(args, result, overload)
+
+
+def _flat_bound(values: list[Value]) -> Bound:
+    return _smaller_bound(values) + ONE_BOUND
+
+
 COMPARISON: Final = Costs(_smaller, _compare, _smaller_bound)
 """Cost of comparing two texts."""
 EQUALITY: Final = Costs(_equal_cost, _equal, _smaller_bound)
+COMPARISON_OF_FLAT: Final = Costs(_smaller_flat, _compare, _flat_bound)
+EQUALITY_OF_FLAT: Final = Costs(_equal_cost_flat, _equal, _flat_bound)
+"""The same before `changes.SIZES_IN_OPTIONALS`."""

@@ -1,8 +1,8 @@
-"""Amounts with suffixes, as resources are given: ``500m``, ``1.5Gi``, ``1e3``.
+"""Quantities with suffixes, as for resources: ``500m``, ``1.5Gi``, ``1e3``.
 
-A quantity is a number and two facts of how the server holds it, because both can be seen: an amount of up to 18 digits
-is kept in 64 bits with a power of ten (`wide` False), any other is a big decimal (`wide` True) and is never an integer
-to ``isInteger``. So ``1000m`` is no integer, nor is ``1000000000000000000``, while ``1E`` is one.
+A quantity also has the representation that the server uses, as it affects results: up to 18 digits are stored in 64
+bits with a power of ten (`wide` False), all others as a big decimal (`wide` True), which ``isInteger`` never accepts.
+So ``1000m`` is not an integer, nor is ``1000000000000000000``, but ``1E`` is.
 
 Source: k8s.io/apiserver pkg/cel/library/quantity.go, pkg/cel/quantity.go; k8s.io/apimachinery pkg/api/resource.
 """
@@ -41,11 +41,11 @@ QUANTITY = object_type("kubernetes.Quantity")
 _INT64_MAX = 2**63 - 1
 _INT64_MIN = -(2**63)
 _MOST_DIGITS = 18
-"""Digits that always fit 64 bits."""
+"""Number of digits that always fits 64 bits."""
 _NANO = -9
 _LEAST_POWER = -(2**31)
 _HUGE_EXPONENT = 4096
-"""Powers of ten beyond this are never multiplied out: no float reaches them, and comparing goes by magnitude first."""
+"""Larger powers of ten are never multiplied out: no float reaches them, and magnitudes are compared first."""
 _MOST_ZEROS = 1_000_000
 
 _WRONG_FORM = (
@@ -61,7 +61,7 @@ _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity; its text is the server's."""
+    """A text that is not a quantity; the message is the server's."""
 
 
 @dataclass(slots=True, eq=False)
@@ -71,11 +71,11 @@ class Quantity:
     Attributes:
         digits: Signed.
         exponent: Power of ten.
-        wide: Whether the server holds it as a big decimal.
-        computed: Whether it came out of ``add`` or ``sub``: the server tells whether such a value equals others, but
-            refuses to tell whether others equal it.
-        base: That of the suffix it was written with: 10 of ``k``, 2 of ``Ki``, 0 of ``e3``.
-        text: As it was written, if the server takes that for the canonical form.
+        wide: Whether the server represents it as a big decimal.
+        computed: Whether it is a result of ``add`` or ``sub``: the server accepts such a value on the left of ``==``,
+            but not on the right.
+        base: Base of the suffix it was written with: 10 for ``k``, 2 for ``Ki``, 0 for ``e3``.
+        text: As written, if the server treats that as the canonical form.
     """
 
     cel_type: ClassVar[Type] = QUANTITY
@@ -90,20 +90,20 @@ class Quantity:
 
     @property
     def go_type(self) -> str:
-        """What the server holds it as."""
+        """The Go type in which the server represents it."""
         return "*cel.Quantity" if self.computed else "cel.Quantity"
 
     def cel_plain(self) -> CelError:
-        """Return the error of servers that take it out of an optional as a Go value."""
+        """Return the error of servers that read a quantity from an optional as a Go value."""
         return CelError(f"unsupported conversion to ref.Val: (*resource.Quantity){self.text or _canonical(self)}")
 
     def compare(self, other: Quantity) -> int:
-        """Return -1, 0 or 1. Comparing with a wide quantity makes this one wide, in the server too."""
+        """Return -1, 0 or 1. Comparing with a wide quantity makes this one wide, as in the server."""
         self.wide = self.wide or other.wide
         return _compare(self, other)
 
     def cel_equal(self, other: object) -> bool | CelError:
-        """Return whether CEL's ``==`` with `other` on the right holds; an error if that is computed or no quantity."""
+        """Return the result of ``==`` with `other` on the right; an error if that is computed or not a quantity."""
         if not isinstance(other, Quantity) or other.computed:
             return CelError("no such overload")
         return _compare(self, other) == 0
@@ -123,7 +123,7 @@ class Quantity:
         return (self.digits > 0) - (self.digits < 0)
 
     def as_integer(self) -> int | None:
-        """Return the value if the server sees an integer of 64 bits in it, else None."""
+        """Return the value if the server can represent it as a 64-bit integer, else None."""
         if self.wide or self.exponent < 0:
             return None
         return _scaled(self.digits, self.exponent)
@@ -134,7 +134,7 @@ class Quantity:
         return base * _power_of_ten(self.exponent) if self.exponent else base
 
     def plus(self, other: Quantity) -> Quantity:
-        """Return the sum: in 64 bits where both are and it fits, else wide."""
+        """Return the sum: in 64 bits if both operands are and the sum fits, else wide."""
         if not self.wide and not other.wide:
             narrow = self._narrow_sum(other)
             if narrow is not None:
@@ -155,7 +155,7 @@ class Quantity:
         return type(self)(mine + others, low, computed=True)
 
     def minus(self, other: Quantity) -> Quantity:
-        """Return the difference. In 64 bits the least integer is its own negative, in the server too."""
+        """Return the difference. In 64 bits the smallest integer is its own negative, as in the server."""
         if not self.wide and not other.wide:
             negative = other.digits if other.digits == _INT64_MIN else -other.digits
             narrow = self._narrow_sum(Quantity(negative, other.exponent))
@@ -169,21 +169,21 @@ class Quantity:
 
 
 class ExactQuantity(Quantity):
-    """An amount as servers hold it that count exactly (`changes.EXACT_QUANTITIES`)."""
+    """A quantity in servers that compute exactly (`changes.EXACT_QUANTITIES`)."""
 
     __slots__ = ()
     most_digits: ClassVar[int] = _MOST_DIGITS + 1
 
     def compare(self, other: Quantity) -> int:
-        """Return -1, 0 or 1; neither is changed."""
+        """Return -1, 0 or 1; neither operand changes."""
         return _compare(self, other)
 
     def as_float(self) -> float:
-        """Return the nearest double, as Go rounds it; that of zero is zero whatever its power of ten."""
+        """Return the nearest double, as Go rounds it; zero for any power of ten of zero."""
         return super().as_float() if self.digits else 0.0
 
     def minus(self, other: Quantity) -> Quantity:
-        """Return the difference; that of the least integer of 64 bits is exact, unless the powers differ too much."""
+        """Return the difference; for the smallest 64-bit integer it is exact, unless the powers differ too much."""
         if other.digits == _INT64_MIN and not other.wide and not self.wide and _can_align(self, other):
             if self.digits == 0:
                 return type(self)(-other.digits, other.exponent, wide=True, computed=True)
@@ -193,20 +193,20 @@ class ExactQuantity(Quantity):
 
 @dataclass(slots=True, eq=False)
 class SharedQuantity(Quantity):
-    """An amount as servers before `changes.QUANTITIES_ARE_COPIED` hold it: sums share the decimal of their receiver.
+    """A quantity in servers before `changes.QUANTITIES_ARE_COPIED`: sums share the decimal of their receiver.
 
     Attributes:
-        sharers: All with the same big decimal, if there are others.
+        sharers: All quantities with the same big decimal, if there are others.
     """
 
     sharers: list[SharedQuantity] = field(default_factory=list)
 
     def plus(self, other: Quantity) -> Quantity:
-        """Return the sum; a wide quantity becomes it."""
+        """Return the sum; a wide quantity itself changes to the sum."""
         return self._become(Quantity.plus(self, other), self if self.digits else other)
 
     def minus(self, other: Quantity) -> Quantity:
-        """Return the difference; a wide quantity becomes it."""
+        """Return the difference; a wide quantity itself changes to the difference."""
         return self._become(Quantity.minus(self, other), self if self.digits else other)
 
     def _become(self, result: Quantity, written: Quantity) -> Quantity:
@@ -225,20 +225,20 @@ def _can_align(left: Quantity, right: Quantity) -> bool:
 
 
 def quantity_kind() -> type[Quantity]:
-    """Return how servers of the release that is reproduced hold quantities."""
+    """Return the class of quantities for the reproduced release."""
     if changes.EXACT_QUANTITIES.holds:
         return ExactQuantity
     return Quantity if changes.QUANTITIES_ARE_COPIED.holds else SharedQuantity
 
 
 def parse_quantity(text: str, kind: type[Quantity] = Quantity) -> Quantity:
-    """Return the quantity that a text stands for.
+    """Return the quantity in a text.
 
     Args:
         text: The text.
-        kind: How the server holds quantities.
+        kind: The class of quantities of the server.
     Raises:
-        QuantityError: It is none.
+        QuantityError: It is not a quantity.
     Source: resource.ParseQuantity. Number parts may be missing (``Mi``, ``-`` and ``.`` are zero); exponents are cut to
         32 bits; more than nine decimals are rounded away from zero; binary ones end at 2^63-1.
     """
@@ -283,14 +283,14 @@ def _decimal_exponent(suffix: str) -> int:
 
 
 def _fits(whole: int, decimals: int, exponent: int, binary: int | None, most: int) -> bool:
-    """Whether the server tries 64 bits for a number of so many digits."""
+    """Whether the server tries 64 bits for a number of digits."""
     if binary is None:
         return whole + decimals <= most and exponent - decimals >= _NANO
     return not decimals and 15 - whole - binary * 3 // 10 - 1 >= 0
 
 
 def _rounded(digits: int, exponent: int) -> tuple[int, int]:
-    """Bring a number that is not negative to nine decimals, rounding up what is cut."""
+    """Round a number that is not negative up to nine decimals."""
     if digits == 0 or exponent > _HUGE_EXPONENT:
         return digits, exponent
     if exponent >= _NANO:
@@ -302,7 +302,7 @@ def _rounded(digits: int, exponent: int) -> tuple[int, int]:
 
 
 def _scaled(digits: int, power: int) -> int | None:
-    """Return digits * 10**power where that fits 64 bits."""
+    """Return digits * 10**power if that fits 64 bits."""
     if digits == 0:
         return 0
     if power == 0:
@@ -362,10 +362,10 @@ def _canonical(amount: Quantity) -> str:
 
 
 def _length(number: int) -> int:
-    """Return the decimal digits of a positive number, without printing a long one."""
+    """Return the number of decimal digits of a positive number, without printing a long one."""
     if number < 10**_MOST_DIGITS:
         return len(str(number))
-    count = int((number.bit_length() - 1) * 0.30102999566)  # a little low at most
+    count = int((number.bit_length() - 1) * 0.30102999566)  # slightly too low at most
     while number >= 10**count:
         count += 1
     return count

@@ -1,4 +1,4 @@
-"""What regular expressions find: ``s.find(re)``, ``s.findAll(re)``.
+"""Functions that return matches of regular expressions: ``s.find(re)``, ``s.findAll(re)``.
 
 Source: k8s.io/apiserver pkg/cel/library/regex.go.
 """

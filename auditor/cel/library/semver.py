@@ -28,18 +28,18 @@ _UINT64_MAX = 2**64 - 1
 
 
 class SemverError(ValueError):
-    """A text that is no version; its text is the server's."""
+    """A text that is not a version; the message is the server's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Semver:
-    """A version; equal and ordered without regard to build metadata.
+    """A version; build metadata does not matter for equality and order.
 
     Attributes:
         major: 64 bits, unsigned.
         minor: The same.
         patch: The same.
-        prerelease: Numbers are int, the rest str.
+        prerelease: Numbers are int, other parts str.
         build: Its parts.
     """
 
@@ -52,7 +52,7 @@ class Semver:
     build: tuple[str, ...] = ()
 
     def cel_plain(self) -> CelError:
-        """Return the error of servers that take it out of an optional as a Go value."""
+        """Return the error of servers that read a version from an optional as a Go value."""
         return CelError(f"unsupported conversion to ref.Val: (semver.Version){self}")
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Semver:
 
     @property
     def precedence(self) -> tuple[object, ...]:
-        """What versions are ordered by: numbers of a prerelease before texts, any prerelease before the release."""
+        """The sort key of versions: numbers of a prerelease precede texts, any prerelease precedes the release."""
         parts = tuple([(type(part) is str, part) for part in self.prerelease])
         return (self.major, self.minor, self.patch, not self.prerelease, parts)
 
@@ -79,10 +79,10 @@ class Semver:
 
 
 def parse_semver(text: str) -> Semver:
-    """Return the version that a text is, by the strict rules of SemVer 2.
+    """Return the version in a text, by the strict rules of SemVer 2.
 
     Raises:
-        SemverError: It is none.
+        SemverError: It is not a version.
     """
     if not text:
         raise SemverError("Version string empty")
@@ -104,10 +104,10 @@ def parse_semver(text: str) -> Semver:
 
 
 def parse_semver_leniently(text: str) -> Semver:
-    """Return the version that a text is after dropping one ``v``, leading zeros, and filling in minor and patch.
+    """Return the version in a text, after removing one ``v`` and leading zeros and adding missing minor and patch.
 
     Raises:
-        SemverError: It is none even so.
+        SemverError: It is not a version even then.
     """
     parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", 2)]
     if len(parts) < 3:
@@ -176,7 +176,7 @@ def _is_semver(text: str, normalize: bool = False) -> bool:
 
 
 def _signed(number: int) -> int:
-    """Return an unsigned number of 64 bits as the signed one of the same bits, as the server does."""
+    """Return an unsigned 64-bit number as the signed one with the same bits, as the server does."""
     return number - 2**64 if number >= 2**63 else number
 
 

@@ -1,4 +1,4 @@
-"""Lists taken as sets: ``sets.contains``, ``sets.equivalent``, ``sets.intersects``.
+"""Lists used as sets: ``sets.contains``, ``sets.equivalent``, ``sets.intersects``.
 
 Source: cel-go ext/sets.go.
 """
@@ -46,7 +46,7 @@ def _intersects(left: Any, right: Any) -> bool:
 
 
 def _compared(times: int) -> Costs:
-    """Return the cost of comparing all with all, so many times."""
+    """Return the cost of comparing all items with all others, a number of times."""
 
     def runtime(args: Sequence[Any], _result: Any, _overload: str) -> int:
         return size(args[0]) * size(args[1]) * times + 1

@@ -1,7 +1,7 @@
-"""The functions and operators that are CEL's own: the standard library.
+"""CEL's standard library of functions and operators.
 
-Operators that need their operands unevaluated (logic, conditions, ``or`` of optionals) and those that read from values
-(index, selection) are declared here for the checker; the interpreter knows how they run.
+Operators with unevaluated operands (logic, conditions, ``or`` of optionals) and operators that read from values (index,
+selection) are declared here for the checker; the interpreter implements them.
 Source: cel-go common/stdlib/standard.go, cel/library.go, ext/comprehensions.go.
 """
 
@@ -14,11 +14,19 @@ from auditor.cel.emit.bounds import ONE as ONE_BOUND
 from auditor.cel.emit.bounds import constant, tenth
 from auditor.cel.emit.shapes import Form
 from auditor.cel.emit.value import Extent
-from auditor.cel.errors import CelError
+from auditor.cel.errors import CelError, errors_as_formats
 from auditor.cel.estimate.prices import Operand, Priced, read_argument
 from auditor.cel.estimate.ranges import MAX_COST, ONE, Range
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
-from auditor.cel.library.prices import COMPARISON, EQUALITY, SEARCH, first_bound, size_bound
+from auditor.cel.library.prices import (
+    COMPARISON,
+    COMPARISON_OF_FLAT,
+    EQUALITY,
+    EQUALITY_OF_FLAT,
+    SEARCH,
+    first_bound,
+    size_bound,
+)
 from auditor.cel.operations.arithmetic import (
     ADDERS,
     DIVIDERS,
@@ -88,12 +96,12 @@ _COMPARABLE = frozenset(kind.kind for kind, _ in _ORDERED)
 
 
 def unreachable(*_: Any) -> Any:
-    """Stand for the code of what the interpreter runs itself."""
+    """Raise an error: the interpreter implements these operations itself."""
     raise CelError(NO_SUCH_OVERLOAD)
 
 
 def operator(name: str, *overloads: tuple[str, tuple[Type, ...], Type], costs: Costs = UNIT) -> Function:
-    """Return an operator that the interpreter runs itself."""
+    """Return an operator that the interpreter implements itself."""
     made = tuple(Overload(*each, unreachable) for each in overloads)
     return Function(name, member=False, overloads=made, costs=costs)
 
@@ -216,7 +224,9 @@ _AT_END = Costs(
     lambda values: tenth(size_bound(values[1])),
 )
 _AT_ANY_END = Costs(lambda args, _result, _overload: text_cost(inner_size(args[0])), read_argument(), first_bound())
-"""Cost of the ends of a text before `changes.AFFIXES_COST`."""
+"""Cost of `startsWith` and `endsWith` before `changes.AFFIXES_COST`."""
+_AT_FLAT_END = Costs(lambda args, _result, _overload: text_cost(size(args[0])), read_argument(), first_bound())
+"""The same before `changes.SIZES_IN_OPTIONALS`."""
 _ONE = Costs(lambda _args, _result, _overload: 1, lambda _target, _args, _overload: Priced(ONE))
 INDEX = Costs(bound=lambda _: constant(2))
 _REMEMBERED = Code(is_remembered=True)
@@ -247,14 +257,17 @@ def _operators() -> tuple[Function, ...]:
             ("subtract_timestamp_timestamp", (TIMESTAMP, TIMESTAMP), DURATION), ("subtract_uint64", (UINT, UINT), UINT),
         ),
     )  # fmt: skip
+    equality, comparison = EQUALITY, COMPARISON
+    if not changes.SIZES_IN_OPTIONALS.holds:
+        equality, comparison = EQUALITY_OF_FLAT, COMPARISON_OF_FLAT
     return (
         operator("_?_:_", ("conditional", (BOOL, _A, _A), _A)),
         operator("_&&_", ("logical_and", (BOOL, BOOL), BOOL)),
         operator("_||_", ("logical_or", (BOOL, BOOL), BOOL)),
         _single("!_", _logical_not, None, ("logical_not", (BOOL,), BOOL)),
         operator("@not_strictly_false", ("not_strictly_false", (BOOL,), BOOL)),
-        operator("_==_", ("equals", (_A, _A), BOOL), costs=EQUALITY),
-        operator("_!=_", ("not_equals", (_A, _A), BOOL), costs=COMPARISON),
+        operator("_==_", ("equals", (_A, _A), BOOL), costs=equality),
+        operator("_!=_", ("not_equals", (_A, _A), BOOL), costs=comparison),
         *arithmetic,
         *(_comparison(*each) for each in _COMPARISONS),
         operator("_[_]", ("index_list", (_LIST, INT), _A), ("index_map", (_MAP, _A), _B), costs=INDEX),
@@ -374,6 +387,8 @@ def _texts() -> tuple[Function, ...]:
     ends, starts = Code(code.text_method_code("endswith")), Code(code.text_method_code("startswith"))
     within = Code(code.contains_code)
     at_end, free_search = (_AT_END, UNIT) if changes.AFFIXES_COST.holds else (_AT_ANY_END, _ONE)
+    if not changes.SIZES_IN_OPTIONALS.holds:
+        at_end = _AT_FLAT_END
     return (
         _single("size", _size, SIZED, *free, written=Code(code.size_code)),
         _single("size", _size, SIZED, *member, member=True),
@@ -403,10 +418,15 @@ _TIME_PARTS = {
 }  # fmt: skip
 
 
+def _plainly(call: Callable[..., Any]) -> Callable[..., Any]:
+    return call
+
+
 def _times() -> tuple[Function, ...]:
     functions = []
+    shown = _plainly if changes.PERCENTS_IN_ERRORS.holds else errors_as_formats
     for name in TIMESTAMP_GETTERS:
-        part, getter = _TIME_PARTS[name], timestamp_getter(name)
+        part, getter = _TIME_PARTS[name], shown(timestamp_getter(name))
         with_zone = "timestamp_to_seconds_tz" if part == "seconds" else f"timestamp_to_{part}_with_tz"
         overloads = [
             Overload(f"timestamp_to_{part}", (TIMESTAMP,), INT, getter),

@@ -16,7 +16,7 @@ from auditor.cel.errors import CelError
 from auditor.cel.estimate.prices import Operand, Priced, read_receiver
 from auditor.cel.estimate.ranges import MAX_COST, NOTHING, UNKNOWN, Range
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
-from auditor.cel.library.formatting import format_string
+from auditor.cel.library.formatting import formatter
 from auditor.cel.library.prices import TRANSFORM, TRAVERSAL, read_text, size_bound
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.cost import TEXT, size, text_cost
@@ -37,7 +37,7 @@ _LOWER = _UPPER.lower()
 _TO_LOWER = str.maketrans(_UPPER, _LOWER)
 _TO_UPPER = str.maketrans(_LOWER, _UPPER)
 _SPACE = "\t\n\v\f\r \u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-"""What Go calls space; Python's `strip` would take U+001C to U+001F too."""
+"""White space in Go; Python's `strip` would remove U+001C to U+001F, too."""
 _ESCAPES = str.maketrans(
     {
         "\a": "\\a",
@@ -128,7 +128,7 @@ def _join(texts: Any, separator: str = "") -> str:
 
 
 def quote_for_cel(text: str) -> str:
-    """Return a string literal of CEL: in double quotes, with the escapes that CEL has; all else stands for itself."""
+    """Return a string literal of CEL: in double quotes, with CEL's escapes; other characters are unchanged."""
     return f'"{text.translate(_ESCAPES)}"'
 
 
@@ -146,8 +146,8 @@ def _replace_price(target: Operand | None, args: Sequence[Operand], _overload: s
 
 
 def _replacements(length: int, needle: int, *, grows: bool) -> tuple[int, int]:
-    """Return how often a needle is replaced at the end of a range, and how much of the text stays."""
-    if needle == 0:  # goes between all characters
+    """Return how often a text is replaced at most, and how much of the original remains."""
+    if needle == 0:  # it matches between all characters
         return min(length + 1, MAX_COST), length
     return (min(ceil(float(length) / float(needle)), MAX_COST), 0) if grows else (0, length)
 
@@ -157,7 +157,7 @@ def _replaced(values: list[Value]) -> Bound:
 
 
 def _replace_bound(values: list[Value]) -> Bound:
-    # The server does not charge for the result. Here it counts, so that no text gets larger than there is memory for.
+    # The server does not count the result. Here it counts, so that no text becomes larger than memory.
     own = size_bound(values[0])
     return tenth(own, 2 * TEXT) + ((own + ONE) * size_bound(values[2])).scaled(TEXT)
 
@@ -227,7 +227,7 @@ def functions() -> tuple[Function, ...]:
         first, last = _from_anywhere(first), _from_anywhere(last)
     lower = ("string_lower_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_LOWER)))
     upper = ("string_upper_ascii", text, STRING, lambda it: without_broken(it.translate(_TO_UPPER)))
-    shape = Overload("string_format", (STRING, list_of(DYN)), STRING, format_string, in_order=True)
+    shape = Overload("string_format", (STRING, list_of(DYN)), STRING, formatter(), in_order=True)
     quote = Overload("strings_quote", text, STRING, quote_for_cel)
     return (
         _member("charAt", ("string_char_at_int", (STRING, INT), STRING, _char_at), code=_SAME),

@@ -1,7 +1,7 @@
 """URLs of requests: absolute ones, and absolute paths.
 
-A text is checked as a URI of a request and then read as any URL, because only the latter knows fragments. So a text may
-pass `isURL` and still be refused by `url`, and one that begins with two slashes has a host.
+A text is checked as a URI of a request and then parsed as a general URL, because only the latter has fragments. So
+`isURL` may accept a text that `url` refuses, and a text that begins with two slashes has a host.
 
 Source: k8s.io/apiserver pkg/cel/library/urls.go, pkg/cel/url.go; Go net/url.
 """
@@ -46,10 +46,10 @@ _VALID_FRAGMENT = re.compile(r"[a-zA-Z0-9\-._~!$&'()*+,;=:@\[\]%/?]*")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UrlValue:
-    """A URL; equal to those that are written the same way by the server.
+    """A URL; two are equal if the server writes them the same way.
 
     Attributes:
-        url: All but the fragment.
+        url: The URL without the fragment.
         fragment: Escaped, without the ``#``.
     """
 
@@ -60,7 +60,7 @@ class UrlValue:
     fragment: str = ""
 
     def cel_plain(self) -> CelError:
-        """Return the error of servers that take it out of an optional as a Go value."""
+        """Return the error of servers that read a URL from an optional as a Go value."""
         return CelError(f"unsupported conversion to ref.Val: (*url.URL){self}")
 
     def __str__(self) -> str:
@@ -74,10 +74,10 @@ class UrlValue:
 
 
 def to_url(text: str) -> UrlValue:
-    """Return the URL that a text is.
+    """Return the URL in a text.
 
     Raises:
-        CelError: It is none.
+        CelError: It is not a URL.
     """
     try:
         parse_request_uri(text)
@@ -108,7 +108,7 @@ def _parse(text: str) -> Url:
 def _member(
     name: str, key: str, result: Type, call: Callable[[UrlValue], object], code: Code = PLAIN, longest: int = 1
 ) -> Function:
-    """Return the function that takes a part of a URL, which is at most `longest` times as long as the URL."""
+    """Return the function that reads a part of a URL, which is at most `longest` times as long as the URL."""
 
     def price(target: Operand | None, _args: Sequence[Operand], _overload: str) -> Priced:
         return Priced(ONCE) if target is None else Priced(ONCE, target.bound * Range(1, longest))

@@ -24,7 +24,7 @@ _SECOND = 10**9
 ADDERS = frozenset({
     Kind.BYTES, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.LIST, Kind.STRING, Kind.TIMESTAMP, Kind.UINT,
 })  # fmt: skip
-"""Kinds that have a +; anything else on its left is ``no such overload: _+_``. Likewise for the others."""
+"""Kinds that have a +; any other left operand gives ``no such overload: _+_``. The other operators are alike."""
 SUBTRACTERS = frozenset({Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
 DIVIDERS = frozenset({Kind.DOUBLE, Kind.INT, Kind.UINT})
 MODDERS = frozenset({Kind.INT, Kind.UINT})
@@ -66,7 +66,7 @@ def add(left: Any, right: Any) -> Any:
     if isinstance(left, CelList):
         return left.cel_add(right)
     if kind is list and isinstance(right, CelList):
-        # The empty list adds nothing, and what stays is the other list with all it knows.
+        # Adding the empty list returns the other list, with its schema.
         return concatenated(left, right) if left else right
     if kind is Duration and other is Duration:
         return Duration(_int(left.nanos + right.nanos))
@@ -78,7 +78,7 @@ def add(left: Any, right: Any) -> Any:
 
 
 class Concatenated(CelList):
-    """A list put together of two, where an item cannot be read: unlike a plain list it says so when it is compared."""
+    """Two joined lists, one of them with an unreadable item; a comparison reports that, unlike with a plain list."""
 
     __slots__ = ("items", "parts")
     go_type = "*types.concatList"
@@ -92,18 +92,18 @@ class Concatenated(CelList):
         return len(self.items)
 
     def cel_get(self, index: Any) -> Any:
-        """Return the item at an index, which is one of the list."""
+        """Return the item at a valid index."""
         return self.items[int(index)]
 
     def cel_contains(self, value: Any) -> bool | CelError:
-        """Return whether one of the parts holds a value, or else what the first says that fails."""
+        """Return whether one of the parts contains a value, or else the first error."""
         first, second = (contains(part, value) for part in self.parts)
         if first is True or second is True:
             return True
         return first if isinstance(first, CelError) else second
 
     def cel_equal(self, other: Any) -> bool | CelError:
-        """Return whether the other list has equal items; what cannot be compared is an error if nothing differs."""
+        """Return whether the other list has equal items; an incomparable item is an error if no other differs."""
         if not is_list(other) or size_of(other) != len(self.items):
             return False
         failure: CelError | None = None
@@ -163,7 +163,7 @@ def multiply(left: Any, right: Any) -> Any:
 
 
 def divide(left: Any, right: Any) -> Any:
-    """Return ``left / right``; of integers the part before the point."""
+    """Return ``left / right``; for integers, truncated towards zero."""
     kind, other = type(left), type(right)
     if kind is not other or kind not in (int, UInt, float):
         raise CelError(NO_SUCH_OVERLOAD)

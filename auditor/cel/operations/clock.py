@@ -1,4 +1,4 @@
-"""What a timestamp or a duration says of itself: year, month, hours, in a time zone.
+"""Parts of timestamps and durations: year, month, hours, in a time zone.
 
 Source: cel-go common/stdlib/standard.go, common/types/duration.go.
 """
@@ -36,13 +36,13 @@ def _atoi(text: str) -> int:
 
 
 def _wrapped(number: int) -> int:
-    """Return a number as 64 bits hold it."""
+    """Return a number wrapped to 64 bits."""
     return (number + 2**63) % 2**64 - 2**63
 
 
 @lru_cache(maxsize=512)
 def _zone(name: str) -> ZoneInfo:
-    """Return the zone of a name, which is that of a file; what the system says of a file that is none is the error."""
+    """Return the zone with a name; if its file is not a zone, the operating system's message is the error."""
     if ".." in name or name[0] in "/\\":
         raise CelError("time: invalid location name")
     if "\0" in name:
@@ -67,13 +67,13 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _offset(seconds: int, name: str) -> int:
-    """Return the seconds by which the zone's clock is ahead of UTC at an instant."""
+    """Return the difference in seconds between the zone's clock and UTC at an instant."""
     if ":" in name:
         hours, _, minutes = name.partition(":")
         hour, minute = _atoi(hours), _atoi(minutes)
         nanos = _wrapped((hour * 60 - minute if name.startswith("-") else hour * 60 + minute) * 60 * _SECOND)
         return _floating(_SECOND)(nanos) if nanos >= 0 else -_floating(_SECOND)(-nanos)
-    if name in ("", "UTC", "Local"):  # the server's own zone is not ours to know
+    if name in ("", "UTC", "Local"):  # the server's own zone is not known
         return 0
     zone = _zone(name)
     instant = min(max(_EPOCH + timedelta(seconds=seconds), _FIRST), _LAST)
@@ -82,7 +82,7 @@ def _offset(seconds: int, name: str) -> int:
 
 
 def _date(days: int) -> tuple[int, int, int, int]:
-    """Return year, month, day and day of the year (all but the year from 0) of a day since 1970."""
+    """Return year, month, day and day of the year (all counted from 0 except the year) of a day since 1970."""
     days += 719_468  # since 0000-03-01, so that a leap day ends a year
     era, day_of_era = divmod(days, 146_097)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
@@ -111,7 +111,7 @@ TIMESTAMP_GETTERS: dict[str, Callable[[int, int], int]] = {
 
 
 def timestamp_getter(name: str) -> Callable[..., int]:
-    """Return the function of a timestamp and, optionally, the name of a zone."""
+    """Return the function of a timestamp and, optionally, a time zone."""
     getter = TIMESTAMP_GETTERS[name]
 
     def get(timestamp: Timestamp, zone: str = "") -> int:
@@ -122,7 +122,7 @@ def timestamp_getter(name: str) -> Callable[..., int]:
 
 
 def _floating(unit: int) -> Callable[[int], int]:
-    """Return the number of whole units as Go computes it, through a double that may round up."""
+    """Return the number of whole units as Go computes it, with a double that may round up."""
     return lambda nanos: int(float(nanos // unit) + float(nanos % unit) / unit)
 
 
@@ -136,6 +136,6 @@ DURATION_GETTERS: dict[str, Callable[[int], int]] = {
 
 
 def duration_getter(name: str) -> Callable[[Duration], int]:
-    """Return the function of a duration: all of it in one unit, without the rest."""
+    """Return the function of a duration: its length in one unit, truncated."""
     getter = DURATION_GETTERS[name]
     return lambda duration: -getter(-duration.nanos) if duration.nanos < 0 else getter(duration.nanos)

@@ -1,4 +1,4 @@
-"""Values of one type made into values of another: int(x), string(x), timestamp(x) and their like.
+"""Conversions between types: int(x), string(x), timestamp(x) and others.
 
 Source: cel-go common/types, ConvertToType of each type; Go strconv.
 """
@@ -102,7 +102,7 @@ def to_double(value: Any) -> float:
 
 
 def parse_float(text: str) -> float | None:
-    """Return what Go's ParseFloat reads: decimal and hexadecimal, underscores, inf and nan; None where it fails."""
+    """Return the result of Go's ParseFloat (decimal and hexadecimal, underscores, inf and nan), or None if it fails."""
     if _INFINITE.fullmatch(text):
         return float(text)
     hexadecimal = _HEXADECIMAL.fullmatch(text)
@@ -173,7 +173,7 @@ def format_duration(duration: Duration) -> str:
 
 
 def format_timestamp(timestamp: Timestamp) -> str:
-    """Return a timestamp in the zone it was written in: ``2024-02-29T12:30:00.5+01:00``."""
+    """Return a timestamp in its own zone: ``2024-02-29T12:30:00.5+01:00``."""
     seconds, nanos = divmod(timestamp.nanos, _SECOND)
     text = format_rfc3339_nano(GoTime(seconds + timestamp.zone, nanos))
     if not timestamp.zone:

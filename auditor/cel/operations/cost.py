@@ -1,7 +1,7 @@
-"""What the steps of an evaluation cost, as the server counts them while it runs a rule.
+"""Costs of the steps of an evaluation, as the server counts them while it runs a rule.
 
-Steps with a fixed price are constants here. What a call costs is in the record of its function
-(`auditor.cel.function`); this module has what those rules are made of.
+Steps with a fixed cost are constants here. The record of a function has the cost of its calls (`auditor.cel.function`),
+built from the parts in this module.
 Source: cel-go interpreter/runtimecost.go; k8s.io/apiserver pkg/cel/library/cost.go.
 """
 
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 LIST, MAP, STRUCT = 10, 30, 40
-"""Cost of making a list, a map, a message whose parts are not all constant."""
+"""Cost of creating a list, a map, a message whose parts are not all constant."""
 _BETWEEN_LOOKS = 1_000
-"""Cost between two looks at the clock."""
+"""The clock is read once for this much cost."""
 TEXT = 0.1
-"""Cost of a character that is read."""
+"""Cost of reading a character."""
 REGEX = 0.25
-"""Cost of a character of a regular expression, for each that is read."""
+"""Cost of each character of a regular expression, for each character read."""
 
 
 class Tracker:
@@ -48,7 +48,7 @@ class Tracker:
 
     Args:
         limit: The limit.
-        deadline: Moment (of `time.thread_time`) at which the evaluation is given up; looked at now and then.
+        deadline: Time (of `time.thread_time`) at which the evaluation is given up; checked now and then.
     """
 
     __slots__ = ("_checkpoint", "_deadline", "_limit", "cost")
@@ -60,17 +60,17 @@ class Tracker:
         self._checkpoint = limit if deadline is None else min(limit, _BETWEEN_LOOKS)
 
     def charge(self, cost: int) -> None:
-        """Add the cost of a step that has been done.
+        """Add the cost of a completed step.
 
         Raises:
-            Cancelled: The limit is passed, or the deadline.
+            Cancelled: The limit or the deadline is exceeded.
         """
         self.cost += cost
         if self.cost > self._checkpoint:
             self._look()
 
     def would_end(self, cost: int) -> bool:
-        """Return whether a step of that cost would be the last, so that its result is of no use."""
+        """Return whether a step with that cost would be the last, so that its result has no use."""
         return self.cost + cost > self._limit
 
     def _look(self) -> None:
@@ -83,11 +83,11 @@ class Tracker:
 
 
 class Cancelled(Exception):
-    """The evaluation ends here, for its cost; not a `CelError`, so that nothing absorbs it.
+    """The evaluation ends because of its cost; not a `CelError`, so that logic does not absorb it.
 
     Args:
-        failure: The result of the evaluation, e.g. what went wrong while a call was priced (the server panics); None
-            where the limit is passed.
+        failure: The result of the evaluation, e.g. the error while the cost of a call was computed (the server panics);
+            None if the limit is exceeded.
     """
 
     def __init__(self, failure: CelError | None = None) -> None:
@@ -96,11 +96,11 @@ class Cancelled(Exception):
 
 
 Rule = Callable[[Sequence[Any], Any, str], int]
-"""(arguments, result, overload) -> what the server counts, see `auditor.cel.function.Costs`."""
+"""(arguments, result, overload) -> the cost, see `auditor.cel.function.Costs`."""
 
 
 def size(value: Any) -> int:
-    """Return the size for which a value counts: of texts, lists and maps their own, of all else 1."""
+    """Return the size of a value: texts, lists and maps have their own, other values have 1."""
     if type(value) is str:
         return len(value)
     found = size_of(value)
@@ -108,14 +108,14 @@ def size(value: Any) -> int:
 
 
 def inner_size(value: Any) -> int:
-    """Return the size as cel-go's own rules see it, which look into optionals."""
+    """Return the size by cel-go's own rules, which look into optionals."""
     while type(value) is Optional_ and value.has:
         value = value.value
     return size(value)
 
 
 def text_cost(length: float) -> int:
-    """Return the cost of reading so many characters."""
+    """Return the cost of reading a number of characters."""
     return ceil(length * TEXT)
 
 
@@ -140,12 +140,12 @@ def traversal(value: Any) -> int:
 
 
 def call_cost(rule: Rule | None, overload: str, args: Sequence[Any], result: Any) -> int:
-    """Return what a call costs.
+    """Return the cost of a call.
 
     Args:
-        rule: That of its function or overload, if there is one.
-        overload: The overload that the checker settled on; empty where it left several open.
-        args: The arguments, `CelError` values among them.
+        rule: The rule of its function or overload, if there is one.
+        overload: The overload that the checker chose; empty if several are possible.
+        args: The arguments, including `CelError` values.
         result: The result, or a `CelError`.
 
     Raises:

@@ -17,7 +17,7 @@ __all__ = ["go_type", "show"]
 
 
 def show(value: Any) -> str:
-    """Return a value as %v prints it: strings bare, lists in brackets."""
+    """Return a value as %v prints it: strings unquoted, lists in brackets."""
     kind = type(value)
     if kind is str:
         return str(value)
@@ -77,7 +77,7 @@ _GO_TYPES: dict[type, str] = {
 
 
 def go_type(value: Any) -> str:
-    """Return the name of the class that holds a value in the server; values of other packages give it as `go_type`."""
+    """Return the name of the server's class for a value; values of other packages have it as `go_type`."""
     known = _GO_TYPES.get(type(value))
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""Which code runs for a call: the overload that the checker settled on, or the first whose types fit the values.
+"""Chooses the code of a call: the overload that the checker chose, or the first whose types match the values.
 
 Source: cel-go common/decls/decls.go (Bindings, guards), interpreter/planner.go (planCall).
 """
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["Declaration", "Implementation", "choose", "declare", "matches"]
 
 _RECEIVERS = (str, Duration, Timestamp)
-"""Values that answer calls themselves, in cel-go: only to say that they know no such function."""
+"""Values that receive calls in cel-go, only to answer that they have no such function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """All that is known of one function name: its `Function` of either sort, and those of several libraries, merged.
+    """All records of one function name, with and without receiver, of all libraries, merged.
 
     Attributes:
         name: The name.
@@ -52,7 +52,7 @@ class Declaration:
         return next((each for each, _ in self.overloads if each.id == key), None)
 
     def runtime(self, key: str) -> Rule | None:
-        """Return what the server counts for a call, see `Costs`; `key` is empty if several overloads are open."""
+        """Return the cost rule of a call, see `Costs`; `key` is empty if several overloads are possible."""
         settled = self.overload(key)
         own = None if settled is None else settled.costs.runtime
         return self.costs.runtime if own is None else own
@@ -66,7 +66,7 @@ class Declaration:
 
 
 def declare(functions: Sequence[Function]) -> dict[str, Declaration]:
-    """Return declarations by name; functions that come later add their overloads behind those of earlier ones."""
+    """Return declarations by name; functions that come later add their overloads after earlier ones."""
     found: dict[str, Declaration] = {}
     for new in functions:
         mine = tuple((overload, new.member) for overload in new.overloads)
@@ -89,13 +89,13 @@ def declare(functions: Sequence[Function]) -> dict[str, Declaration]:
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """How a call runs.
+    """How to run a call.
 
     Attributes:
         call: Takes the values, returns the result or raises `CelError`.
-        unguarded: The same without a look at the types of the values.
+        unguarded: The same without a check of the types of the values.
         in_order: See `Overload`.
-        cost: What the server counts for the call, see `Costs`.
+        cost: The cost rule of the call, see `Costs`.
         is_priced_first: See `Overload`.
     """
 
@@ -107,12 +107,12 @@ class Implementation:
 
 
 def choose(declaration: Declaration, overload_id: str, count: int) -> Implementation:
-    """Return how a call runs.
+    """Return how to run a call.
 
     Args:
         declaration: The function.
-        overload_id: The overload that the checker settled on; empty where it left several open.
-        count: Number of arguments, the receiver among them.
+        overload_id: The overload that the checker chose; empty if several are possible.
+        count: Number of arguments, including the receiver.
     """
     settled = declaration.overload(overload_id)
     cost = declaration.runtime(overload_id)
@@ -173,7 +173,7 @@ def _by_values(declaration: Declaration) -> Callable[..., Any]:
 
 
 def matches(expected: Type, value: Any) -> bool:
-    """Return whether a value may be handed to a parameter of a type; of lists and maps the first item is looked at."""
+    """Return whether a parameter of a type accepts a value; for lists and maps, the first item is checked."""
     kind = expected.kind
     if kind in (Kind.DYN, Kind.ANY, Kind.PARAM):
         return True

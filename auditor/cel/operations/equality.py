@@ -1,7 +1,7 @@
-"""What kind a value is, when two values are equal, and which of two comes first.
+"""Kinds, equality and order of values.
 
-Numbers of different types are compared by value, int and uint with double in double precision, as cel-go does. In an
-equality the left operand decides, and some values of other packages answer with an error.
+Numbers of different types are compared by value, int and uint with double in double precision, as cel-go does. The left
+operand determines equality, and some values of other packages return an error.
 Source: cel-go common/types (compare.go, util.go, and Equal and Compare of each type).
 """
 
@@ -65,7 +65,7 @@ def compare(left: Any, right: Any) -> int:
     """Return -1, 0 or 1 for two values that have an order.
 
     Raises:
-        CelError: They have none; NaN has none either.
+        CelError: They have no order, like NaN.
     """
     kind, other = type(left), type(right)
     if kind in _NUMBERS:
@@ -89,7 +89,7 @@ def equal(left: Any, right: Any) -> bool | CelError:
 
 
 def equal_not_null(left: Any, right: Any) -> bool | CelError:
-    """Return what the left value says about the right one; null on the right is but another value."""
+    """Return the equality of two values according to the left one, which is not null."""
     kind, other = type(left), type(right)
     if kind is str or kind is bool or kind is bytes:
         return kind is other and bool(left == right)
@@ -131,7 +131,7 @@ def _lists_equal(left: list[Any], right: Any) -> bool:
 
 
 def maps_equal(left: Any, right: Any) -> bool:
-    """Return whether two maps hold the same keys with equal values; what cannot be compared counts as equal."""
+    """Return whether two maps have the same keys with equal values; values that cannot be compared count as equal."""
     if type(right) is not dict and not isinstance(right, CelMap):
         return False
     if size_of(left) != size_of(right):
@@ -144,7 +144,7 @@ def maps_equal(left: Any, right: Any) -> bool:
 
 
 def find(map_: Any, key: Any) -> Any:
-    """Return the value of a map at a key: `MISSING` where there is none, a `CelError` value where it cannot be read."""
+    """Return the value of a map at a key: `MISSING` if there is none, a `CelError` value if it cannot be read."""
     if type(map_) is dict:
         return map_.get(key, MISSING) if type(key) is str else MISSING
     return map_.cel_find(key)
@@ -165,9 +165,9 @@ def _equals_item(value: Any, item: Any) -> bool:
 
 
 def size_of(value: Any) -> int | None:
-    """Return the size of a string (in code points), bytes, list or map; None for what has none.
+    """Return the size of a string (in code points), bytes, list or map; None for values without a size.
 
-    Values of the libraries that know their size for the count of costs (`cel_size`) answer too.
+    Values of the libraries with a size for costs (`cel_size`) have one, too.
     """
     kind = type(value)
     if kind is str or kind is list or kind is dict or kind is bytes:
@@ -177,4 +177,4 @@ def size_of(value: Any) -> int | None:
 
 
 SIZED = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
-"""Kinds that `size` takes."""
+"""Kinds that `size` accepts."""

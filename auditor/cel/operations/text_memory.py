@@ -1,7 +1,7 @@
-"""How much text one evaluation may make: a server prices `replace` and `format` by what goes in, not by what comes out.
+"""Limits the text that one evaluation may create: a server counts the input of `replace` and `format`, not the output.
 
-Two of them in a row make a gigabyte of a thousand characters, for a fiftieth of the budget. Beyond the bound the
-evaluation is given up, without a verdict; the lengths are known before a text is made.
+Two of these calls can make a gigabyte from a thousand characters, for a fiftieth of the budget. Beyond the limit the
+evaluation is given up without a result; lengths are computed before a text is created.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["MOST_TEXT", "begin", "join", "replace"]
 
 MOST_TEXT: Final = 32 << 20
-"""Characters that the calls of one evaluation may make together; they take up to four bytes each."""
+"""Number of characters that the calls of one evaluation may create together; each takes up to four bytes."""
 _FREE: Final = 1 << 12
-"""Texts up to this many characters are not counted."""
+"""Texts up to this length are not counted."""
 _left: list[int] = [MOST_TEXT]
 
 
 def begin() -> None:
-    """Begin an evaluation."""
+    """Start counting for an evaluation."""
     _left[0] = MOST_TEXT
 
 
@@ -32,7 +32,7 @@ def replace(text: str, old: str, new: str, count: int = -1) -> str:
     """Return `text.replace(old, new, count)`.
 
     Raises:
-        Cancelled: The evaluation makes too much text.
+        Cancelled: The evaluation creates too much text.
     """
     if len(new) * (len(text) + 1) > _FREE:
         found = text.count(old)
@@ -45,7 +45,7 @@ def join(texts: Sequence[str]) -> str:
     """Return `"".join(texts)`.
 
     Raises:
-        Cancelled: The evaluation makes too much text.
+        Cancelled: The evaluation creates too much text.
     """
     length = sum(map(len, texts))
     if length > _FREE:

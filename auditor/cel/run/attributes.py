@@ -1,7 +1,7 @@
-"""Reading from values: a variable (or any value) and a chain of fields, keys and indices behind it.
+"""Reads from values: a variable (or any value) and a chain of fields, keys and indices.
 
-The chain is one step for the interpreter, as it is in cel-go: with an optional in it, absence anywhere makes the whole
-of it empty, and every link that is read costs 1. Errors are raised inside of a chain and become values at its end.
+The chain is one step for the interpreter, as in cel-go. If it contains an optional, a missing value anywhere makes the
+whole chain empty; every link that is read costs 1. Errors are raised inside a chain and become values at its end.
 Source: cel-go interpreter/attributes.go.
 """
 
@@ -28,7 +28,7 @@ _KEYS = frozenset({str, int, UInt, bool, float})
 
 
 class Attribute(Protocol):
-    """Something with a value to which links are added while a program is prepared."""
+    """A value to which links are added while a program is prepared."""
 
     def add(self, link: Link) -> None:
         """Append a link."""
@@ -47,9 +47,9 @@ class Link:
 
     Attributes:
         key: The constant key, if `attribute` is None.
-        attribute: Where the key comes from.
+        attribute: The attribute that the key is read from.
         is_optional: ``.?`` or ``[?]``.
-        test_only: The value counts by being there: ``has(a.b)``.
+        test_only: Only the existence of the value counts: ``has(a.b)``.
     """
 
     key: Any
@@ -62,13 +62,13 @@ class Link:
             return self.key
         key = self.attribute.resolve(scope)
         if type(key) not in _KEYS:
-            # An item of a list that cannot be read is a value to the server, and as such no key.
+            # For the server, a list item that cannot be read is a value, and not a valid key.
             kind = "*types.Err" if isinstance(key, CelError) else go_type(key)
             raise CelError(f"invalid qualifier type: {kind}")
         return key
 
     def read(self, scope: Scope, value: Any) -> Any:
-        """Return the part of a value; paid for even if it fails."""
+        """Return the part of a value; it costs 1 even if it fails."""
         failure: CelError | None = None
         result: Any = None
         try:
@@ -83,7 +83,7 @@ class Link:
         return result
 
     def read_if_present(self, scope: Scope, value: Any) -> tuple[Any, bool]:
-        """Return the part of a value and True, or None and False; paid for if it is there or only looked for."""
+        """Return the part of a value and True, or None and False; it costs 1 if it exists or is only tested."""
         result, present = _read(value, self._key(scope), only_if_present=True)
         if self.test_only:
             scope.tracker.charge(1)
@@ -132,7 +132,7 @@ def _kept(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as servers before `changes.OPTIONALS_KEEP_SCHEMA` take it out of an optional."""
+    """Return a value as servers before `changes.OPTIONALS_KEEP_SCHEMA` read it from an optional."""
     kind = type(value)
     if kind is Optional_:
         return _plain(value.value) if value.has else None
@@ -209,7 +209,7 @@ class RelativeAttribute:
 
 
 class ConditionalAttribute:
-    """One of two chains, as a condition decides; links are added to both."""
+    """One of two chains, chosen by a condition; links are added to both."""
 
     __slots__ = ("condition", "no", "yes")
 
@@ -224,7 +224,7 @@ class ConditionalAttribute:
         self.no.add(link)
 
     def resolve(self, scope: Scope) -> Any:
-        """Return the value of the branch that the condition picks."""
+        """Return the value of the branch that the condition chooses."""
         value = self.condition.run(scope)
         if value is True:
             return self.yes.resolve(scope)

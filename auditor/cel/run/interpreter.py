@@ -1,8 +1,8 @@
-"""The reference interpreter: runs a checked expression exactly as the server does, and counts what it costs.
+"""The reference interpreter: runs a checked expression exactly as the server does, and counts the cost.
 
-A tree is planned once into nodes that run. Errors are values here (`CelError`), because logic absorbs them and a call
-is paid for whatever comes out of it. Only a passed cost limit is raised. What is constant is computed while planning,
-as cel-go's optimizer does; a constant conversion that fails makes the whole expression fail to compile.
+A tree is converted once into nodes that run. Errors are values here (`CelError`), because logic absorbs them and a
+failing call has a cost, too. Only an exceeded cost limit is raised. Constant parts are computed during the conversion,
+as cel-go's optimizer does; a constant conversion that fails makes the compilation fail.
 
 Source: cel-go interpreter/planner.go, interpretable.go, decorators.go, optimizations.go.
 
@@ -33,7 +33,7 @@ from auditor.cel.syntax.ast import (
     Select,
     StructLiteral,
 )
-from auditor.cel.syntax.macros import ACCUMULATOR
+from auditor.cel.syntax.macros import ACCUMULATOR, WRITTEN_ACCUMULATOR
 from auditor.cel.values import MISSING, CelList, CelMap, MapValue, Optional_, TypeValue, UInt, is_list, is_map
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.releases import changes
@@ -52,14 +52,14 @@ _PRIMITIVES = frozenset({bool, int, UInt, float, str})
 
 
 class Node(Protocol):
-    """A planned part of an expression."""
+    """A part of an expression that can run."""
 
     def run(self, scope: Scope) -> Any:
-        """Return the value, a `CelError` among them."""
+        """Return the value, which may be a `CelError`."""
 
 
 def plan(environment: Environment, checked: CheckedExpression) -> Node:
-    """Return what runs a checked expression.
+    """Return a node that runs a checked expression.
 
     Raises:
         CompileError: A constant part cannot be computed; its text has no position.
@@ -68,7 +68,7 @@ def plan(environment: Environment, checked: CheckedExpression) -> Node:
 
 
 class Constant:
-    """A value known beforehand; costs nothing."""
+    """A value known in advance; costs nothing."""
 
     __slots__ = ("value",)
 
@@ -103,7 +103,7 @@ class Read:
 
 
 class Logic:
-    """``&&`` or ``||``: ends at the first operand that decides; an error counts only if none does."""
+    """``&&`` or ``||``: ends at the first operand that decides; an error counts only if no operand decides."""
 
     __slots__ = ("deciding", "operands")
 
@@ -125,7 +125,7 @@ class Logic:
 
 
 class NotStrictlyFalse:
-    """Whether a comprehension goes on: an error does not end it."""
+    """Whether a comprehension continues: an error does not end it."""
 
     __slots__ = ("operand",)
 
@@ -133,14 +133,14 @@ class NotStrictlyFalse:
         self.operand = operand
 
     def run(self, scope: Scope) -> bool:
-        """Return False for False only."""
+        """Return False only for False."""
         value = self.operand.run(scope)
         scope.tracker.charge(1)
         return value is not False
 
 
 class Equality:
-    """``==`` or ``!=``; what cannot be compared is an error for the one and true for the other."""
+    """``==`` or ``!=``; if the operands cannot be compared, ``==`` is an error and ``!=`` is true."""
 
     __slots__ = ("cost", "left", "negated", "right")
 
@@ -168,7 +168,7 @@ class Equality:
 
 
 class OptionalOr:
-    """``or`` and ``orValue`` of an optional: the right side is looked at only if the left is empty."""
+    """``or`` and ``orValue`` of an optional: the right side is evaluated only if the left is empty."""
 
     __slots__ = ("is_strict", "left", "right", "unwraps")
 
@@ -191,7 +191,7 @@ class OptionalOr:
 
 
 class Membership:
-    """``in`` with a constant list of scalars: a look into a set, which costs nothing."""
+    """``in`` with a constant list of scalars: a look-up in a set, which costs nothing."""
 
     __slots__ = ("operand", "values")
 
@@ -247,7 +247,7 @@ class Invoke:
             if isinstance(value, CelError) and failure is None:
                 failure = value
                 if self.in_order and len(values) < len(self.args):
-                    return failure  # what was not evaluated cannot be priced
+                    return failure  # the cost of unevaluated arguments cannot be computed
         if self.is_priced_first:
             cost = call_cost(self.cost, self.overload, values, None)
             if scope.tracker.would_end(cost):
@@ -264,7 +264,7 @@ class Invoke:
 
 
 class Append:
-    """``@result + [x]`` of a macro: nothing else refers to the accumulator, so it grows in place."""
+    """``@result + [x]`` of a macro: nothing else refers to the accumulator, so it is extended in place."""
 
     __slots__ = ("cost", "left", "right")
 
@@ -373,7 +373,7 @@ class MakeMessage:
         self.fields = fields
 
     def run(self, scope: Scope) -> Any:
-        """Return the message as the value it stands for."""
+        """Return the value of the message."""
         result = self._make(scope)
         scope.tracker.charge(STRUCT)
         return result
@@ -398,10 +398,13 @@ class MakeMessage:
             return error.as_value()
 
 
+_RANGE_IS_ERROR = "unsupported comprehension range type: *types.Err"
+
+
 class Fold:
     """A comprehension."""
 
-    __slots__ = ("accumulator", "condition", "first", "initial", "range", "result", "second", "step")
+    __slots__ = ("accumulator", "condition", "first", "hides_errors", "initial", "range", "result", "second", "step")
 
     def __init__(self, expr: Comprehension, range_: Node, initial: Node, rest: tuple[Node, Node, Node]) -> None:
         self.accumulator = expr.accumulator
@@ -410,12 +413,13 @@ class Fold:
         self.range = range_
         self.initial = initial
         self.condition, self.step, self.result = rest
+        self.hides_errors = self.second is not None and not changes.ERRORS_OF_RANGES.holds
 
     def run(self, scope: Scope) -> Any:
         """Return the result."""
         range_ = self.range.run(scope)
         if isinstance(range_, CelError):
-            return range_
+            return CelError(_RANGE_IS_ERROR) if self.hides_errors else range_
         if not (is_list(range_) or is_map(range_)):
             if self.second is not None:
                 return CelError(f"unsupported comprehension range type: {go_type(range_)}")
@@ -456,7 +460,7 @@ def _pairs(range_: Any) -> Any:
 
 
 def _at(map_: CelMap, key: Any) -> Any:
-    """Return the value at a key that the map yielded itself: null in a field of an object is as good as none."""
+    """Return the value at a key of the map; null in a field of an object counts as absent."""
     found = find(map_, key)
     return CelError(f"no such key: {show(key)}") if found is MISSING else found
 
@@ -466,6 +470,7 @@ class _Planner:
         self.environment = environment
         self.types = checked.types
         self.references = checked.references
+        self.grows = changes.NO_RESULT_VARIABLE.holds or WRITTEN_ACCUMULATOR not in checked.parsed.text
 
     def plan(self, expr: Expr) -> Node:
         match expr:
@@ -504,11 +509,11 @@ class _Planner:
     def select(self, expr: Select) -> Node:
         read = self.chain(self.plan(expr.operand))
         read.attribute.add(Link(expr.field, test_only=expr.test_only))
-        # A presence test takes the price of the chain back; a conditional has none, so that it becomes cheaper by 1.
+        # A presence test subtracts the cost of the chain; a conditional has no such cost, so it becomes cheaper by 1.
         return Read(read.attribute, read.cost - 1, test_only=True) if expr.test_only else read
 
     def chain(self, operand: Node) -> Read:
-        """Return a chain that further links can be added to."""
+        """Return a chain to which further links can be added."""
         return operand if isinstance(operand, Read) else Read(RelativeAttribute(operand))
 
     def index(self, operand: Node, index: Node, *, is_optional: bool) -> Node:
@@ -552,7 +557,7 @@ class _Planner:
             member = _membership(args[0], args[1].value)
             if member is not None:
                 return member
-        if name == "_+_" and isinstance(parts[0], Ident) and parts[0].name == ACCUMULATOR:
+        if name == "_+_" and isinstance(parts[0], Ident) and parts[0].name == ACCUMULATOR and self.grows:
             return Append(args[0], args[1], self.declaration(name).runtime(overload))
         declaration = self.declaration(name)
         implementation = choose(declaration, overload, len(args))
@@ -564,7 +569,7 @@ class _Planner:
         return node
 
     def special(self, name: str, args: list[Node]) -> Node | None:
-        """Return the node of an operator that is no function."""
+        """Return the node of an operator that is not a function."""
         match name:
             case "_&&_" | "_||_":
                 return Logic(args, deciding=name == "_||_")
@@ -579,7 +584,7 @@ class _Planner:
         return None
 
     def declaration(self, name: str) -> Declaration:
-        """Return a function that the checker found."""
+        """Return a function that the checker has found."""
         found = self.environment.function(name)
         assert found is not None
         return found
@@ -631,4 +636,4 @@ def _computed(node: Invoke) -> Node:
 
 
 _NO_SCOPE: Any = None
-"""Constants look at no scope."""
+"""Constants use no scope."""

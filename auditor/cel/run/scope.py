@@ -1,4 +1,4 @@
-"""Where names get their values during an evaluation: the variables of the call, and those of each comprehension.
+"""Values of names during an evaluation: the variables of the call, and those of each comprehension.
 
 Source: cel-go interpreter/activation.go, frame.go, and the folder of interpretable.go.
 """
@@ -19,7 +19,7 @@ __all__ = ["FoldScope", "Scope"]
 
 
 class Scope:
-    """The variables given to the evaluation."""
+    """The variables passed to the evaluation."""
 
     __slots__ = ("tracker", "variables")
 
@@ -33,7 +33,7 @@ class Scope:
 
 
 class FoldScope(Scope):
-    """The variables of one comprehension: items and accumulator, which is computed when it is first asked for."""
+    """The variables of one comprehension: items and accumulator, which is computed at its first use."""
 
     __slots__ = ("_accumulated", "_initial", "_is_set", "accumulator", "items", "parent")
 
@@ -62,7 +62,7 @@ class FoldScope(Scope):
         if not self._is_set:
             self._is_set = True
             value = self._initial.run(self.parent)
-            # What follows adds to an empty list in place; it may be a constant that others read.
+            # Later steps add to an empty list in place; it may be a constant with other users.
             self._accumulated = [] if type(value) is list and not value else value
         return self._accumulated
 

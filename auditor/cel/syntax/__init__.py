@@ -1,5 +1,5 @@
-"""From the text of an expression to its tree, and what is wrong with a text that is no expression.
+"""From the text of an expression to its tree, or to the errors of an invalid text.
 
-`lexer` cuts tokens, `parser` builds the `ast` with macros expanded, `literals` reads constants. `recovery` and
+`lexer` makes tokens, `parser` builds the `ast` and expands macros, `literals` parses constants. `recovery` and
 `fragments` run only after the parser has failed: they reproduce the messages of the server's parser.
 """

@@ -1,6 +1,6 @@
-"""The tree of an expression, as the parser leaves it: macros are expanded, every node has a number and a position.
+"""The tree of an expression, as the parser returns it: macros are expanded, every node has a number and a position.
 
-Numbers are unique in one expression. The checker speaks of nodes by number, so that the tree itself stays as parsed.
+Numbers are unique in one expression. The checker refers to nodes by number, so that the tree itself does not change.
 Source: cel-go common/ast.
 """
 
@@ -41,7 +41,7 @@ class Literal:
 
 @dataclass(slots=True, eq=False)
 class Ident:
-    """A name; with a leading dot it is looked up at the top only."""
+    """A name; a leading dot means that it is looked up only in the environment."""
 
     id: int
     name: str
@@ -120,7 +120,7 @@ class StructLiteral:
 
 @dataclass(slots=True, eq=False)
 class Comprehension:
-    """What the macros over lists and maps become.
+    """The result of expanding a macro over lists and maps.
 
     For each item of `range` (bound to `variable`, or key and value to `variable` and `variable2`) while `condition`
     holds: `accumulator` becomes `step`; at the end the value is `result`.
@@ -139,7 +139,7 @@ class Comprehension:
 
 @dataclass(slots=True, eq=False)
 class Unspecified:
-    """The place of something that was wrong."""
+    """Placeholder for a part with an error."""
 
     id: int
 
@@ -162,7 +162,7 @@ class ParsedExpression:
     offsets: dict[int, int] = field(default_factory=dict)
 
     def location(self, node_id: int) -> tuple[int, int]:
-        """Return line and column of a node, both from 1; (0, 0) where it has no position."""
+        """Return line and column of a node, both from 1; (0, 0) if it has no position."""
         offset = self.offsets.get(node_id)
         return (0, 0) if offset is None else line_and_column(self.text, offset)
 

@@ -1,6 +1,6 @@
-"""What can be said of the parts of a text that is no expression.
+"""Further errors in the parts of a text that is not an expression.
 
-Apart from the parser, which asks it only after it has failed: a start loads nothing of this.
+A separate module, which the parser imports only after it has failed.
 Source: cel-go parser/parser.go.
 """
 
@@ -21,10 +21,10 @@ __all__ = ["Fragments"]
 
 
 class Fragments(Parser):
-    """What can be said of the parts of a text that is no expression, beyond what keeps it from being one."""
+    """Finds further errors in the parts of a text that is not an expression."""
 
     def complaints(self) -> list[Issue]:
-        """Return all that is wrong."""
+        """Return all errors."""
         tree, found = parse_broken(self.text, self.tokens, self.skipped)
         self.issues = [
             Issue(-1, 0, complaint) if offset is None else self._issue(offset, complaint) for offset, complaint in found
@@ -37,7 +37,7 @@ class Fragments(Parser):
         return self.issues
 
     def _nested(self, tree: Tree) -> Expr:
-        """Read an operator and what it is applied to."""
+        """Read an operator and its operands."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Stop

@@ -1,4 +1,4 @@
-"""Cuts the text of an expression into tokens, by the rules of CEL's grammar.
+"""Splits the text of an expression into tokens, by the rules of CEL's grammar.
 
 Characters that begin no token are reported and skipped, as ANTLR does; the parser then sees the rest.
 Source: cel-go parser/gen/CEL.g4.
@@ -65,7 +65,7 @@ class Token(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """What is no token: from where to where, in code points, and what is said of it."""
+    """Text that is not a token: start and end, in code points, and the error."""
 
     start: int
     stop: int
@@ -73,7 +73,7 @@ class Skipped(NamedTuple):
 
 
 def tokenize(text: str) -> tuple[list[Token], list[Skipped]]:
-    """Return the tokens, the last one being `END`, and what could not be read."""
+    """Return the tokens, the last one being `END`, and the parts that are not tokens."""
     tokens: list[Token] = []
     errors: list[Skipped] = []
     position = 0

@@ -1,4 +1,4 @@
-"""The values of literals as they are written: numbers and quoted strings.
+"""Values of literals: numbers and quoted strings.
 
 Source: cel-go parser/unescape.go; Go strconv.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import re
+
+from auditor.releases import changes
 
 __all__ = ["parse_double", "parse_int", "unescape_bytes", "unescape_string"]
 
@@ -19,10 +21,10 @@ _MIN_INT, _MAX_INT, _MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
 
 
 def parse_int(text: str, *, unsigned: bool) -> int | None:
-    """Return the number a token stands for, with its sign and without its `u`; None where 64 bits do not hold it."""
+    """Return the number of a token with its sign and without its `u`; None if it exceeds 64 bits."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     digits = digits if digits.startswith("0x") else digits.lstrip("0") or "0"
-    if len(digits) > 4000:  # more than Python converts, and in any case too many
+    if len(digits) > 4000:  # more digits than Python converts, and too many in any case
         return None
     value = sign * int(digits, 0)
     low, high = (0, _MAX_UINT) if unsigned else (_MIN_INT, _MAX_INT)
@@ -30,7 +32,7 @@ def parse_int(text: str, *, unsigned: bool) -> int | None:
 
 
 def parse_double(text: str) -> float | None:
-    """Return the number a token stands for; None where it is too large."""
+    """Return the number of a token; None if it is too large."""
     value = float(text)
     return None if math.isinf(value) else value
 
@@ -43,6 +45,15 @@ def _content(token: str) -> tuple[str, bool]:
         text = text[1:]
     width = 3 if len(text) >= 6 and text[:3] in ('"""', "'''") else 1
     return text[width:-width], raw
+
+
+def _no_character(code: int) -> str:
+    """Return the text for the number of an escape that is no character."""
+    if changes.NO_HALF_CHARACTERS.holds:
+        raise ValueError("invalid unicode code point")
+    if 0x10FFFF < code < 0x80000000:  # the server's numbers have a sign
+        raise ValueError("unable to unescape string")
+    return "\ufffd"
 
 
 def unescape_string(token: str) -> str:
@@ -63,7 +74,7 @@ def unescape_string(token: str) -> str:
             return _SIMPLE[part]
         code = int(part, 8) if part[0] in "0123" else int(part[1:], 16)
         if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            raise ValueError("invalid unicode code point")
+            return _no_character(code)
         return chr(code)
 
     return _ESCAPE.sub(replace, content)

@@ -22,13 +22,16 @@ from auditor.cel.syntax.ast import (
     StructLiteral,
     Unspecified,
 )
+from auditor.releases import changes
 
-__all__ = ["ACCUMULATOR", "MACROS", "Builder", "MacroError"]
+__all__ = ["ACCUMULATOR", "MACROS", "ONE_VARIABLE_MACROS", "WRITTEN_ACCUMULATOR", "Builder", "MacroError"]
 
 ACCUMULATOR = "@result"
 UNUSED = "#unused"
 SORT_INPUT = "@__sortBy_input__"
-_FORBIDDEN = (ACCUMULATOR, "__result__")
+WRITTEN_ACCUMULATOR = "__result__"
+"""Its name in rules, before `changes.NO_RESULT_VARIABLE`."""
+_FORBIDDEN = (ACCUMULATOR, WRITTEN_ACCUMULATOR)
 
 
 class MacroError(Exception):
@@ -104,7 +107,7 @@ class Builder:
         return Comprehension(self._id(), range_, first, second, accumulator, init, condition, step, result)
 
     def copy(self, expr: Expr) -> Expr:
-        """Return a copy of a tree with numbers of its own, at the position of the original."""
+        """Return a copy of a tree with new numbers, at the position of the original."""
         new_id = self._new_id(self._offsets.get(expr.id, 0))
         match expr:
             case Literal():
@@ -161,7 +164,7 @@ def _variable(arg: Expr, complaint: str) -> str:
 
 def _one_variable(arg: Expr, complaint: str) -> tuple[str, None]:
     name = _variable(arg, complaint)
-    if name in _FORBIDDEN:
+    if name in _FORBIDDEN and changes.NO_RESULT_VARIABLE.holds:
         raise MacroError(arg.id, "iteration variable overwrites accumulator variable")
     return name, None
 
@@ -279,7 +282,7 @@ def _sort_by(make: Builder, target: Expr, args: tuple[Expr, ...]) -> Expr:
     call = make.member_call("@sortByAssociatedKeys", make.copy(bound), keys)
     return make.fold(
         make.list(), (UNUSED, None), target, make.literal(value=False), bound, call, SORT_INPUT
-    )  # the range is empty: this only binds the list to a name
+    )  # an empty range: this only binds the list to a name
 
 
 MACROS: dict[tuple[str, int, bool], Macro] = {
@@ -304,4 +307,10 @@ MACROS: dict[tuple[str, int, bool], Macro] = {
     ("optFlatMap", 2, True): _opt_map(flat=True),
     ("sortBy", 2, True): _sort_by,
 }
-"""Name, number of arguments, whether on a receiver; to the expansion."""
+"""(name, number of arguments, whether on a receiver) to the expansion."""
+ONE_VARIABLE_MACROS: dict[tuple[str, int, bool], Macro] = {
+    key: made
+    for key, made in MACROS.items()
+    if not key[0].startswith("transform") and key[0] != "existsOne" and (key[1] < 3 or key[0] == "map")
+}
+"""Those without the macros that have two variables (`TWO_VARIABLE_COMPREHENSIONS` of the library)."""

@@ -1,9 +1,8 @@
 """From text to tree: recursive descent over the grammar of CEL, with macros expanded on the way.
 
-Numbers are given to nodes in the order in which cel-go gives them, and a node has the position that cel-go gives it: a
-call at its opening parenthesis, a selection at its dot, an operator at its sign. The first syntax error ends the
-parse, and `recovery.py` is asked what the server would say. Complaints about a name, a literal or a macro do not end
-it.
+Nodes have the numbers and positions of cel-go: a call is at its opening parenthesis, a selection at its dot, an
+operator at its sign. The first syntax error ends the parse, and `recovery.py` finds the server's messages. Errors about
+a name, a literal or a macro do not end it.
 Source: cel-go parser/parser.go, parser/gen/CEL.g4.
 """
 
@@ -29,7 +28,7 @@ from auditor.cel.syntax.ast import (
 )
 from auditor.cel.syntax.lexer import END, Token, tokenize
 from auditor.cel.syntax.literals import parse_double, parse_int, unescape_bytes, unescape_string
-from auditor.cel.syntax.macros import MACROS, Builder, MacroError
+from auditor.cel.syntax.macros import ACCUMULATOR, MACROS, ONE_VARIABLE_MACROS, WRITTEN_ACCUMULATOR, Builder, MacroError
 from auditor.cel.values import UInt
 from auditor.releases import changes
 
@@ -37,7 +36,7 @@ __all__ = ["LEVELS", "MAX_DEPTH", "RESERVED", "TOO_DEEP", "Parser", "Stop", "par
 
 MAX_CODE_POINTS = 100_000
 MAX_DEPTH = 250
-_FRAMES = 20_000  # of Python, enough for MAX_DEPTH of every rule
+_FRAMES = 20_000  # Python's recursion limit, enough for MAX_DEPTH of every rule
 
 RESERVED = frozenset({
     "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
@@ -54,24 +53,25 @@ TOO_DEEP = "max recursion depth exceeded"
 
 
 class Stop(Exception):
-    """The text is no expression, or one that is too deep."""
+    """The text is not an expression, or too deep."""
 
 
-def parse(text: str) -> tuple[ParsedExpression | None, list[Issue]]:
+def parse(text: str, *, pairs: bool = True) -> tuple[ParsedExpression | None, list[Issue]]:
     """Parse an expression.
 
     Args:
         text: The source.
+        pairs: Whether there are macros with two variables.
 
     Returns:
-        The tree (None where there is none) and what is wrong with the text, empty where nothing is.
+        The tree (None if there is none), and the errors.
     """
     if len(text) > MAX_CODE_POINTS:
         complaint = f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}"
         return None, [Issue(-1, 0, complaint)]
     if sys.getrecursionlimit() < _FRAMES:
         sys.setrecursionlimit(_FRAMES)
-    parser = Parser(text)
+    parser = Parser(text, pairs=pairs)
     try:
         root = parser.start()
         if parser.heights.get(root.id, 0) > MAX_DEPTH or len(parser.skipped) > _MOST_COMPLAINTS:
@@ -81,15 +81,16 @@ def parse(text: str) -> tuple[ParsedExpression | None, list[Issue]]:
     except Stop:
         from auditor.cel.syntax.fragments import Fragments  # noqa: PLC0415 - a start needs nothing of what is said of broken texts
 
-        return None, Fragments(text).complaints()
+        return None, Fragments(text, pairs=pairs).complaints()
     return ParsedExpression(text, root, parser.offsets), parser.issues
 
 
 class Parser:
-    """A recursive descent over the tokens of one text; `auditor.cel.syntax.recovery` finds what is wrong with it."""
+    """A recursive descent over the tokens of one text; `auditor.cel.syntax.recovery` finds the server's errors."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, pairs: bool = True) -> None:
         self.text = text
+        self.macros = MACROS if pairs else ONE_VARIABLE_MACROS
         self.offsets: dict[int, int] = {}
         self.next_id = 1
         self.depth = 0
@@ -306,6 +307,8 @@ class Parser:
         if self._peek().kind != "(":
             if name.text in RESERVED:
                 return self._report(start.offset, f"reserved identifier: {name.text}")
+            if name.text == WRITTEN_ACCUMULATOR and not changes.NO_RESULT_VARIABLE.holds:
+                return Ident(self._id(name.offset), dotted + ACCUMULATOR)
             return Ident(self._id(name.offset), dotted + name.text)
         paren = self._next()
         if name.text in RESERVED:
@@ -367,7 +370,7 @@ class Parser:
         entries: list[MapEntry] = []
         while self._peek().kind not in ("}", ","):
             optional = self._accept("?") is not None
-            reserved = self._id(-1)  # the colon's number comes first
+            reserved = self._id(-1)  # the number of the colon comes first
             key = self._expr()
             colon = self._expect(":")
             self.offsets[reserved] = colon.offset
@@ -388,14 +391,14 @@ class Parser:
         return self._over(Call(node_id, function, None, args), *args, more=1)
 
     def _over(self, expr: Expr, *parts: Expr, more: int = 0) -> Expr:
-        """Note how many operators are nested in an expression made of others, which has `more` itself; return it."""
+        """Record how many operators are nested in an expression with parts, and return it; it adds `more`."""
         height = more + max([self.heights.get(part.id, 0) for part in parts], default=0)
         if height:
             self.heights[expr.id] = height
         return expr
 
     def _call_or_macro(self, node_id: int, function: str, target: Expr | None, args: tuple[Expr, ...]) -> Expr:
-        macro = MACROS.get((function, len(args), target is not None))
+        macro = self.macros.get((function, len(args), target is not None))
         if macro is None:
             return Call(node_id, function, target, args)
         offset = self.offsets[node_id]

@@ -1,6 +1,6 @@
-"""Proofs for objects that are decoded to dicts: one fused function reads, prunes, defaults and validates.
+"""Proofs for objects decoded to dicts: one generated function reads, prunes, defaults and validates.
 
-`build` makes the functions of a version of a definition. The code is generated from the schema tree by `emit` (values),
-`objects`, `lists`, `scalars`, `branches`, `expand` (defaults) and `root`; `scope` holds the position of the emitters in
-the schema and in the code, `checks` binds patterns and formats, `support` and `metadata` are called by generated code.
+`build` makes the functions of a version of a definition. `emit` (values), `objects`, `lists`, `scalars`, `branches`,
+`expand` (defaults) and `root` generate the code from the schema tree; `scope` has the position in the schema and in the
+code, `checks` binds patterns and formats, and generated code calls `support` and `metadata`.
 """

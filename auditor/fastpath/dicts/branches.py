@@ -1,8 +1,8 @@
-"""anyOf, oneOf, allOf, not: Boolean code.
+"""Code for anyOf, oneOf, allOf and not: Boolean expressions.
 
-What a branch says about a value is an expression: written out where the branch is a few words about a value whose
-kind is known (`required`, an enum), else the call of a function of its own. How well a failing branch matched is of
-no interest here; only which branches are valid is.
+A branch becomes an expression about the value: written in place if the branch has few keywords and the kind of the
+value is known (`required`, an enum), else the call of a separate function. Only the validity of each branch matters
+here, not how well a failing branch matches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from auditor.fastpath.dicts.emit import Emitter
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["DECORATION", "logical_conditions", "says_nothing"]
+__all__ = ["DECORATION", "accepts_everything", "logical_conditions"]
 
 DECORATION = {
     "nullable",
@@ -28,7 +28,7 @@ DECORATION = {
     "map_type",
     "rules",
 }
-"""Attributes that say nothing about whether a value (other than null) is valid in a branch."""
+"""Attributes that do not affect whether a value (other than null) is valid in a branch."""
 
 _LOGICAL = {"all_of", "any_of", "one_of", "not_"}
 _KEYWORDS = {
@@ -38,23 +38,23 @@ _KEYWORDS = {
 }
 
 
-def says_nothing(schema: StructuralSchema) -> bool:
-    """Say whether any value is valid, null too."""
+def accepts_everything(schema: StructuralSchema) -> bool:
+    """Return whether any value is valid, including null."""
     said = given(schema) - DECORATION
-    return not said or (said == {"properties"} and all(map(says_nothing, schema.properties.values())))
+    return not said or (said == {"properties"} and all(map(accepts_everything, schema.properties.values())))
 
 
 def logical_conditions(
     emitter: Emitter, schema: StructuralSchema, x: str, kind: str | None, mode: Mode
 ) -> list[Condition]:
-    """Return the conditions that the four keywords put on a value.
+    """Return the conditions of the four keywords on a value.
 
     Args:
         emitter: Writes functions for branches.
         schema: The node with the keywords.
         x: The value.
-        kind: Its Python type where that is known.
-        mode: The mode of the code that will hold the conditions.
+        kind: Its Python type, if known.
+        mode: The mode of the code that contains the conditions.
     """
     if not (schema.all_of or schema.any_of or schema.one_of or schema.not_ is not None):
         return []
@@ -77,7 +77,7 @@ def logical_conditions(
 
 
 def _int_or_string_idiom(schema: StructuralSchema, kind: str | None) -> bool:
-    """AnyOf integer, string below x-kubernetes-int-or-string says what the type check has said."""
+    """Whether it is the anyOf of integer and string below x-kubernetes-int-or-string, which the type check covers."""
     return (
         schema.int_or_string
         and kind in ("int", "str")
@@ -87,8 +87,8 @@ def _int_or_string_idiom(schema: StructuralSchema, kind: str | None) -> bool:
 
 
 def _expression(emitter: Emitter, schema: StructuralSchema, x: str, kind: str | None, mode: Mode) -> str:
-    """Return an expression, in brackets where it needs them: whether a value that is not null is valid."""
-    if says_nothing(schema):
+    """Return an expression, in brackets if needed: whether a value that is not null is valid."""
+    if accepts_everything(schema):
         return "True"
     if kind is not None:
         inline = _inline(emitter, schema, x, kind)
@@ -98,9 +98,9 @@ def _expression(emitter: Emitter, schema: StructuralSchema, x: str, kind: str | 
 
 
 def _inline(emitter: Emitter, schema: StructuralSchema, x: str, kind: str) -> str | None:
-    """Return an exact expression about a value of a kind, or None where a function is better."""
+    """Return an exact expression about a value of a kind, or None if a function is better."""
     said = given(schema) - DECORATION
-    if "properties" in said and all(map(says_nothing, schema.properties.values())):
+    if "properties" in said and all(map(accepts_everything, schema.properties.values())):
         said.discard("properties")
     if kind not in _KEYWORDS or said - _LOGICAL - _KEYWORDS[kind] - {"type"}:
         return None

@@ -1,8 +1,8 @@
-"""Building: a version of a definition in, its generated program and the provers of its validator out.
+"""Builds the generated program of a version of a definition, and the provers of its validator.
 
-The program of a version reads and proves an object in one pass. Where an object is stored at one version and judged at
-another, two programs run one after the other: that of the stored version, then that of the other without its defaults,
-as the storage codec does. For a schema that contradicts itself nothing is generated.
+The program of a version reads and proves an object in one pass. If an object is stored at one version and audited at
+another, two programs run in sequence: that of the stored version, then that of the other without defaults, as the
+storage codec does. No code is generated for a schema that contradicts itself.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class VersionProgram:
 
     Attributes:
         module: All its functions.
-        run: Takes the decoded object, a `Log` and the size of its text; see `root.fused`. None: there is no program.
-        select: Takes the read object and returns what field selectors see; None: only the reference knows.
-        reason: Why there is no `run`; empty: there is one.
+        run: Takes the decoded object, a `Log` and the size of its text; see `root.fused`. None means there is no
+            program.
+        select: Takes the read object and returns what field selectors see; None means only the reference knows.
+        reason: Why there is no `run`; empty means there is one.
     """
 
     __slots__ = ("module", "reason", "run", "select")
@@ -67,7 +68,7 @@ def build_version(
     Args:
         definition: The definition.
         version: Its version.
-        defaults: The program fills in defaults; without them it is the read that follows a conversion.
+        defaults: Whether the program fills in defaults; the read after a conversion does not.
     """
     title = f"{definition.kind}.{version.name}.{definition.group}{'' if defaults else ' converted'}"
     module = Module(title, {"_display": display})
@@ -90,16 +91,15 @@ def build_version(
 
 
 def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log, Exception], bool]:
-    """Return what makes metadata fit as the reference does, and then proves it.
+    """Return a function that coerces metadata as the reference does, and then proves it.
 
-    Where things are dropped each key is decoded apart from the others, so only those that are known
-    to change are decoded anew.
+    If fields are dropped, each key is decoded separately, so only the keys that are known to change are decoded again.
     """
 
     def repair(obj: JsonObject, size: int, log: Log, why: Exception) -> bool:
         unknown: list[str] = []
         metadata = obj["metadata"]
-        stored: JsonObject = {}  # what the repaired keys held
+        stored: JsonObject = {}  # the values of the coerced keys
         repaired: set[str] = set()
         field = why.field if isinstance(why, NotNormal) else ""
         while drop and field and len(unknown) < _FEW:
@@ -109,10 +109,11 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
             _decode_key(metadata, field, unknown)
             try:
                 ok = prove_metadata(metadata, size, namespaced, log.metadata)
-            except Exception as again:  # the rest is for the decoder, or one more key
+            except Exception as again:  # the decoder handles the rest, or one more key
                 if getattr(again, "field", None) == field:
-                    raise  # decoded again it would change once more (a year 10000): the reference knows what that means
-                # Only its field is kept: an exception that this frame holds is a cycle, and with it the whole object.
+                    raise  # a second decoding would change it again (a year 10000): leave it to the reference
+                # Keep only its field: the exception in a variable of this frame would be a reference cycle with the
+                # object.
                 field = again.field if isinstance(again, NotNormal) else ""
                 continue
             log.pruned.extend((None, f"metadata.{path}") for path in unknown)
@@ -134,7 +135,7 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
 
 
 _FEW: Final = 50
-"""Unknown fields, far below the number from which on the decoder stops listing them."""
+"""Number of unknown fields, far below the number at which the decoder stops listing them."""
 
 
 _TEXTS: Final = frozenset(("name", "generateName", "namespace", "selfLink", "resourceVersion", "uid"))
@@ -143,7 +144,7 @@ _MAPS: Final = frozenset(("labels", "annotations"))
 
 
 def _decode_key(metadata: JsonObject, key: str, unknown: list[str]) -> None:
-    """Decode one key of metadata as if it were alone: at once where it vanishes, as it mostly does."""
+    """Decode one key of metadata separately; usually it vanishes, which needs no decoding."""
     value = metadata.get(key)
     if key not in KNOWN_FIELDS:
         unknown.append(key)
@@ -168,7 +169,7 @@ def _decode_key(metadata: JsonObject, key: str, unknown: list[str]) -> None:
 
 
 def _never_fits(key: str, value: Any) -> bool:
-    """Say whether it is plain that the type of a field takes nothing like a value."""
+    """Return whether the type of a field obviously refuses such a value."""
     kind = type(value)
     if key in _TEXTS:
         return kind is not str
@@ -187,7 +188,7 @@ def _decoded(key: str, value: Any, unknown: list[str]) -> JsonObject:
 
 
 class _Prover:
-    """The prover of a node until it is first asked; then it puts the compiled prover in its own place."""
+    """The prover of a node before its first use; then it replaces itself by the compiled prover."""
 
     __slots__ = ("_module", "_name", "_node")
 
@@ -203,12 +204,12 @@ class _Prover:
 
 
 def attach_provers(validator: CreateValidator) -> Module:
-    """Give the nodes of a validator that hold others a generated prover, so that it walks only what may be wrong.
+    """Set a generated prover on the container nodes of a validator, so that it walks only parts that may be invalid.
 
-    Not the root: the validator runs where something is wrong, or was not provable.
+    The root has no prover, as the validator runs only if something is invalid, or was not proven.
 
     Returns:
-        The provers; each is compiled when first asked.
+        The provers; each is compiled at its first use.
     """
     definition, version = validator.definition, validator.version
     module = Module(f"{definition.kind}.{version.name}.{definition.group} provers")

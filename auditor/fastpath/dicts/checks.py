@@ -1,4 +1,4 @@
-"""Checks of strings that generated code calls: patterns and formats, each with a memo of what it accepted.
+"""Checks of strings that generated code calls: patterns and formats, each with a cache of accepted values.
 
 Source: auditor.golang (regular expressions) and auditor.validation (formats).
 """
@@ -22,14 +22,14 @@ __all__ = ["Checks"]
 
 
 class Checks:
-    """The string checks of one module; the same pattern or format is one check and one memo."""
+    """The string checks of one module; equal patterns or formats share one check and one cache."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self._known: dict[tuple[str, str], tuple[str, str] | None] = {}
 
     def pattern(self, pattern: str) -> tuple[str, str] | None:
-        """Return the slots of a pattern's memo and check; None where it does not compile."""
+        """Return the slots of a pattern's cache and check; None if it does not compile."""
         if ("pattern", pattern) not in self._known:
             try:
                 search = compile_pattern(pattern).matches
@@ -40,7 +40,7 @@ class Checks:
         return self._known["pattern", pattern]
 
     def format(self, schema: StructuralSchema) -> tuple[str, str] | None:
-        """Return the slots of memo and check of the format that a schema puts on strings; None where it puts none."""
+        """Return the slots of cache and check for the format of a schema; None if it restricts no strings."""
         name = formats.strip_format(schema)
         if not name or not formats.is_known(name):
             return None
@@ -50,7 +50,7 @@ class Checks:
         return self._known["format", name]
 
     def text(self, schema: StructuralSchema) -> tuple[str, str] | None:
-        """Return the slots of memo and check for all that a schema of type string requires, or None if not known."""
+        """Return the slots of cache and check for all keywords of a schema of type string, or None if not supported."""
         key = ("text", repr((schema.pattern, schema.format, schema.min_length, schema.max_length, schema.enum)))
         if key not in self._known:
             check = self._text_check(schema)
@@ -92,7 +92,7 @@ class Checks:
         return self.module.slot(accepted, "m"), self.module.slot(remember, "p")
 
     def _bind_times(self, check: Callable[[str], bool]) -> tuple[str, str]:
-        """Bind a check of moments, which rarely repeat: `is_time` remembers their days."""
+        """Bind a check of times, which rarely repeat: `is_time` caches their days."""
         return self.module.slot(_NOTHING, "m"), self.module.slot(check, "p")
 
 

@@ -1,8 +1,8 @@
-"""Which schemas code is generated for: those whose keywords agree with each other.
+"""Finds schemas whose keywords contradict each other; no code is generated for them.
 
-The emitters write code for a value by its type, and rely on what a server asks of new definitions: a list type belongs
-to an array, an embedded resource to an object, and so on. A stored definition may contradict itself all the same, as a
-dump can hold anything. The reference judges its objects: it applies each keyword by itself.
+The emitters write code for a value by its type, and rely on checks that a server makes for new definitions: a list type
+needs an array, an embedded resource needs an object, and so on. A definition in a dump may contradict itself
+nevertheless. The reference audits its objects: it applies each keyword separately.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/validation.go; pkg/apis/apiextensions/validation/validation.go.
 """
@@ -23,7 +23,7 @@ _SCALARS: Final = frozenset(("string", "integer", "number", "boolean"))
 
 
 def contradiction(schema: StructuralSchema | None) -> str:
-    """Return what contradicts itself in a schema, empty where nothing does."""
+    """Return the contradiction in a schema; empty if there is none."""
     if schema is None:
         return ""
     pending = [(schema, False)]
@@ -57,7 +57,7 @@ def _branches(node: StructuralSchema) -> Iterator[StructuralSchema]:
 
 
 def _own(node: StructuralSchema) -> str:
-    """Return what contradicts itself in a node outside of allOf, anyOf, oneOf and not."""
+    """Return the contradiction in a node, outside of allOf, anyOf, oneOf and not."""
     kind = node.type
     if kind not in _TYPES:
         return "an unknown type"
@@ -92,7 +92,7 @@ def _list_type(node: StructuralSchema) -> str:
 
 
 def _nested(node: StructuralSchema) -> str:
-    """Return which keyword has no meaning in a node below allOf, anyOf, oneOf or not."""
+    """Return the keyword that has no meaning in a node below allOf, anyOf, oneOf or not."""
     if (
         node.default is not ABSENT
         or node.preserve_unknown_fields

@@ -1,4 +1,4 @@
-"""Counting the known keys of an object while it is read: the cheap way to know that there are no others."""
+"""Counts the known keys of an object while it is read: the cheap way to find that there are no others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["KeyCounter"]
 
 
 class KeyCounter:
-    """Counts in a local variable what may be there, and beforehand what must.
+    """Adds the number of required keys at the start, and counts the optional ones in a local variable.
 
     Args:
         w: Takes the lines.
-        variable: Its name; empty: the number is not needed.
+        variable: Its name; empty means the number is not needed.
     """
 
     def __init__(self, w: Writer, variable: str) -> None:
@@ -25,20 +25,20 @@ class KeyCounter:
         self._variable = variable
 
     def start(self, *parts: str) -> None:
-        """Write the start value, the sum of expressions."""
+        """Write the initial value, the sum of expressions."""
         if self._variable:
             self._w.line(f"{self._variable} = {' + '.join(parts) or '0'}")
 
     def expect(self, *, always: bool = True) -> None:
-        """Note a key that is there in a good object."""
+        """Count a key that exists in every valid object."""
         self._fixed += always
 
     def seen(self) -> Lines:
-        """Return the lines for a key that is there and need not be."""
+        """Return the lines for an optional key that exists."""
         return (f"{self._variable} += 1",) if self._variable else ()
 
     def missed(self) -> Lines:
-        """Return the lines for a key that was counted and is gone."""
+        """Return the lines for a key that was counted and is removed."""
         return (f"{self._variable} -= 1",) if self._variable else ()
 
     def total(self) -> str:

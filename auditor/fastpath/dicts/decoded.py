@@ -1,4 +1,4 @@
-"""What the typed tier decodes each node of a schema to: `typed` makes it, generated rules read it."""
+"""The Python form of each node of a schema after decoding to records: `typed` makes it, generated rules use it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["Decoded"]
 
 @dataclass(slots=True)
 class Decoded:
-    """What a node of a schema is decoded to.
+    """The form to which a node of a schema is decoded.
 
     Attributes:
         schema: The node.
         kind: ``record``, ``map``, ``list``, ``scalar``; ``plain``: for orjson and the functions of `emit`.
-        annotation: What msgspec decodes to, null apart.
-        fields: For a record: property to attribute and what that holds.
-        drops: For a record: properties that the read drops where they are null, or fills with their default.
-        below: For the items of a list, or the values of a map.
-        has_checks: There is something that decoding does not prove.
-        has_sites: Something may be defaulted or pruned, here or below.
+        annotation: The msgspec annotation, without null.
+        fields: For a record: property to attribute and its form.
+        drops: For a record: properties that the read drops if they are null, or fills with their default.
+        below: The form of list items or map values.
+        has_checks: Whether something remains that decoding does not prove.
+        has_sites: Whether something may be defaulted or pruned, here or below.
     """
 
     schema: StructuralSchema
@@ -38,11 +38,11 @@ class Decoded:
     has_sites: bool = False
 
     def absent(self, name: str) -> str:
-        """Return the constant that the attribute of an optional property holds where that is not there."""
+        """Return the constant that the attribute of an optional property has if the property is absent."""
         return "None" if name in self.drops and self.fields[name][1].kind != "plain" else "_U"
 
     def missing(self, name: str) -> tuple[str, ...]:
-        """Return what the attribute of a property holds where it is not there or null, once defaults are in place."""
+        """Return the value that the attribute of a property has if it is absent or null, after defaulting."""
         child = self.fields[name][1]
         found = ["None"] if child.schema.nullable else []
         if not has_default(child.schema) and name not in self.schema.required:

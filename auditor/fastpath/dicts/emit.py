@@ -1,8 +1,8 @@
 """The emitter: one structural schema to Python source, for the three programs of `scope.Mode`.
 
-The fused pass does at each node what the storage read does in four walks: prune, drop nulls, default from the top
-down, and then checks what came out. Nested objects are written in place (`objects`, `lists`); a large node, or one deep
-inside others, becomes a function of its own, compiled when an object first needs it (`codegen.Module`).
+The fused pass does at each node the steps of the storage read, which has four walks: prune, drop nulls, default from
+the top down; then it checks the result. Nested objects are written in place (`objects`, `lists`); a large or deeply
+nested node becomes a separate function, compiled when an object first needs it (`codegen.Module`).
 
 Source: apiextensions-apiserver pkg/apiserver/schema/{pruning,defaulting,listtype}/algorithm.go; kube-openapi
 pkg/validation/validate/schema.go.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.codegen import Module, Writer
 from auditor.fastpath.dicts import support
-from auditor.fastpath.dicts.branches import DECORATION, logical_conditions, says_nothing
+from auditor.fastpath.dicts.branches import DECORATION, accepts_everything, logical_conditions
 from auditor.fastpath.dicts.checks import Checks
 from auditor.fastpath.dicts.lists import list_sizes, write_list
 from auditor.fastpath.dicts.objects import object_sizes, write_object
@@ -48,16 +48,16 @@ LOCALS: Final = "type=type, str=str, dict=dict, list=list, int=int"
 """Parameters that no caller passes: a local name is faster than a builtin one."""
 
 INLINE_FUSED: Final = 60
-"""Nodes that are written in place at most, when reading; more become a function."""
+"""Largest number of nodes written in place when reading; a larger tree becomes a function."""
 
 INLINE_PROVE: Final = 12
-"""The same when proving: functions are shared by the provers of all nodes above."""
+"""The same when proving; the provers of all parent nodes share these functions."""
 
 MAX_LOOPS: Final = 12
-"""Loops inside each other in one function; CPython 3.11 allows 20 blocks."""
+"""Largest number of nested loops in one function; CPython 3.11 allows 20 blocks."""
 
 MAX_DEPTH: Final = 60
-"""Indentation in one function; CPython allows 100."""
+"""Deepest indentation in one function; CPython allows 100."""
 
 _KINDS: Final = {
     ("string",): ("str",),
@@ -73,9 +73,9 @@ class Emitter:
 
     Args:
         module: Takes the functions.
-        prunes: Unknown fields and nulls are dropped (the definition has no preserveUnknownFields).
-        defaults: Defaults are filled in; a read after a conversion leaves them out.
-        embedded: Is called with every embedded resource by the fused pass and says whether it is valid.
+        prunes: Whether unknown fields and nulls are dropped (the definition has no preserveUnknownFields).
+        defaults: Whether defaults are filled in; a read after a conversion does not.
+        embedded: The fused pass calls it with every embedded resource; returns whether that is valid.
     """
 
     def __init__(
@@ -117,11 +117,11 @@ class Emitter:
     # -- functions --------------------------------------------------------------------------------------------------
 
     def prover(self, schema: StructuralSchema) -> str:
-        """Return the name of a function: whether a value (null too) is proven valid."""
+        """Return the name of a function that says whether a value (or null) is proven valid."""
         return self._function(schema, Scope(Mode.PROVE))
 
     def reader(self, schema: StructuralSchema) -> str:
-        """Return the name of a function that reads a value (not null) in place: whether it is proven valid.
+        """Return the name of a function that reads a value (not null) in place and says whether it is proven valid.
 
         It takes the value, a `Log` and the site of the value (`site`).
         """
@@ -135,7 +135,7 @@ class Emitter:
         key = (id(schema), scope.mode, scope.keep, scope.frozen)
         name = self._functions.get(key)
         if name is None:
-            self._schemas.append(schema)  # keeps the id taken
+            self._schemas.append(schema)  # keep the object with this id alive
             inside = scope.inside()
             name = self._functions[key] = self.module.function(lambda name: self._write(name, schema, inside))
         return name
@@ -154,7 +154,7 @@ class Emitter:
         with w.block(f"def {name}(o, {LOCALS}):"):
             if scope.mode is Mode.EXACT:
                 self._write_proof(w, schema, scope)
-            else:  # it may ask an exact branch, which may not know
+            else:  # it may call an exact branch, which may not know
                 with w.block("try:"):
                     self._write_proof(w, schema, scope)
                 w.lines(("except Refused:", " return False"))
@@ -169,7 +169,7 @@ class Emitter:
         w.line("return True")
 
     def _size(self, schema: StructuralSchema) -> int:
-        """Return how many nodes are written where this one is, those in functions of their own not counted."""
+        """Return how many nodes are written in place for this one, without those in separate functions."""
         size = self._sizes.get(id(schema))
         if size is None:
             children = [*schema.properties.values(), schema.items, schema.additional_properties]
@@ -200,14 +200,15 @@ class Emitter:
         """Write the code for a value.
 
         Args:
-            w: Takes it.
+            w: The writer.
             schema: The schema of the value.
             x: The variable that holds it.
-            scope: Where it is.
-            null: What to do where the value is null, when reading. None: it is not, or null is just of the wrong type.
-            in_place: Do not call a function.
+            scope: Its position.
+            null: Statement for a null value, when reading. None if it cannot be null, or if null has simply the wrong
+                type.
+            in_place: Whether to write in place even if it is large.
         """
-        if not scope.fused and says_nothing(schema) and not in_place:
+        if not scope.fused and accepts_everything(schema) and not in_place:
             return
         if schema.legacy is not None:
             if scope.fused:
@@ -236,13 +237,13 @@ class Emitter:
 
     @staticmethod
     def is_plain_object(schema: StructuralSchema) -> bool:
-        """Say whether a node asks of a value only to be a map."""
+        """Return whether a node requires only that a value is a map."""
         return schema.type == "object" and given(schema) <= {"type", *DECORATION}
 
     def element(self, w: Writer, schema: StructuralSchema, y: str, scope: Scope) -> None:
-        """Write the code for a list item, a map value or a property that is there; it may be null.
+        """Write the code for a list item, a map value or an existing property; it may be null.
 
-        When reading, this is for items and map values, which nothing drops.
+        When reading, this is for items and map values, which are never dropped.
         """
         is_defaulted = self.defaults and scope.fused and not schema.nullable and schema.default is not ABSENT
         may_be_null = schema.nullable or not schema_types(schema)
@@ -266,7 +267,7 @@ class Emitter:
         w.lines(chain([failed] if null is None else [(f"{x} is None", null), failed]))
 
     def site(self, scope: Scope) -> str:
-        """Return an expression for the site of the present value (see `support.Log`)."""
+        """Return an expression for the site of the current value (see `support.Log`)."""
         if not scope.template:
             return "None" if scope.root else "above"
         template: Any = (scope.template, scope.kinds) if "i" in scope.kinds else scope.template
@@ -277,15 +278,15 @@ class Emitter:
         return f"({above}, {shown}{''.join(f', {hole}' for hole in scope.holes)})"
 
     def shared(self, value: Any) -> str:
-        """Return the slot of a hashable constant; equal ones share it."""
+        """Return the slot of a hashable constant; equal constants share it."""
         return self.module.slot(self._interned.setdefault((type(value), value), value))
 
     def doubt(self, schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False) -> str:
-        """Return the statement that notes a value which its schema may refuse, where it is read.
+        """Return the statement that records a value which its schema may refuse, when reading.
 
         Args:
-            schema, x, scope: As everywhere.
-            whole: It is a map, and only what is said of it as a whole is in doubt.
+            schema, x, scope: As in `value`.
+            whole: It is a map, and only keywords about the map as a whole are in doubt.
         """
         return f"log.doubt{'_whole' * whole}({self.shared(schema)}, {self.site(scope)}, {x})"
 
@@ -296,14 +297,14 @@ class Emitter:
                 return f"ok = _pruned({x}, log, {self.site(scope)})"
             return f"ok = _scalar({x})" if schema.items is None or schema.type == "array" else f"ok = _no_list({x})"
         if scope.mode is Mode.EXACT:
-            if "integer" in schema_types(schema):  # a float without fraction is an integer to the server
+            if "integer" in schema_types(schema):  # a float without fraction is an integer for the server
                 return f"return _unless({x}, float)"
-            if schema.format and schema.type == "string":  # a list passes for a string with a format
+            if schema.format and schema.type == "string":  # a list is accepted as a string with a format
                 return f"return _unless({x}, list)"
         return "return False"
 
     def _otherwise(self, schema: StructuralSchema, x: str, scope: Scope, null: Lines | None) -> Lines:
-        """Return the lines for a value that is null or not of the schema's type."""
+        """Return the lines for a value that is null or has another type than the schema."""
         other = self._noted(self._other(schema, x, scope), schema, x, scope)
         if null is None:
             return other
@@ -312,7 +313,7 @@ class Emitter:
     def _noted(
         self, then: str | Lines, schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False
     ) -> Lines:
-        """Return a statement with the note of what is in doubt in place of `ok`."""
+        """Return a statement with the record of the doubt in place of `ok`."""
         if type(then) is not str:
             return tuple(then)
         if not scope.fused or not then.startswith("ok = "):
@@ -324,11 +325,11 @@ class Emitter:
     def noted(
         self, conditions: list[Condition], schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False
     ) -> list[Condition]:
-        """Return conditions whose statements note what is in doubt, where a value is read; arguments as of `doubt`."""
+        """Return conditions whose statements record the doubt when a value is read; arguments as for `doubt`."""
         return [(test, self._noted(then, schema, x, scope, whole=whole)) for test, then in conditions]
 
     def conditions(self, schema: StructuralSchema, x: str, kind: str, mode: Mode) -> list[Condition]:
-        """Return everything that may be wrong with a value of a kind, apart from children and sizes."""
+        """Return all conditions on a value of a kind, apart from children and sizes."""
         return self._own_conditions(schema, x, kind, mode) + logical_conditions(self, schema, x, kind, mode)
 
     def _own_conditions(self, schema: StructuralSchema, x: str, kind: str, mode: Mode) -> list[Condition]:
@@ -353,7 +354,7 @@ class Emitter:
         scope: Scope,
         null: Lines | None,
     ) -> None:
-        """Write the code for scalars of one or two kinds."""
+        """Write the code for scalars of one or two types."""
         otherwise = self._otherwise(schema, x, scope, null)
         memo = self.remembered_text(schema) if scope.fused and kinds == ("str",) else None
         if memo is not None:
@@ -376,7 +377,7 @@ class Emitter:
             w.lines(otherwise)
 
     def remembered_text(self, schema: StructuralSchema) -> tuple[str, str] | None:
-        """Return slots of a set of accepted strings, and of what checks others; "" where there are no others."""
+        """Return the slots of a set of accepted strings and of the check for others; "" if nothing is checked."""
         said = given(schema) - DECORATION - {"type"}
         if schema.enum and said == {"enum"} and all(type(value) is str for value in schema.enum):
             return self.shared(frozenset(schema.enum)), ""
@@ -404,7 +405,7 @@ class Emitter:
             w.lines(chain(self.conditions(schema, x, kind, scope.mode)))
 
     def _untyped(self, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
-        """Write the code for a node without a type: each kind of value meets the keywords that are for it."""
+        """Write the code for a node without a type: each type of value is checked by its keywords."""
         containers = scope.fused or has_structure(schema)
         if scope.fused and not has_structure(schema) and (schema.preserve_unknown_fields or scope.keep or scope.frozen):
             w.line(f"_exact({x})")
@@ -432,7 +433,7 @@ class Emitter:
 
 
 def has_structure(schema: StructuralSchema) -> bool:
-    """Say whether a node says anything about what is inside of a value."""
+    """Return whether a node restricts the inside of a value."""
     return bool(
         schema.properties
         or schema.items is not None
@@ -444,7 +445,7 @@ def has_structure(schema: StructuralSchema) -> bool:
 
 
 def _is_blind(schema: StructuralSchema) -> bool:
-    """Say whether a schema knows nothing of what is inside of a map or list that it does not allow there."""
+    """Return whether a schema has no keywords for the inside of a map or list, which its type does not allow."""
     types = schema_types(schema)
     return (
         bool(types)

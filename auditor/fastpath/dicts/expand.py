@@ -1,7 +1,7 @@
-"""Defaults worked out beforehand: what a default looks like once it is in an object, and whether it is valid there.
+"""Computes defaults in advance: the form of a default in an object after the read, and whether it is valid there.
 
-Inserting a default, filling it up with the defaults below it, pruning it and checking it is the same work for every
-object. It is done once, when the code is written, by the reference. What remains is to make a fresh value.
+Inserting a default, adding the defaults below it, pruning and checking it is the same for every object. The reference
+does it once, when the code is generated. For each object, only a new copy of the value is made.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/defaulting/algorithm.go.
 """
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["Expansion", "defaults_below", "display", "expand", "repeats"]
 
 _MAX_DISPLAY = 24
-"""Values that a default may hold and still be written out."""
+"""Largest number of values in a default that is written as a literal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A default as an object holds it after the read.
+    """A default in its form after the read.
 
     Attributes:
-        value: With everything below it defaulted.
-        stable: The read leaves it as it is; otherwise only the reference knows what comes of it.
+        value: The value, with all defaults below it.
+        stable: Whether the read does not change it; otherwise only the reference knows the result.
     """
 
     value: Any
@@ -42,7 +42,7 @@ class Expansion:
 
 
 def expand(schema: StructuralSchema) -> Expansion:
-    """Return what the default of a node becomes when it is put into an object."""
+    """Return the form of a node's default after it is put into an object."""
     value = copy_json(schema.default)
     default(value, schema)
     if type(value) is not dict and type(value) is not list:
@@ -55,12 +55,12 @@ def expand(schema: StructuralSchema) -> Expansion:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equal, with 1 and 1.0 and true apart."""
+    """Return whether two values are equal, where 1 differs from 1.0 and true."""
     return repr(one) == repr(other)
 
 
 def display(module: Module, value: Any) -> str:
-    """Return an expression that makes the value afresh."""
+    """Return an expression that creates a new copy of the value."""
     if type(value) is not dict and type(value) is not list:
         return module.literal(value)
     if _count(value) > _MAX_DISPLAY:
@@ -79,7 +79,7 @@ def _count(value: Any) -> int:
 
 
 def defaults_below(schema: StructuralSchema) -> bool:
-    """Say whether a node or anything below it has a default."""
+    """Return whether a node or any node below it has a default."""
     children = [*schema.properties.values(), schema.items, schema.additional_properties]
     return has_default(schema) or any(
         defaults_below(child) for child in children if isinstance(child, StructuralSchema)
@@ -87,7 +87,7 @@ def defaults_below(schema: StructuralSchema) -> bool:
 
 
 def repeats(value: Any, schema: StructuralSchema) -> bool:
-    """Say whether a set or map list in a value holds something twice."""
+    """Return whether a set or map list in a value has a duplicate."""
     found: list[Finding] = []
     lists = compile_list_types(schema)
     if lists is not None:

@@ -1,8 +1,7 @@
-"""Counts why exact code judged what generated code did not prove.
+"""Counts the reasons for which the exact path judged objects that generated code did not prove.
 
-A fallback is no error: the fast path may only prove, and what it does not prove the exact path judges. The counts tell
-why it did, for the manifest: definitions without code, values that are left to the exact path, exceptions that were
-caught.
+A fallback is not an error: the exact path judges everything that the fast path does not prove. The counts in the
+manifest give the reasons: definitions without code, values that are left to the exact path, caught exceptions.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ class Part(StrEnum):
     """The generated code that did not prove something."""
 
     OBJECT = "object"
-    """The code that reads and proves decoded objects: the exact path judged the object."""
+    """The code that reads and proves decoded objects; on a fallback the exact path judges the object."""
     RECORD = "record"
-    """The code that proves objects from their bytes: the code of `OBJECT` was tried next."""
+    """The code that proves objects from their bytes; on a fallback the code of `OBJECT` is tried next."""
     RULES = "rules"
-    """The code of validation rules: the interpreter ran them."""
+    """The code of validation rules; on a fallback the interpreter runs them."""
     UPDATE_RULES = "update-rules"
-    """The code of validation rules on updates: the interpreter ran them."""
+    """The code of validation rules on updates; on a fallback the interpreter runs them."""
 
 
 class Reason(StrEnum):
-    """Why generated code did not prove something."""
+    """The reason for which generated code did not prove something."""
 
     DEFINITION = "definition"
-    """There is no code: the definition has something that none is made for (the detail names it)."""
+    """There is no code: the definition has something that is not supported (the detail names it)."""
     CONVERSION = "conversion"
     """The object is stored at a version from which generated code cannot read it."""
     JSON = "json"
-    """The value is no JSON, or not as the fast decoder takes it."""
+    """The value is not JSON, or the fast decoder refuses it."""
     DEPTH = "depth"
     """The value is nested too deep."""
     IDENTITY = "identity"
@@ -45,13 +44,13 @@ class Reason(StrEnum):
     VALUE = "value"
     """A value whose read is left to the exact path (the detail names it)."""
     SCHEMA = "schema"
-    """The schema is not proven: mostly, the object is invalid."""
+    """The schema is not proven: usually, the object is invalid."""
     METADATA = "metadata"
-    """The metadata is not proven: mostly, it is invalid."""
+    """The metadata is not proven: usually, it is invalid."""
     RULES = "rules"
-    """Not all validation rules are proven: mostly, one fails."""
+    """Not all validation rules are proven: usually, one fails."""
     BUDGET = "budget"
-    """The rules may cost more than those of one object are allowed: only counting can tell."""
+    """The rules may cost more than one object may spend: only counting can decide."""
     ERROR = "error"
     """An exception of another type (the detail names the type)."""
 
@@ -68,7 +67,7 @@ _BY_NAME: Final = {
     "NotNormal": Reason.METADATA,
     "OverBudget": Reason.BUDGET,
 }
-"""Reasons by the names of exceptions; their modules need not be loaded for this."""
+"""Reasons by the names of exceptions, so that their modules need not be imported."""
 _HEAD: Final = ("apiVersion", "kind", "metadata")
 _LONGEST: Final = 80
 
@@ -77,7 +76,7 @@ class Fallbacks:
     """The fallbacks of one version.
 
     Attributes:
-        counts: How often each happened, by fallback and whether exact code found that what it judged is valid.
+        counts: Number of fallbacks, by fallback and by whether exact code found the object valid.
     """
 
     def __init__(self) -> None:
@@ -92,18 +91,18 @@ class Fallbacks:
         self.counts[fallback_of(part, error), False] += 1
 
     def take(self) -> Counter[tuple[Fallback, bool]]:
-        """Return the counts, and begin anew."""
+        """Return the counts, and reset them."""
         taken, self.counts = self.counts, Counter()
         return taken
 
 
 def fallback_of(part: Part, error: Exception) -> Fallback:
-    """Return what an exception of generated code is counted as."""
+    """Return the fallback for an exception of generated code."""
     if type(error) is Refused:
         return part, error.reason, error.detail
     name = type(error).__name__
     reason = _BY_NAME.get(name.lstrip("_"))
-    if reason is Reason.JSON and "depth limit" in str(error):  # that of the fast decoder
+    if reason is Reason.JSON and "depth limit" in str(error):  # raised by the fast decoder
         reason = Reason.DEPTH
     if reason is not None:
         return part, reason, ""

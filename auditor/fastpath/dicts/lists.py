@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from auditor.fastpath.dicts.branches import says_nothing
+from auditor.fastpath.dicts.branches import accepts_everything
 from auditor.fastpath.dicts.expand import defaults_below
 from auditor.fastpath.dicts.scope import Condition, Mode, Scope, chain
 from auditor.schema.structural import ListType, StructuralSchema
@@ -29,7 +29,7 @@ def write_list(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, sc
     if items is None:
         if scope.fused:
             w.line(f"_exact({x})" if keep or scope.frozen else f"_bare({x})")
-    elif scope.fused or not says_nothing(items):
+    elif scope.fused or not accepts_everything(items):
         counts = scope.fused and emitter.defaults and defaults_below(items)
         below = scope.numbered(keep=keep) if counts else scope.item(x, keep=keep)
         y = below.local("v")
@@ -57,11 +57,11 @@ def _is_keyed(schema: StructuralSchema) -> bool:
 
 
 def _list_type(emitter: Emitter, schema: StructuralSchema, x: str, before: str) -> list[Condition]:
-    """Return the conditions that items repeat; items that are the same to Python but not to the server cost a proof.
+    """Return the conditions that items repeat; a list with items that only Python considers equal is not proven.
 
     Args:
-        emitter, schema, x: As everywhere.
-        before: The variable that holds how many doubts there were before the items; empty: they raise none.
+        emitter, schema, x: As in `Emitter.value`.
+        before: The variable with the number of doubts before the items; empty if items cause none.
     """
     if not _is_keyed(schema):
         return []

@@ -1,9 +1,9 @@
-"""Proves decoded metadata: the typed round trip of a read changes nothing in it, and it is valid on a create.
+"""Proves decoded metadata: a read does not change it, and it is valid for a create.
 
 The storage read decodes metadata into a Go struct and writes it back: unknown and malformed fields vanish, zero values
 are left out, times become UTC without fraction. `prove_metadata` raises NotNormal if that would change anything; the
-caller then lets the exact path read the metadata, once, and asks again. It returns False for metadata that the read
-leaves as they are and that may be invalid.
+caller then reads the metadata by the exact path, once, and calls it again. It returns False for metadata that the read
+does not change and that may be invalid.
 
 Source: apimachinery pkg/apis/meta/v1/types.go, pkg/api/validation/objectmeta.go.
 """
@@ -61,17 +61,17 @@ KNOWN_FIELDS: Final = frozenset(
     }
 )
 _managers: set[tuple[str, str, str, str]] = set()
-"""Managers that were accepted: manager, operation, apiVersion, fieldsType."""
+"""Accepted managers: manager, operation, apiVersion, fieldsType."""
 
 
 def prove_metadata(metadata: JsonObject, size: int, namespaced: bool, bad: list[str]) -> bool:
-    """Say whether the metadata of an object is proven valid.
+    """Return whether the metadata of an object is proven valid.
 
     Args:
         metadata: As decoded.
-        size: Bytes of the JSON text that holds it, or more; an upper bound of the size of annotations.
+        size: Bytes of the JSON text that contains it, or more; an upper bound of the size of annotations.
         namespaced: Whether the object must have a namespace; otherwise it must have none.
-        bad: Gets the names of the fields that are not proven, and nothing else.
+        bad: Collects the names of the fields that are not proven.
 
     Raises:
         NotNormal: The typed round trip would change it.
@@ -107,7 +107,7 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool, bad: list[
 
 
 def prove_embedded(resource: JsonObject) -> bool:
-    """Say whether a resource embedded in an object is proven valid: its apiVersion, kind and metadata.
+    """Return whether a resource embedded in an object is proven valid: its apiVersion, kind and metadata.
 
     Raises:
         NotNormal: The read would change one of them. (TypeError, AttributeError: the same.)
@@ -154,7 +154,7 @@ def prove_embedded(resource: JsonObject) -> bool:
 
 
 def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -> None:
-    """Prove what all metadata have; `count` keys are known already."""
+    """Prove the fields that all metadata have; `count` keys are known already."""
     at = "creationTimestamp"
     try:
         if at in metadata:
@@ -235,7 +235,7 @@ def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -
 
 
 def _prove_rare(metadata: JsonObject, count: int, bad: list[str]) -> None:
-    """Prove the keys that few objects have."""
+    """Prove the fields that few objects have."""
     for key in ("generateName", "selfLink"):
         if key in metadata:
             value = metadata[key]
@@ -296,7 +296,7 @@ def _prove_managed_fields(entries: Any) -> bool:
 
 
 def _check_manager(who: tuple[Any, Any, Any, Any]) -> bool:
-    """Say whether manager, operation, apiVersion and fieldsType are proven valid; remember it."""
+    """Return whether manager, operation, apiVersion and fieldsType are proven valid; remember them."""
     if not all(type(text) is str and text for text in who):
         raise NotNormal
     manager, operation, _, fields_type = who

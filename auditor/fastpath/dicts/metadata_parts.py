@@ -1,4 +1,4 @@
-"""Parts of metadata that are checked alike in dicts and in records, each kind of string with a memo of accepted values.
+"""Parts of metadata that are checked alike in dicts and in records; each kind of string has a cache of accepted values.
 
 Almost everything in metadata repeats from object to object: namespaces, label keys, managers, hours.
 
@@ -44,14 +44,14 @@ __all__ = [
 ]
 
 MAX_ANNOTATIONS: Final = 262144
-"""Bytes of all keys and values of annotations."""
+"""Largest number of bytes of all keys and values of annotations."""
 
 
 class NotNormal(Exception):
-    """The typed round trip would change the metadata.
+    """A typed round trip would change the metadata.
 
     Attributes:
-        field: The first key of metadata that it would change; empty if it is not known.
+        field: The first key of metadata that it would change; empty if not known.
     """
 
     def __init__(self, field: str = "") -> None:
@@ -69,7 +69,7 @@ known_days: set[str] = set()
 def is_time(text: Any) -> bool:
     """Return whether a time is written as the server writes it. The zero time is not: the server leaves it out.
 
-    Years before 1000 are left to the exact path. Raises TypeError if it is no string.
+    Years before 1000 are left to the exact path. Raises TypeError if it is not a string.
     """
     if text[13:] not in MINUTES or text[10:13] not in HOURS:
         return False
@@ -111,7 +111,7 @@ def annotations_size(annotations: dict[str, str]) -> int:
 
 
 def check_only_maps(fields: JsonObject) -> None:
-    """Raise AttributeError unless all values below are maps, empty or 0: JSON returns these as they are."""
+    """Raise AttributeError unless all values below are maps, empty or 0: a round trip does not change these."""
     below: list[Any] = [fields]
     for node in below:
         below.extend(child for child in node.values() if child or type(child) is float)
@@ -121,7 +121,7 @@ def check_owner(api_version: Any, kind: Any) -> bool:
     """Return whether apiVersion and kind of an owner are valid, and remember them.
 
     Raises:
-        NotNormal: One of them is no string.
+        NotNormal: One of them is not a string.
     """
     if type(api_version) is not str or type(kind) is not str:
         raise NotNormal

@@ -1,7 +1,7 @@
 """Code for maps: properties, other keys, sizes.
 
-When an object is read, its known keys are counted: one whose length is their number has no unknown ones. Where many
-properties are declared the keys that are there are walked instead; most of those declared are then absent.
+When an object is read, its known keys are counted: if its length is that number, it has no unknown keys. If many
+properties are declared, the loop goes over the existing keys instead, as most of the declared ones are absent.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/{pruning,defaulting}/algorithm.go, defaulting/prunenulls.go;
 kube-openapi pkg/validation/validate/object_validator.go.
@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from auditor.codegen import Writer
-from auditor.fastpath.dicts.branches import says_nothing
+from auditor.fastpath.dicts.branches import accepts_everything
 from auditor.fastpath.dicts.counter import KeyCounter
 from auditor.fastpath.dicts.expand import defaults_below, display, expand, repeats
 from auditor.fastpath.dicts.scope import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["object_sizes", "read_property", "read_rest", "write_object"]
 
 WIDE: Final = 12
-"""Optional properties from which on a map is walked by the keys it has."""
+"""Number of optional properties from which on the loop goes over existing keys."""
 
 
 def object_sizes(schema: StructuralSchema, x: str, mode: Mode) -> list[Condition]:
@@ -68,7 +68,7 @@ def _prove_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str,
     for name in dict.fromkeys(schema.required):
         w.lines((f"if {name!r} not in {x}:", f" {bad}"))
     for name, child in schema.properties.items():
-        if says_nothing(child):
+        if accepts_everything(child):
             continue
         below = scope.property(name)
         y = below.local("v")
@@ -83,7 +83,7 @@ def _prove_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str,
     known = frozenset(schema.properties)
     if rest is False:
         w.lines(chain([(f"not {x}.keys() <= {emitter.shared(known)}" if known else x, bad)]))
-    elif isinstance(rest, StructuralSchema) and not says_nothing(rest):
+    elif isinstance(rest, StructuralSchema) and not accepts_everything(rest):
         _each_other(emitter, w, rest, x, scope, known)
 
 
@@ -135,13 +135,13 @@ def read_property(
     *,
     missing: str,
 ) -> None:
-    """Write the code for a property of an object that is being read.
+    """Write the code for a property of an object that is read.
 
     Args:
-        emitter, w, name, schema, scope: Those of the property.
+        emitter, w, name, schema, scope: As in `Emitter.value`, for the property.
         x: The variable that holds the object.
         counter: The counter of its known keys.
-        missing: What to do where the property is required and not there; empty: it is not required.
+        missing: Statement for a missing required property; empty if it is not required.
     """
     y = scope.local("v")
     is_defaulted = emitter.defaults and has_default(schema)
@@ -168,12 +168,12 @@ def read_property(
 
 
 def _is_droppable(emitter: Emitter, schema: StructuralSchema) -> bool:
-    """Say whether the read drops a property that is null."""
+    """Return whether the read drops a property that is null."""
     return emitter.prunes and not schema.nullable and not has_default(schema)
 
 
 def _null(emitter: Emitter, name: str, schema: StructuralSchema, x: str, scope: Scope) -> Lines | None:
-    """Return what to do with a property that is null, or None if it is dropped."""
+    """Return the statement for a property that is null, or None if it is dropped."""
     if schema.nullable:
         return ("ok = False" if schema.enum else "pass",)
     if emitter.defaults and has_default(schema):
@@ -184,7 +184,7 @@ def _null(emitter: Emitter, name: str, schema: StructuralSchema, x: str, scope: 
 
 
 def _insertion(emitter: Emitter, name: str, schema: StructuralSchema, x: str, scope: Scope) -> Lines:
-    """Return the lines that put in a default."""
+    """Return the lines that insert a default."""
     expansion = expand(schema)
     if not expansion.stable:
         return ("raise Refused('a default that the read may change')",)
@@ -205,7 +205,7 @@ def read_rest(
     known: frozenset[str],
     counter: KeyCounter,
 ) -> None:
-    """Write the code for keys that are no properties, of an object that is being read."""
+    """Write the code for keys that are not properties, of an object that is read."""
     rest = schema.additional_properties
     names = emitter.shared(known)
     if isinstance(rest, StructuralSchema):
@@ -239,7 +239,7 @@ def _unknown(emitter: Emitter, schema: StructuralSchema, x: str, scope: Scope, n
 
 
 def _is_wide(emitter: Emitter, schema: StructuralSchema) -> bool:
-    """Say whether to walk the keys there are."""
+    """Return whether to loop over the existing keys."""
     if schema.additional_properties is not None or schema.embedded_resource or not emitter.prunes:
         return False
     optional = [
@@ -249,7 +249,7 @@ def _is_wide(emitter: Emitter, schema: StructuralSchema) -> bool:
 
 
 def _read_wide(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
-    """Write a loop over the keys there are: a key has a number, which leads to its code by halving."""
+    """Write a loop over the existing keys: a key has a number, which is found by bisection."""
     properties = schema.properties
     known = emitter.shared(frozenset(properties))
     droppable = frozenset(name for name, child in properties.items() if _is_droppable(emitter, child))
@@ -282,7 +282,7 @@ def _read_wide(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, sc
 
 
 def _halve(w: Writer, number: str, codes: list[tuple[int, Lines]]) -> None:
-    """Write the choice of one code by its number."""
+    """Write the choice of a branch by its number."""
     if len(codes) == 1:
         w.lines(codes[0][1] or ("pass",))
         return

@@ -1,4 +1,4 @@
-"""The root functions of a fused program: the whole object, its selectable fields, its scale.
+"""The root functions of a fused program: for the whole object, its selectable fields, its scale.
 
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go,
 pkg/registry/customresource/{strategy,validator}.go.
@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from auditor.codegen import Writer
-from auditor.fastpath.dicts.branches import says_nothing
+from auditor.fastpath.dicts.branches import accepts_everything
 from auditor.fastpath.dicts.counter import KeyCounter
 from auditor.fastpath.dicts.emit import LOCALS, Emitter
 from auditor.fastpath.dicts.expand import defaults_below
@@ -38,20 +38,20 @@ def fused(
     version: CrdVersion,
     repair: Callable[[dict[str, Any], int, Log, Exception], bool],
 ) -> str:
-    """Announce the function that reads and proves whole objects, and return its name.
+    """Declare the function that reads and proves whole objects, and return its name.
 
-    The function takes the decoded object, a `Log` and the size of the JSON text in bytes. It returns whether the
-    object is proven valid; where it returns at all, the object is what the storage read makes of it.
+    The function takes the decoded object, a `Log` and the size of the JSON text in bytes. It returns whether the object
+    is proven valid; if it does not raise, the object is changed as by the storage read.
 
     Args:
-        emitter: Writes it.
+        emitter: Writes the function.
         definition: The definition of the objects.
-        version: At which they are stored and judged.
-        repair: Makes the metadata of an object fit, in place, and says whether it is then valid; called only where
-            `prove_metadata` finds that the read would change it.
+        version: The version at which they are stored and audited.
+        repair: Coerces the metadata of an object in place, and returns whether it is then valid; called only if the
+            read would change it.
 
     Raises:
-        NotEmittable: Objects of this version are for the reference.
+        NotEmittable: Only the reference can read objects of this version.
     """
     schema = version.structural
     if (version.schema is None) != (schema is None) or version.unserved_reason:
@@ -123,7 +123,7 @@ class _Root:
         return w.source
 
     def _meta_property(self, w: Writer, key: str, schema: StructuralSchema, scope: Scope) -> None:
-        """Check apiVersion and kind now, as they are the same in all objects; write code for a schema of metadata."""
+        """Check schemas of apiVersion and kind now, as all objects have the same; write code for one of metadata."""
         emitter = self.emitter
         if key != "metadata":
             value = self.api_version if key == "apiVersion" else self.kind
@@ -132,7 +132,7 @@ class _Root:
             return
         if defaults_below(schema):
             raise NotEmittable("defaults in metadata")
-        if says_nothing(schema) or emitter.is_plain_object(schema):
+        if accepts_everything(schema) or emitter.is_plain_object(schema):
             return
         below = scope.property(key, frozen=True)
         y = below.local("v")
@@ -141,19 +141,19 @@ class _Root:
 
 
 def _suspect(key: str) -> tuple[str, ...]:
-    """Return lines that note a key below which something may be wrong, and go on as if nothing were."""
+    """Return lines that record a key below which something may be invalid, and continue."""
     return ("if not ok:", f" log.suspects.append({key!r})", " ok = True")
 
 
 def scale_tests(scale: Scale) -> list[tuple[str, str]]:
-    """Return each path of a scale, and the expression that is true where the value there, `v`, is none for it."""
+    """Return each path of a scale, with the expression that is true if its value `v` is not valid."""
     number, text = "type(v) is not int or not 0 <= v <= 2147483647", "type(v) is not str"
     paths = (scale.spec_replicas_path, scale.status_replicas_path, scale.label_selector_path)
     return [(path, test) for path, test in zip(paths, (number, number, text), strict=True) if path]
 
 
 def _scale(w: Writer, scale: Scale) -> None:
-    """Write the checks of the scale subresource: what is absent is fine."""
+    """Write the checks of the scale subresource; absent values are valid."""
     for path, test in scale_tests(scale):
         if not PLAIN_PATH(path):
             w.line("ok = False")
@@ -172,7 +172,7 @@ def _scale(w: Writer, scale: Scale) -> None:
 
 
 def selector(emitter: Emitter, definition: CustomResourceDefinition, version: CrdVersion) -> str | None:
-    """Announce the function that gives the selectable values of a read object; None: only the reference knows."""
+    """Declare the function that returns the selectable values of a read object; None if only the reference can."""
     paths = version.selectable_fields
     if not all(map(PLAIN_PATH, paths)):
         return None

@@ -1,8 +1,8 @@
-"""Conditions on values of one kind: strings, numbers, bools; and enums of any kind.
+"""Conditions on values of one type: strings, numbers, booleans; and enums of any type.
 
-Each function is given a variable whose Python type is known to be that of the kind, and returns conditions in a cheap
-order. They are exact where their statement is `mode.bad`; where the server does something that is not worth repeating
-here (an enum that converts between types, a bound beyond 2^53) the statement is `mode.doubt`.
+Each function takes a variable whose Python type is known, and returns conditions, cheap ones first. Conditions with the
+statement `mode.bad` are exact; `mode.doubt` is used for behaviour of the server that is not reproduced here (an enum
+that converts between types, a bound beyond 2^53).
 
 Source: kube-openapi pkg/validation/validate (string.go, number.go, values.go, type.go).
 """
@@ -24,7 +24,7 @@ __all__ = ["bool_conditions", "enum_conditions", "float_conditions", "int_bounds
 _INT32: Final = (-(2**31), 2**31 - 1)
 _WHOLE: Final = (-(2**53), 2**53)
 _FLOAT32_MAX: Final = 3.4028234e38
-"""A little below the largest float32."""
+"""Slightly less than the largest float32."""
 
 
 def str_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks) -> list[Condition]:
@@ -44,7 +44,7 @@ def str_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks)
 
 
 def int_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks) -> list[Condition]:
-    """Return conditions on an integer; the first one also looks for integers beyond 64 bits where an object is read."""
+    """Return conditions on an integer; when reading, the first one checks for integers beyond 64 bits."""
     low, high, doubtful = int_bounds(schema)
     found: list[Condition] = []
     test = _between(x, low, high)
@@ -68,7 +68,7 @@ def int_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks)
 
 
 def int_bounds(schema: StructuralSchema) -> tuple[int | None, int | None, bool]:
-    """Return the least and greatest integer allowed (None: none given), and whether there is more to it."""
+    """Return the smallest and largest allowed integer (None if not given), and whether there are further limits."""
     low: int | None = None
     high: int | None = None
     doubtful = False
@@ -94,12 +94,12 @@ def int_bounds(schema: StructuralSchema) -> tuple[int | None, int | None, bool]:
 
 
 def _limits(schema: StructuralSchema) -> tuple[int, int]:
-    """Return between which whole numbers a keyword means what it says; beyond, the server may say more of any value."""
+    """Return the range of integers in which a keyword is exact; outside, the server may judge differently."""
     return _INT32 if _only_integer(schema) and schema.format == "int32" else _WHOLE
 
 
 def _only_integer(schema: StructuralSchema) -> bool:
-    """Return whether the server holds values and bounds against the range of an integer."""
+    """Return whether the server checks values and bounds against the range of an integer."""
     return schema.type == "integer" and not schema.int_or_string and changes.NUMBER_FORMATS.holds
 
 
@@ -130,15 +130,15 @@ def float_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Check
 
 
 def bool_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks) -> list[Condition]:
-    """Return conditions on a bool."""
+    """Return conditions on a boolean."""
     return enum_conditions(schema, x, "bool", mode, checks)
 
 
 def enum_conditions(schema: StructuralSchema, x: str, kind: str, mode: Mode, checks: Checks) -> list[Condition]:
-    """Return the condition that a value of a kind is none of the enum.
+    """Return the condition that a value of a type is not in the enum.
 
-    The server converts the value to the type of each allowed one, where Go can, before it compares: integers and
-    floats to each other, integers to strings (a code point). What may match only that way is left open.
+    Before comparing, the server converts the value to the type of each allowed value, if Go can: integers and floats to
+    each other, integers to strings (a code point). Matches that need such a conversion are not decided here.
     """
     if not schema.enum:
         return []

@@ -1,12 +1,12 @@
-"""What the emitters share: which program is being written (Mode), where the code is (Scope), what a schema says.
+"""Shared by the emitters: the program being written (Mode), the position in the code (Scope), helpers about schemas.
 
-Three programs are made of one schema. They differ in what they do to the object and in what they may say:
+Three programs are generated from one schema. They differ in their effect on the object and in their results:
 
-- FUSED reads and proves in one pass. It changes the object as the storage read does and keeps a local `ok`. A violation
-  clears `ok` and the pass goes on, so that the object is read exactly either way. Where the code cannot say what the
-  read does it raises Refused.
-- PROVE changes nothing. True: the value is valid. False: nothing is known.
-- EXACT changes nothing. True: valid, False: invalid, Refused raised: not known. `not` and `oneOf` need it.
+- FUSED reads and proves in one pass. It changes the object as the storage read does and has a local `ok`. A violation
+  clears `ok` and the pass continues, so that the object is read exactly in any case. If the code does not know the
+  effect of the read, it raises Refused.
+- PROVE changes nothing. True: the value is valid. False: not known.
+- EXACT changes nothing. True: valid, False: invalid, raises Refused: not known. `not` and `oneOf` need it.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ Lines = tuple[str, ...]
 """Lines of code, indented by one space a level."""
 
 Condition = tuple[str, "str | Lines"]
-"""An expression that is true where something is wrong, and what to run then."""
+"""An expression that is true if the value is invalid, and the statement for that case."""
 
 
 class NotEmittable(Exception):
-    """The schema does something that no generated code is made for; the reference reads such objects."""
+    """No generated code supports something in the schema; the reference reads such objects."""
 
 
 class Mode(Enum):
-    """The program being written, with its statements for three findings.
+    """The program being written, with its statements for two results.
 
     Attributes:
         bad: The value breaks its schema.
@@ -68,23 +68,23 @@ class Mode(Enum):
 
     @property
     def doubt(self) -> str:
-        """Statement for what may be a violation."""
+        """Statement for a possible violation."""
         return self.value[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where the code that is being written is.
+    """The position of the code that is being written.
 
     Attributes:
-        keep: Unknown keys of this very value stay (an item of a list that preserves unknown fields).
+        keep: Unknown keys of this value itself are preserved (an item of a list that preserves unknown fields).
         frozen: Nothing is pruned at or below this value.
-        template: The path since the function began, as a format string.
+        template: The path from the value of the function, as a format string.
         kinds: For its holes: ``d`` for an index or key, ``i`` for a list and its item.
-        holes: Variables that fill them.
-        root: The function is the root's, so that there is no site above.
-        loops: How many loops the code is in.
-        level: How deep the value lies below what the function is for. Variables are named by it, so that siblings share
+        holes: The variables for the holes.
+        root: Whether the function is that of the root, which has no site above.
+        loops: Number of enclosing loops.
+        level: Depth of the value below the value of the function. Variables are named by it, so that siblings share
             them: a function with more than 256 locals is slower.
     """
 
@@ -99,12 +99,12 @@ class Scope:
     level: int = 0
 
     def local(self, letter: str) -> str:
-        """Return the name of a variable about the present value."""
+        """Return the name of a variable about the current value."""
         return f"{letter}{self.level}"
 
     @property
     def fused(self) -> bool:
-        """Whether the object is read on the way."""
+        """Whether the program also reads the object."""
         return self.mode is Mode.FUSED
 
     def property(self, name: str, *, frozen: bool = False) -> Scope:
@@ -134,7 +134,7 @@ class Scope:
         return self._in_loop("[%d]", "d", "i", keep=keep)
 
     def inside(self) -> Scope:
-        """Return the scope of the same value in a function of its own."""
+        """Return the scope of the same value in a separate function."""
         return Scope(self.mode, self.keep, self.frozen)
 
     def _in_loop(self, step: str, kind: str, letter: str, *holes: str, keep: bool) -> Scope:
@@ -169,19 +169,19 @@ def _given(schema: StructuralSchema) -> frozenset[str]:
 
 
 def schema_types(schema: StructuralSchema) -> tuple[str, ...]:
-    """Return the types that the value validator goes by."""
+    """Return the types by which the validator checks."""
     if schema.int_or_string:
         return ("integer", "string")
     return (schema.type,) if schema.type else ()
 
 
 def has_default(schema: StructuralSchema) -> bool:
-    """Say whether a node has a default that counts."""
+    """Return whether a node has a default that counts."""
     return schema.default is not ABSENT and schema.default is not None
 
 
 def chain(conditions: list[Condition]) -> list[str]:
-    """Return lines that run the statement of the first condition that holds."""
+    """Return lines that run the statement of the first true condition."""
     lines: list[str] = []
     for test, then in conditions:
         lines.append(f"{'elif' if lines else 'if'} {test}:")

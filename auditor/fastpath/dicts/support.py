@@ -1,8 +1,8 @@
-"""What generated functions call at run time: refusing, pruning, comparing, remembering.
+"""Functions that generated code calls: refusing, pruning, comparing, caching.
 
-A generated function that cannot say exactly what the read makes of an object raises Refused; the caller then
-takes the reference path from the original bytes. Helpers that find a mere violation return False: the object is read
-exactly all the same, and only its validation is left to the reference.
+A generated function that does not know the exact effect of the read raises Refused; the caller then runs the reference
+on the original bytes. Helpers that find only a violation return False: the object is still read exactly, and only its
+validation is left to the reference.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ __all__ = [
 
 INT64_MAX: Final = 9223372036854775807
 MEMO_LIMIT: Final = 20_000
-"""Values kept in a memo of accepted strings; a full memo is emptied."""
+"""Number of values in a cache of accepted strings; a full cache is emptied."""
 
 MEMO_LENGTH: Final = 256
-"""Longer strings are not remembered."""
+"""Longer strings are not cached."""
 
 
 Places: TypeAlias = dict[int, dict[int, int]]
-"""The identity of a list to those of its items to their indexes."""
+"""Identity of a list to a map from the identities of its items to their indexes."""
 
 Repeated: TypeAlias = dict[tuple[int, str], dict[int, list[int]]]
-"""The identity of a schema and the path of a list to its items: their identities to their indexes."""
+"""(identity of a schema, path of a list) to a map from the identities of its items to their indexes."""
 
 _LONG: Final = 32
 
@@ -58,7 +58,7 @@ _UNEXPECTED_MAP: Final = "a map that no schema describes"
 
 
 class Refused(Exception):
-    """The generated code does not know what the server would do; nothing is said about the object.
+    """The generated code does not know what the server would do; it makes no statement about the object.
 
     Args:
         detail: The value that is left to the exact path.
@@ -75,16 +75,16 @@ _MISSING: Final = object()
 
 
 class Log:
-    """Where a run notes what it pruned and defaulted, as sites; they become paths only when needed.
+    """Records what a run pruned and defaulted, as sites; they become paths only when needed.
 
-    And what it could not prove: values that their schema may refuse, as (schema, site, value, whether only what the
-    schema says of the map as a whole is in doubt) (`doubts`). Where it is not one value that is in doubt, the keys of
-    the object below which it is (`suspects`). The fields of metadata that are not proven (`metadata`, empty where only
-    a schema of metadata may find something). And what the read did to the metadata beside pruning (`effect`, see
-    `rewritten.rewritten_metadata`).
+    It also records what the run could not prove. `doubts` has values that their schema may refuse, as (schema, site,
+    value, whether only keywords about the map as a whole are in doubt). `suspects` has top-level keys below which
+    something unspecific is in doubt. `metadata` has the fields of metadata that are not proven (empty if only a schema
+    of metadata may have findings). `effect` is the effect of the read on metadata beside pruning, see
+    `metadata_effect.rewritten_metadata`.
 
-    A site is ``(above, template, *holes)``: the site that the enclosing function was called for (or None), a format
-    string (or that and the kinds of its holes, see `render_site`), and what fills the holes.
+    A site is ``(above, template, *holes)``: the site of the enclosing function (or None), a format string (or that and
+    the kinds of its holes, see `render_site`), and the values for the holes.
     """
 
     __slots__ = ("_known", "defaulted", "doubts", "effect", "metadata", "pruned", "suspects")
@@ -99,7 +99,7 @@ class Log:
         self._known: dict[tuple[Any, ...], tuple[str, ...]] = {}
 
     def clear(self) -> None:
-        """Forget the last run."""
+        """Reset the log for the next run."""
         self.effect = ""
         self.suspects.clear()
         self.doubts.clear()
@@ -108,17 +108,17 @@ class Log:
         self.defaulted.clear()
 
     def doubt(self, schema: Any, site: tuple[Any, ...] | None, value: Any) -> None:
-        """Note a value that its schema may refuse."""
+        """Record a value that its schema may refuse."""
         self.doubts.append((schema, site, value, False))
 
     def doubt_whole(self, schema: Any, site: tuple[Any, ...] | None, value: Any) -> None:
-        """Note a map that its schema may refuse for what it is as a whole, whatever its keys hold: once."""
+        """Record, once, a map that its schema may refuse as a whole, regardless of the values of its keys."""
         if self.doubts and (last := self.doubts[-1])[3] and last[2] is value and last[0] is schema:
-            return  # each of its required keys that is missing says so
+            return  # each missing required key would record it
         self.doubts.append((schema, site, value, True))
 
     def doubtful(self) -> list[tuple[Any, str, Any, bool]]:
-        """Return the doubts, each with the dotted path of its value; one that repeats in a list at each of its places.
+        """Return the doubts with the dotted paths of their values; one that repeats in a list is returned for each.
 
         Raises:
             Refused: A path begins with a property without a name, which the server leaves out.
@@ -132,7 +132,7 @@ class Log:
                 if (id(schema), id(value)) in whole:
                     continue
                 whole.add((id(schema), id(value)))
-            if site is not None and site[0] is None and type(site[1]) is str:  # nearly all
+            if site is not None and site[0] is None and type(site[1]) is str:  # nearly always
                 paths: tuple[str, ...] = (site[1] % site[2:],)
             else:
                 paths = _paths(schema, site, value, places, repeated)
@@ -148,11 +148,11 @@ class Log:
         return tuple(sorted([f"{render_site(site, places)}.{key}".removeprefix(".") for site, key in self.pruned]))
 
     def defaulted_paths(self) -> tuple[str, ...]:
-        """Return the dotted paths of defaulted fields, sorted; mostly they are what some other object lacked, too."""
+        """Return the sorted dotted paths of defaulted fields; they are cached, as other objects often have the same."""
         known, sites = self._known, tuple(self.defaulted)
         try:
             paths = known.get(sites)
-        except TypeError:  # a place in a list that the list itself names
+        except TypeError:  # an item of a list, whose path has an index
             return self._rendered()
         if paths is None:
             if len(known) >= MEMO_LIMIT:
@@ -175,14 +175,14 @@ class Log:
 
 
 def render_site(site: tuple[Any, ...] | None, places: Places) -> str:
-    """Turn a site into a dotted path with a leading dot; the root is empty.
+    """Return a site as a dotted path with a leading dot; the root is empty.
 
-    The template is a format string for the holes, or a pair of it and the kinds of the holes: ``d`` for what is
-    filled in as it is, ``i`` for a list and its item, whose index is looked up.
+    The template is a format string for the holes, or a pair of it and the kinds of the holes: ``d`` for a value that is
+    inserted, ``i`` for a list and its item, whose index is looked up.
 
     Args:
         site: The site.
-        places: What is known of long lists; shared by the sites of one object.
+        places: Cached indexes of long lists; shared by the sites of one object.
     """
     if site is None:
         return ""
@@ -204,9 +204,9 @@ def render_site(site: tuple[Any, ...] | None, places: Places) -> str:
 def _paths(
     schema: Any, site: tuple[Any, ...] | None, value: Any, places: Places, repeated: Repeated
 ) -> tuple[str, ...]:
-    """Return the paths of a value; a text or number that repeats in a list is the same object at several places.
+    """Return the paths of a value; a text or number that repeats in a list is the same object at several positions.
 
-    In a long list these are looked up, and returned with the first doubt of a schema about them only.
+    In a long list they are looked up, and returned only with the first doubt of a schema.
     """
     if site is not None and type(site[1]) is tuple and site[1][0].endswith("[%d]") and site[1][1].endswith("i"):
         (template, kinds), *holes, items, _ = site[1:]
@@ -235,10 +235,10 @@ def _place(items: list[Any], item: Any, places: Places) -> int:
 
 
 def scalar(value: Any) -> bool:
-    """Say no to a value of the wrong type; refuse if reading it would change it.
+    """Return False for a value of the wrong type; refuse if reading it would change it.
 
-    A scalar that the schema does not expect is read as it is. A map would be pruned by a schema that says nothing about
-    it, alone or in a list, and an integer beyond 64 bits is a float to the server.
+    A scalar that the schema does not expect is not changed by the read. A map (also in a list) would be pruned, and an
+    integer beyond 64 bits is a float for the server.
 
     Raises:
         Refused: The value is or holds a map with keys, or an integer beyond 64 bits.
@@ -254,7 +254,7 @@ def scalar(value: Any) -> bool:
 
 
 def no_list(value: Any) -> bool:
-    """Do as `scalar` where the schema would also say something about the items of a list.
+    """Do as `scalar` for a schema that also has keywords for list items.
 
     Raises:
         Refused: The value is a list, or `scalar` refuses it.
@@ -265,9 +265,9 @@ def no_list(value: Any) -> bool:
 
 
 def pruned_whole(value: Any, log: Log, site: tuple[Any, ...] | None) -> bool:
-    """Return False for a value of the wrong type whose inside the schema does not know, and prune it as the read does.
+    """Return False for a value of the wrong type, and prune it as the read does: the schema has nothing for its inside.
 
-    Every key of a map goes, also of those in a list.
+    Every key of a map is removed, also in lists.
 
     Raises:
         Refused: There is an integer beyond 64 bits.
@@ -285,10 +285,10 @@ def pruned_whole(value: Any, log: Log, site: tuple[Any, ...] | None) -> bool:
 
 
 def unless(value: Any, kind: type) -> bool:
-    """Say no to a value of the wrong type, unless it is of a kind that the server may take all the same.
+    """Return False for a value of the wrong type, unless it has a type that the server may accept.
 
     Raises:
-        Refused: It is of that kind.
+        Refused: It has that type.
     """
     if type(value) is kind:
         raise Refused("a value of a type that the server may take")
@@ -296,14 +296,14 @@ def unless(value: Any, kind: type) -> bool:
 
 
 def in_range(value: int) -> bool:
-    """Say no to an integer outside the bounds of its schema; refuse one beyond 64 bits."""
+    """Return False for an integer outside the bounds of its schema; refuse one beyond 64 bits."""
     if value > INT64_MAX:
         raise Refused(LARGE_INTEGER)
     return False
 
 
 def exact_json(value: Any) -> None:
-    """Refuse a value with an integer beyond 64 bits anywhere inside; everything else is read as it is."""
+    """Refuse a value with an integer beyond 64 bits anywhere inside; other values are not changed by the read."""
     if type(value) is int:
         if value > INT64_MAX:
             raise Refused(LARGE_INTEGER)
@@ -320,14 +320,14 @@ def exact_json(value: Any) -> None:
 
 
 def exact_rest(value: dict[str, Any], known: frozenset[str]) -> None:
-    """Do as `exact_json` for the keys that are not known."""
+    """Do as `exact_json` for the unknown keys."""
     for key, item in value.items():
         if key not in known:
             exact_json(item)
 
 
 def bare(values: Iterable[Any]) -> None:
-    """Refuse values that a read without any schema would change: below them every key of every map is dropped."""
+    """Refuse values that a read without a schema would change: it drops every key of every map below them."""
     for value in values:
         kind = type(value)
         if kind is dict:
@@ -340,54 +340,54 @@ def bare(values: Iterable[Any]) -> None:
 
 
 def prune_unknown(value: dict[str, Any], known: frozenset[str], log: Log, site: tuple[Any, ...] | None) -> None:
-    """Drop the keys that are not known and note them."""
+    """Drop the unknown keys and record them."""
     for key in [key for key in value if key not in known]:
         del value[key]
         log.pruned.append((site, key))
 
 
 def drop_these_nulls(value: dict[str, Any], droppable: frozenset[str]) -> None:
-    """Drop null values whose keys are among the given ones."""
+    """Drop null values at the given keys."""
     for key in [key for key, item in value.items() if item is None and key in droppable]:
         del value[key]
 
 
 def drop_nulls(value: dict[str, Any], known: frozenset[str]) -> None:
-    """Drop null values whose keys are not known."""
+    """Drop null values at unknown keys."""
     for key in [key for key, item in value.items() if item is None and key not in known]:
         del value[key]
 
 
 def distinct(items: list[dict[str, Any]], key: str) -> bool:
-    """Say whether no two items have the same value at a key; unhashable values raise, a missing one is a value."""
+    """Return whether no two items have the same value at a key; unhashable values raise, a missing one is a value."""
     return len({item.get(key, _MISSING) for item in items}) == len(items)
 
 
 def distinct_by(items: list[dict[str, Any]], keys: tuple[str, ...]) -> bool:
-    """Say whether no two items have the same values at all keys."""
+    """Return whether no two items have the same values at all keys."""
     return len({tuple([item.get(key, _MISSING) for key in keys]) for item in items}) == len(items)
 
 
 def still_distinct(items: list[Any], keys: tuple[str, ...]) -> bool:
-    """Say whether items, some of them in doubt, are certainly unlike each other.
+    """Return whether items, some of them in doubt, certainly differ from each other.
 
     Args:
-        items: Those of a list whose items must be.
-        keys: What distinguishes maps; none: the items are compared as they are.
+        items: Items of a list that must be unique.
+        keys: The keys that identify maps; empty to compare the items themselves.
     """
     try:
         if not keys:
             return len(set(items)) == len(items)
         return all(type(item) is dict for item in items) and distinct_by(items, keys)
-    except TypeError:  # a list or map among what is compared
+    except TypeError:  # the compared values contain a list or map
         return False
 
 
 def remembering(check: Callable[[str], bool]) -> tuple[set[str], Callable[[str], bool]]:
-    """Wrap a check of strings so that accepted ones are remembered.
+    """Wrap a check of strings so that accepted ones are cached.
 
     Returns:
-        The set of remembered strings, to be asked first, and the check that fills it.
+        The set of accepted strings, to be searched first, and the check that fills it.
     """
     accepted: set[str] = set()
 

@@ -1,1 +1,1 @@
-"""Proofs for objects that are decoded to records made of the schema, which msgspec validates while it decodes."""
+"""Proofs for objects decoded to record types generated from the schema, which msgspec validates while it decodes."""

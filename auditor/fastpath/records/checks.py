@@ -1,7 +1,7 @@
 """The code that checks decoded records: patterns, formats, sizes of lists and maps, unique keys, defaults.
 
-msgspec has refused by then all that the record types express (`shapes`). Values that no record type expresses are
-decoded here, and read and proven by the functions of `auditor.fastpath.dicts.emit`.
+msgspec has already checked everything that the record types express (`shapes`). Values that no record type can express
+are decoded here, and read and proven by the functions of `auditor.fastpath.dicts.emit`.
 
 Source: as of `auditor.fastpath.dicts.emit`.
 """
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["CheckWriter"]
 
 MAX_LOOPS: Final = 6
-"""Loops inside each other in one function; what lies deeper is decoded to plain values."""
+"""Largest number of nested loops in one function; deeper values are decoded to plain values."""
 
 
 class CheckWriter:
-    """Writes the function that checks the records of a version and puts defaults in.
+    """Writes the function that checks the records of a version and inserts defaults.
 
     Args:
-        module: Takes the functions that it calls.
+        module: Receives the functions that it calls.
         emitter: Writes the code for scalars and plain values.
     """
 
@@ -47,7 +47,7 @@ class CheckWriter:
         self._emitter = emitter
 
     def write(self, name: str, root: Decoded, version: CrdVersion, *, namespaced: bool) -> str:
-        """Return the source of the function; it returns True for a record that is proven valid but for its rules."""
+        """Return the source of the function; it returns True for a record that is proven valid except for rules."""
         w = Writer()
         scope = Scope(Mode.FUSED, root=True)
         with w.block(f"def {name}(o, log, size, {LOCALS}):"):
@@ -87,7 +87,7 @@ class CheckWriter:
                     self._value(w, child, y, below, place)
 
     def _insertion(self, shape: Decoded, place: str, scope: Scope) -> list[str]:
-        """Return the lines that put in a default; records of a default are shared, for nothing changes them later."""
+        """Return the lines that insert a default; records of a default are shared, as nothing changes them later."""
         schema = shape.schema
         expansion = expand(schema)
         is_valid = expansion.stable and self._module.compile(self._emitter.prover(schema))(expansion.value)
@@ -98,16 +98,16 @@ class CheckWriter:
         else:
             try:
                 value = self._module.slot(msgspec.convert(expansion.value, shape.annotation))
-            except msgspec.ValidationError:  # it holds what only plain values can
+            except msgspec.ValidationError:  # it has a value that only plain values can have
                 return ["return False"]
         return [f"{place} = {value}", f"log.defaulted.append({self._emitter.site(scope)})"]
 
     def _value(self, w: Writer, shape: Decoded, x: str, scope: Scope, place: str) -> None:
-        """Write the checks of a value that is there; it may be null where its schema allows that.
+        """Write the checks of an existing value; it may be null if its schema allows that.
 
         Args:
-            w, shape, x, scope: As everywhere; `x` is the variable that holds it.
-            place: Where it comes from; what is decoded only here is put there.
+            w, shape, x, scope: Writer, form, variable and position of the value.
+            place: The expression that the value is read from; a value that is decoded here is stored there.
         """
         if not shape.has_checks:
             return
@@ -146,7 +146,7 @@ class CheckWriter:
     def _each(self, w: Writer, shape: Decoded, below: Decoded, x: str, scope: Scope) -> None:
         if scope.loops >= MAX_LOOPS:
             raise NotEmittable("too many loops")
-        place = "_"  # no later code reads the items of a list
+        place = "_"  # no later code reads the items
         if shape.kind == "map":
             inside = scope.key()
             head = f"for {inside.local('k')}, {inside.local('v')} in {x}.items():"

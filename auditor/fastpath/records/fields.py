@@ -1,4 +1,4 @@
-"""The code that reads values out of records: at a path, of selectable fields, and the plain values that rules see."""
+"""Code that reads values from records: at a path, of selectable fields, and plain values for rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["write_path", "write_plain_values", "write_select"]
 
 
 def write_plain_values(name: str, root: Decoded) -> str:
-    """Return the source of the function that returns the values of a record that have rules, which are plain values."""
+    """Return the source of the function that returns the values of a record that have rules and are plain values."""
     w = Writer()
     with w.block(f"def {name}(o):"):
         w.line("found = {}")
@@ -30,7 +30,7 @@ def write_plain_values(name: str, root: Decoded) -> str:
 
 
 def write_select(name: str, root: Decoded, version: CrdVersion) -> str:
-    """Return the source of the function that returns text and value of each selectable field of a record."""
+    """Return the source of the function that returns (text, value) of each selectable field of a record."""
     w = Writer()
     found = []
     kinds = {"boolean": "bool", "integer": "int"}
@@ -51,8 +51,8 @@ def write_path(w: Writer, root: Decoded, path: str, *, strictly: bool = False) -
     """Write the code that assigns the value at a path to `v`: UNSET if there is none.
 
     Args:
-        w: Takes the code.
-        root: The record that the path begins at, the variable `o`.
+        w: The writer.
+        root: The record at which the path begins, in the variable `o`.
         path: Plain names, each after a dot.
         strictly: Whether the code returns False if a parent on the path is not a map.
     """

@@ -1,7 +1,7 @@
-"""Metadata as a record: proves what `fastpath.dicts.metadata` proves, on a record that msgspec has decoded.
+"""Metadata as a record: proves the same as `fastpath.dicts.metadata`, on a record that msgspec has decoded.
 
-msgspec refuses whatever the typed round trip would change: unknown fields, nulls, empty values, fields of another type.
-The fields that managers own (`fieldsV1`) are not decoded, only searched for values that are not maps.
+msgspec refuses everything that the typed round trip would change: unknown fields, nulls, empty values, wrong types. The
+fields that managers own (`fieldsV1`) are not decoded, only searched for values that are not maps.
 
 Source: as of `auditor.fastpath.dicts.metadata`.
 """
@@ -65,7 +65,7 @@ class Owner(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
 
 
 class Metadata(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
-    """The metadata of an object. Objects with the rare fields go to the dict tier."""
+    """The metadata of an object. Objects with rare fields go to the dict tier."""
 
     name: Text
     generation: Annotated[int, Meta(ge=1, le=INT64_MAX)]
@@ -86,15 +86,15 @@ _managers: set[str] = set()
 
 
 def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
-    """Return whether a read leaves the metadata of an object as they are, and they are proven valid.
+    """Return whether a read does not change the metadata of an object, and they are proven valid.
 
     Args:
         metadata: As decoded.
-        size: Bytes of the JSON text that holds them, or more; an upper bound of the size of annotations.
+        size: Bytes of the JSON text that contains them, or more; an upper bound of the size of annotations.
         namespaced: Whether the object must have a namespace; otherwise it must have none.
 
     Raises:
-        Exception: They are not; any kind.
+        Exception: An error of any type: they are not proven.
     """
     name, namespace = metadata.name, metadata.namespace
     if (is_short_name(name) is None or len(name) > 253) and subdomain_name(name, False):

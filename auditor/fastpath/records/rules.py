@@ -1,7 +1,7 @@
-"""Rules on records: the generated function that proves all rules of an object of the typed tier, or says nothing.
+"""Rules on records: a generated function that proves all rules of an object of the record tier, or fails.
 
-It is what `rules` writes for dicts, with less to do: whatever is not proven is left to the next way, which starts from
-the bytes, so nothing need be noted. What is said there of costs holds here.
+It is similar to the code of `rules` for dicts, but simpler: an object that is not proven is left to the next tier,
+which starts from the bytes, so nothing is recorded. Costs are bounded in the same way.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 """
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["RecordRules"]
 
 _MOST_LOOPS: Final = 6
-"""Loops inside each other."""
+"""Largest number of nested loops."""
 _DEEPEST: Final = 40
-"""Steps from the root."""
+"""Largest number of steps from the root."""
 _FEW_NODES: Final = 3
-"""Positions from which on those that several others equal have a function of their own."""
+"""Positions with at least this many nodes get a separate function if several are equal."""
 
 
 class RecordRules:
@@ -43,15 +43,15 @@ class RecordRules:
 
     Args:
         rules: The rules of a version.
-        root: What its objects are decoded to.
+        root: The form of its decoded objects.
         title: What the function is for.
-        more: By how many bytes what was decoded may be larger than its text (`rule_shapes.longest_default`).
+        more: By how many bytes a decoded object may exceed its text (`shapes.longest_default`).
 
     Attributes:
         module: The generated function.
 
     Raises:
-        NotEmittable: Some rule cannot be proven so.
+        NotEmittable: Some rule cannot be proven on records.
     """
 
     def __init__(self, rules: RuleProgram, root: Decoded, title: str, more: int) -> None:
@@ -70,14 +70,14 @@ class RecordRules:
             raise NotEmittable("rules on records") from error
 
     def hold(self, record: Any, size: int) -> bool:
-        """Say whether all rules of a record are proven.
+        """Return whether all rules of a record are proven.
 
         Args:
-            record: Proven valid but for its rules.
+            record: Proven valid except for its rules.
             size: Bytes of its JSON text.
 
         Raises:
-            Exception: They are not; any kind.
+            Exception: An error of any type: they are not proven.
         """
         size += self._more
         return self._run(record, size, self._costs.at(size)) <= OBJECT_BUDGET
@@ -91,24 +91,24 @@ class RecordRules:
         return w.source
 
     def _function(self, node: RuleNode, decoded: Decoded) -> str | None:
-        """Return the function for a position that says the same as others do, or None if it is too small for one."""
+        """Return the shared function for a position that equals others, or None if it is too small for one."""
         key = (id(node), id(decoded))
         if key not in self._functions:
             name = None
             if self._times[id(node)] > 1 and sum(1 for _ in node.walk()) > _FEW_NODES:
                 name = self.module.function(lambda name: self._write(name, node, decoded))
-                self.module.compile(name)  # there is none later if this fails
+                self.module.compile(name)  # if this fails, later positions have no function either
             self._functions[key] = name
         return self._functions[key]
 
     def _position(self, w: Writer, node: RuleNode, decoded: Decoded | None, level: int, loops: int) -> None:
-        """Write the code for the rules of a value and of all below it.
+        """Write the code for the rules of a value and of all values below it.
 
         Args:
-            w, node: As everywhere; the value is in the variable of the level.
-            decoded: What it is; None: plain values.
+            w, node: Writer and node; the value is in the variable of the level.
+            decoded: Its form; None for plain values.
             level: Steps from the root.
-            loops: How many of these go into a list or map.
+            loops: How many of these steps enter a list or map.
         """
         if loops > _MOST_LOOPS or level > _DEEPEST:
             raise NoCode("depth")
@@ -136,7 +136,7 @@ class RecordRules:
     def _present(
         self, w: Writer, tests: list[str], node: RuleNode, decoded: Decoded | None, level: int, loops: int
     ) -> None:
-        """Write what is below a position where it is there."""
+        """Write the code below a position for the case that it exists."""
         if decoded is not None and decoded.kind == "plain":
             decoded = None
         name = None if decoded is None else self._function(node, decoded)

@@ -1,7 +1,7 @@
-"""What each node of a schema is decoded to: record types that msgspec fills, and annotations of all other nodes.
+"""The form of each node of a schema: record types that msgspec fills, and annotations for all other nodes.
 
-While it decodes, msgspec checks all that annotations express: types, unknown fields, nulls, required fields, enums,
-bounds. `checks` writes the code for the rest.
+While decoding, msgspec checks everything that annotations express: types, unknown fields, nulls, required fields,
+enums, bounds. `checks` writes code for the other keywords.
 
 Source: as of `auditor.fastpath.dicts.emit`.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["RECORD_KEYWORDS", "RecordTypes", "property_counts"]
 
 MOST_RECORDS: Final = 400
-"""Record types that a version may have; making one takes 50 us."""
+"""Largest number of record types of a version; creating one takes 50 us."""
 
 _ABOUT: Final = DECORATION | {"type"}
 RECORD_KEYWORDS: Final = _ABOUT | {"properties", "required"}
@@ -43,10 +43,11 @@ class RecordTypes:
     """Makes the record types of one version; equal schemas share one type.
 
     Args:
-        on_records: The rules of the version run on records: a list whose items are decoded apart is a plain value.
+        on_records: Whether the rules of the version run on records: a list whose items are decoded separately is then a
+            plain value.
 
     Attributes:
-        made: How many record types there are.
+        made: Number of record types.
     """
 
     def __init__(self, *, on_records: bool) -> None:
@@ -55,7 +56,7 @@ class RecordTypes:
         self._shapes: dict[tuple[StructuralSchema, tuple[str, ...]], Decoded] = {}
 
     def shape(self, schema: StructuralSchema, keys: tuple[str, ...] = ()) -> Decoded:
-        """Return what a node is decoded to; equal schemas share one record type."""
+        """Return the form of a node; equal schemas share one record type."""
         found = self._shapes.get((schema, keys))
         if found is None:
             found = self._shapes[schema, keys] = self._make_shape(schema, keys)
@@ -88,12 +89,12 @@ class RecordTypes:
         plain: Container[str] = (),
         keys: Container[str] = (),
     ) -> Decoded:
-        """Make a record type.
+        """Create a record type.
 
         Args:
             schema: The schema of the record.
             properties: The properties that become fields.
-            head: Fields before these, as (name, annotation).
+            head: Preceding fields, as (name, annotation).
             plain: Properties that are decoded to plain values.
             keys: The list-map-keys of the list that the record is an item of; none of them may be null.
         """
@@ -117,7 +118,7 @@ class RecordTypes:
                 default: Any = UNSET
                 if not child.nullable and name not in keys:
                     made.drops.add(name)
-                    if annotation is not Raw:  # missing and null have the same effect
+                    if annotation is not Raw:  # missing and null are equivalent
                         annotation, default = annotation | None, None
                 elif annotation is not Raw:
                     annotation |= UnsetType
@@ -189,7 +190,7 @@ def _as_plain(schema: StructuralSchema) -> Decoded:
 
 
 def property_counts(shape: Decoded, x: str) -> list[Condition]:
-    """Return conditions on the number of properties of a record whose defaults are in place."""
+    """Return conditions on the number of properties of a record with defaults."""
     schema = shape.schema
     unsure = [
         f"({x}.{attribute} is not {shape.absent(name)})"

@@ -1,14 +1,14 @@
-"""The record tier: objects that are proven while they are decoded.
+"""The record tier: proves objects while they are decoded.
 
 msgspec decodes JSON into record types generated from the schema of a version. It refuses a value of another type, an
 unknown field, a null, a missing required field, a string outside an enum and a number out of bounds (`shapes`). A
 generated function checks the rest on the records: patterns, formats, sizes of lists, unique keys, defaults (`checks`).
-Both together take less time than decoding to dicts and proving those.
+Both together are faster than decoding to dicts and proving those.
 
-Rules are proven on the records, too (`rules`). A node that no record type expresses (preserved unknown fields, keys
+Rules are proven on the records, too (`rules`). A node that no record type can express (preserved unknown fields, keys
 beside properties, anyOf; every node with rules, if one rule has no code for records) is decoded to plain values, and
-the functions of `fastpath.dicts.emit` read and prove those. A version without a single record type has no program. An
-object that is not proven here is not judged here: the caller tries the next tier from the stored bytes.
+the functions of `fastpath.dicts.emit` read and prove those. A version without any record type has no program. If an
+object is not proven here, the caller tries the next tier from the stored bytes.
 
 Source: as of `auditor.fastpath.dicts.emit`.
 """
@@ -24,7 +24,7 @@ from msgspec import UNSET
 
 from auditor.base.path_size import FREE_BYTES, check_paths
 from auditor.codegen import Module
-from auditor.fastpath.dicts.branches import says_nothing
+from auditor.fastpath.dicts.branches import accepts_everything
 from auditor.fastpath.dicts.emit import Emitter
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason
 from auditor.fastpath.dicts.metadata import prove_embedded
@@ -62,8 +62,8 @@ class TypedProgram:
     Args:
         definition: The definition.
         version: The version at which the objects are stored and judged.
-        rules: Proves the rules of the version; None without rules, or to ignore them.
-        fallbacks: Takes a count of what is not proven.
+        rules: Proves the rules of the version; None if there are none, or to ignore them.
+        fallbacks: Counts objects that are not proven.
 
     Attributes:
         module: The generated functions.
@@ -96,7 +96,7 @@ class TypedProgram:
         self._check: Callable[..., bool] = self.module.compile(writer.check)
         self._plain: Callable[[Any], dict[str, Any]] = self.module.compile(writer.plain)
         self.select: Callable[[Any], tuple[Any, ...]] = self.module.compile(writer.select)
-        """Returns text and value of each selectable field of a proven object, in the order of the version."""
+        """Returns (text, value) of each selectable field of a proven object, in the order of the version."""
 
     def _writer(self, definition: CustomResourceDefinition, version: CrdVersion) -> TypedWriter:
         """Make the record types; properties with rules get one too, if all rules can be proven on records."""
@@ -109,9 +109,9 @@ class TypedProgram:
         return TypedWriter(self.module, definition, version, has_rules=rules is not None)
 
     def prove(self, data: bytes) -> Any:
-        """Return the record of an object that is proven valid, all its rules included, or None if it is not proven.
+        """Return the record of an object that is proven valid, including its rules, or None if it is not proven.
 
-        The metadata of the record (`records.metadata.Metadata`) are as the read leaves them.
+        The metadata of the record (`records.metadata.Metadata`) are as after the read.
 
         Args:
             data: The stored bytes.
@@ -152,13 +152,13 @@ class TypedWriter:
     """Makes the record types of a version and the functions that check and read its records.
 
     Args:
-        module: Takes the functions.
-        definition, version: As of `TypedProgram`.
-        has_rules: Decode properties that have rules to plain values.
-        on_records: The rules run on the records.
+        module: Receives the functions.
+        definition, version: As in `TypedProgram`.
+        has_rules: Whether to decode properties that have rules to plain values.
+        on_records: Whether the rules run on the records.
 
     Attributes:
-        root: What the objects of the version are decoded to.
+        root: The form of the decoded objects of the version.
         check, plain, select: Names of the functions.
     """
 
@@ -201,11 +201,11 @@ class TypedWriter:
 def _check_root(
     module: Module, emitter: Emitter, schema: StructuralSchema, constants: Iterable[tuple[str, str]]
 ) -> None:
-    """Raise NotEmittable if the schema says more of apiVersion, kind or metadata than every object satisfies."""
+    """Raise NotEmittable if the schema restricts apiVersion, kind or metadata beyond what every object satisfies."""
     for key, value in constants:
         own = schema.properties.get(key)
         if own is not None and (has_default(own) or not module.compile(emitter.prover(own))(value)):
             raise NotEmittable(f"a schema of {key}")
     own = schema.properties.get("metadata")
-    if own is not None and (has_default(own) or not (says_nothing(own) or emitter.is_plain_object(own))):
+    if own is not None and (has_default(own) or not (accepts_everything(own) or emitter.is_plain_object(own))):
         raise NotEmittable("a schema of metadata")

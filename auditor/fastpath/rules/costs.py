@@ -1,4 +1,4 @@
-"""What rules cost at most, so that running them need not count: bounds by position and size of the object.
+"""Bounds of the costs of rules, by position and size of the object, so that running them need not count.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 """
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["NEVER", "RuleCosts"]
 
 NEVER: Final = OBJECT_BUDGET + 1
-"""More than one object may spend."""
+"""A cost larger than one object may spend."""
 
 
 class RuleCosts:
-    """Bounds of what the rules of positions cost."""
+    """Bounds of the costs of the rules of positions."""
 
     def __init__(self) -> None:
         self._positions: list[list[Bound]] = []
@@ -30,13 +30,13 @@ class RuleCosts:
         """Add a position; return its number.
 
         Args:
-            bounds: The bounds of its rules, those apart that are measured when they run.
+            bounds: The bounds of its rules, without those that are measured when they run.
         """
         self._positions.append(bounds)
         return len(self._positions) - 1
 
     def at(self, size: int) -> tuple[int, ...]:
-        """Return for each position what its rules cost in objects of a size in bytes; `NEVER`: one alone is too much.
+        """Return for each position the bound for objects of a size in bytes; `NEVER` if one alone exceeds the limit.
 
         All positions must have been added.
         """

@@ -1,11 +1,11 @@
-"""Rules on the fast path: one generated function that proves all rules of an object, and says which it could not.
+"""Rules on the fast path: a generated function proves the rules of an object, and returns the unproven ones.
 
-The function walks the object where rules are and runs their code on the values at hand (`auditor.cel.emit`). It adds up
-bounds of their costs; while the sum stays below what one object may spend, no limit is met and nothing need be counted.
-Rules that it cannot prove it notes: their position and value. The interpreter then runs these alone.
+The function walks the parts of the object that have rules, and runs their code on the values (`auditor.cel.emit`). It
+adds up bounds of their costs; while the sum is below the limit of one object, no limit can be exceeded and costs need
+not be counted. It records the position and value of rules that it cannot prove; the interpreter then runs only these.
 
-All of this holds for objects in which everything is of its declared type, nothing required is missing and nothing is
-too long. The server runs rules on no others, with one exception that `is_typed` looks for.
+This requires objects in which all values have their declared type, no required field is missing and nothing is too
+long. The server runs rules only on such objects, with one exception that `is_typed` checks.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 """
@@ -35,35 +35,35 @@ if TYPE_CHECKING:
 __all__ = ["RulePlan", "RuleProver", "RuleSite"]
 
 _MOST_LOOPS: Final = 6
-"""Loops inside each other in one function."""
+"""Largest number of nested loops in one function."""
 _MOST_NODES: Final = 60
-"""Positions that one function is for."""
+"""Largest number of positions in one function."""
 _FEW_NODES: Final = 3
-"""Positions below one that stands for several from which on they have a function of their own."""
+"""Shared positions with at least this many positions below get a separate function."""
 _DEEPEST: Final = 40
-"""Steps from the value that a function is for."""
+"""Largest number of steps from the value of a function."""
 _DEEPER: Final = "(" * 10 + "%s" + ")" * 10
-"""A test as deep in brackets as it will be; Python has a limit, of 200."""
+"""A test with the deepest brackets; Python allows 200."""
 _SHALLOW: Final = 100
-"""So many brackets do not reach it."""
+"""This many brackets are below the limit."""
 _OTHER_FORM: Final = 5
-"""By how much a value that is not JSON (CBOR) can be shorter than the JSON text of the same."""
+"""Factor by which a value that is not JSON (CBOR) can be shorter than its JSON text."""
 
 """A position with one rule only, the value there, and where that is."""
 
 
 @dataclass(slots=True)
 class RulePlan:
-    """A position with the code of its rules.
+    """A position, with the code of its rules.
 
     Attributes:
         node: The position.
-        codes: The codes of its rules that run on a create: the number of the evaluation, and the code.
+        codes: The code of its rules that run on a create: (number of the evaluation, code).
         others: Numbers of evaluations for which there is no code.
-        number: Its place in the table of costs; -1 without rules.
-        positions: How many positions it leads to.
-        is_shared: It stands for several positions.
-        all_of, properties, extra, items: As of the node.
+        number: Its index in the table of costs; -1 without rules.
+        positions: Number of positions at and below it.
+        is_shared: Whether several positions share it.
+        all_of, properties, extra, items: The plans of these parts of the node.
     """
 
     node: RuleNode
@@ -79,12 +79,12 @@ class RulePlan:
 
     @property
     def is_apart(self) -> bool:
-        """Whether it is worth a function of its own."""
+        """Whether it deserves a separate function."""
         return self.positions > (_FEW_NODES if self.is_shared else _MOST_NODES)
 
 
 class _OverBudget(Exception):
-    """The costs may be more than one object is allowed: only counting can tell."""
+    """The costs may exceed the limit of one object: only counting can decide."""
 
 
 _CHECK: Final = (f"if c > {OBJECT_BUDGET}:", " raise OverBudget")
@@ -95,15 +95,15 @@ class RuleProver:
 
     Args:
         rules: The rules.
-        definition: Whose objects they are.
-        version: At which these are judged.
-        fallbacks: Takes a count of what is left to the interpreter.
+        definition: The definition.
+        version: The version of the objects.
+        fallbacks: Counts objects that are left to the interpreter.
 
     Attributes:
         module: The generated functions.
-        emitted: How many rules have code, those of several positions that say the same counted once.
-        reasons: Why the others have none, by rule.
-        more: By how many bytes an object that was read may be larger than its text.
+        emitted: Number of rules with code; equal rules of shared positions count once.
+        reasons: Why the other rules have no code, by rule.
+        more: By how many bytes an object may exceed its text after the read.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class RuleProver:
         self._functions: dict[int, str] = {}
         self._evaluations: list[RuleNode] = []
         self._costs = RuleCosts()
-        # An object that is stored at another version has had the defaults of that one.
+        # An object that is stored at another version has the defaults of that version.
         schemas = [each.structural for each in definition.versions.values() if each.structural is not None]
         self.more = max(map(longest_default, schemas), default=0) + 2
         self.module.namespace.update(_place=_place, OverBudget=_OverBudget)
@@ -140,14 +140,14 @@ class RuleProver:
     # -- running ------------------------------------------------------------------------------------------------------
 
     def findings(self, obj: JsonObject, data: bytes) -> list[Finding] | None:
-        """Run the rules of an object as a create does; the interpreter runs what is not proven.
+        """Run the rules of an object as for a create; the interpreter runs those that are not proven.
 
         Args:
-            obj: The object after the read, proven valid but for its rules, or `is_typed`.
-            data: The bytes that it was read from.
+            obj: The object after the read, proven valid except for its rules, or `is_typed`.
+            data: The stored bytes of the object.
 
         Returns:
-            The findings; None: all rules are proven.
+            The findings; None if all rules are proven.
         """
         left: list[tuple[int, Any, Trail]] = []
         try:
@@ -165,30 +165,30 @@ class RuleProver:
         return found
 
     def hold(self, obj: JsonObject, data: bytes) -> bool:
-        """Say whether all rules of an object are proven by generated code alone.
+        """Return whether generated code alone proves all rules of an object.
 
         Args:
-            obj: The object after the read, proven valid but for its rules, at least all that has rules.
-            data: The bytes that it was read from.
+            obj: The object after the read, proven valid except for its rules, or at least its parts that have rules.
+            data: The stored bytes of the object.
 
         Raises:
-            Exception: They are not; any kind.
+            Exception: An error of any type: they are not proven.
         """
         left: list[tuple[int, Any, Trail]] = []
         self._cost(obj, data, left)
         return not left
 
     def _cost(self, obj: JsonObject, data: bytes, left: list[tuple[int, Any, Trail]]) -> int:
-        """Run the generated code; return what the rules that it proved cost, and note the others."""
+        """Run the generated code; return the cost of the rules that it proved, and record the others."""
         size = len(data) + self.more
         if data[:1] != b"{":
             size *= _OTHER_FORM
         return self._run(obj, size, self._costs.at(size), left, None, 0)
 
     def is_typed(self, obj: JsonObject) -> bool:
-        """Say whether everything that rules see is of its declared type.
+        """Return whether all values that rules see have their declared type.
 
-        The server takes a float without fraction for an integer and some lists for texts; rules do not.
+        The server accepts a float without fraction as an integer, and some lists as strings; rules do not.
         """
         return self._is_typed(self.root, obj)
 
@@ -212,7 +212,7 @@ class RuleProver:
     # -- planning -----------------------------------------------------------------------------------------------------
 
     def _plan(self, node: RuleNode) -> RulePlan:
-        """Return the plan of a node; positions that say the same have one node, and one plan."""
+        """Return the plan of a node; equal positions have one node, and one plan."""
         plan = self._by_node.get(id(node))
         if plan is None:
             plan = self._by_node[id(node)] = self._make_plan(node)
@@ -280,7 +280,7 @@ class RuleProver:
         return w.source
 
     def _position(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
-        """Write the code for the rules of a value and of all below it."""
+        """Write the code for the rules of a value and of all values below it."""
         if plan.number >= 0:
             self._rules(w, plan, place)
         for each in plan.all_of:
@@ -352,7 +352,7 @@ class RuleProver:
 
 @dataclass(frozen=True, slots=True)
 class RuleSite:
-    """The value that code is written for: its variable, an expression for its trail, loops and steps from the root."""
+    """The value that code is written for: its variable, an expression for its path, loops, steps from the root."""
 
     name: str
     trail: str
@@ -369,7 +369,7 @@ def _refuse(*_: Any) -> int:
 
 
 def _one_by_one(name: str, plan: RulePlan) -> str:
-    """Write the function that notes which rules of a position are not proven, and returns what measured ones cost."""
+    """Write the function that records the unproven rules of a position, and returns the cost of measured ones."""
     w = Writer()
     with w.block(f"def {name}(v, size, left, trail):"):
         w.line("c = 0")
@@ -391,5 +391,5 @@ def _one_by_one(name: str, plan: RulePlan) -> str:
 
 
 def _place(items: list[Any], item: Any) -> int:
-    """Return the index of an item, a list or map that is nowhere else."""
+    """Return the index of an item, a list or map that occurs only once."""
     return next(index for index, other in enumerate(items) if other is item)

@@ -1,7 +1,8 @@
-"""What generated rules know of a value from its schema: `auditor.validation.rules.types` as `auditor.cel.emit.Shape`.
+"""Shapes of values for generated rules, from the schema: `auditor.validation.rules.types` as `auditor.cel.emit.Shape`.
 
-Rules run only on objects in which every value is of its declared type, nothing that is required is missing and nothing
-is too long (findings about these replace the rules), so shapes may say so. Other bounds (minimum) say nothing here.
+Rules run only on objects in which every value has its declared type, no required field is missing and nothing is too
+long (otherwise findings about these replace the rules), so shapes include these facts. Other bounds (minimum) are not
+used.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ _SCALARS = {
 
 
 class Shapes:
-    """Makes shapes of declared types, one per type."""
+    """Makes shapes of declared types, one for each type."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[DeclaredType, Shape]] = {}
 
     def of_record(self, declared: DeclaredType, decoded: Decoded) -> Shape:
-        """Return the shape of a value of a declared type that is in a record, or is one."""
+        """Return the shape of a value of a declared type that is or is part of a record."""
         shape = self.of(declared)
         if decoded.kind == "record":
             return replace(shape, fields=_Attributes(self, shape.fields, decoded), record=True)
@@ -93,7 +94,7 @@ class Shapes:
 
 
 class _Fields(Mapping[str, Field]):
-    """The fields of an object, each made when it is first asked for: most never are."""
+    """The fields of an object, each made at its first use: most are never used."""
 
     __slots__ = ("_declared", "_known", "_shapes", "keys_by_identifier")
 
@@ -108,7 +109,7 @@ class _Fields(Mapping[str, Field]):
             assert key is not None, "it was made by escape"
             self.keys_by_identifier[identifier] = key
             if identifier.startswith("__") and identifier[2:-2] in RESERVED:
-                self.keys_by_identifier[identifier[2:-2]] = key  # a keyword is its own name too
+                self.keys_by_identifier[identifier[2:-2]] = key  # a keyword is also its own name
 
     def __getitem__(self, identifier: str) -> Field:
         found = self._known.get(identifier)
@@ -138,7 +139,7 @@ class _Fields(Mapping[str, Field]):
 
 
 class _Attributes(Mapping[str, Field]):
-    """The fields of a record, each made when it is first asked for."""
+    """The fields of a record, each made at its first use."""
 
     __slots__ = ("_decoded", "_fields", "_known", "_shapes")
 
@@ -168,7 +169,7 @@ class _Attributes(Mapping[str, Field]):
 
 
 def _unbounded(metadata: Shape) -> Shape:
-    """Return the shape of metadata, whose names may be longer than they should be where rules run."""
+    """Return the shape of metadata, whose names may exceed their limit when rules run."""
     fields = {name: replace(known, shape=replace(known.shape, size=None)) for name, known in metadata.fields.items()}
     return replace(metadata, fields=fields)
 
@@ -236,7 +237,7 @@ _TYPES: Final = {
 
 
 def fits(shape: Shape, value: Any) -> bool:
-    """Return whether a value, and everything in it that expressions can see, is what its shape says."""
+    """Return whether a value, and everything in it that expressions can see, matches its shape."""
     if value is None:
         return shape.nullable
     types, size = _TYPES.get(shape.form), shape.size

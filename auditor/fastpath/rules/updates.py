@@ -1,9 +1,8 @@
-"""Rules on an update that sends back what is there: by generated code where that may judge, else by the interpreter.
+"""Rules for an update that changes nothing: generated code if the values fit, else the interpreter.
 
-An update tolerates what broke the schema before, so that rules then run on values that are not of their declared type,
-or are longer than they should be. The functions here go through an object as those of `rules` do, and look first
-whether what a rule sees fits its declaration. Where it does not, and where a rule is not proven, the interpreter runs
-that rule alone.
+An update tolerates old violations of the schema, so rules may run on values of a wrong type, or on values that are too
+long. The functions here walk an object as those of `prover` do, but first check whether the value of a rule matches its
+declaration. If it does not, or if a rule is not proven, the interpreter runs that rule alone.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go.
 """
@@ -33,11 +32,12 @@ _PATIENCE: Final = 8
 
 
 class RuleUpdates(RuleProver):
-    """Runs the rules of a version on updates that change no value, where no rule looks at the old object.
+    """Runs the rules of a version for updates that change no value, if no rule uses the old object.
 
     Args:
-        prover: That of the version; what it planned is shared.
-        patience: Objects that are left to the interpreter before code is generated: for a few, writing it takes longer.
+        prover: The prover of the version, whose plans are shared.
+        patience: Number of objects that the interpreter runs before code is generated: for a few, generating it takes
+            longer.
     """
 
     def __init__(self, prover: RuleProver, patience: int = _PATIENCE) -> None:
@@ -48,7 +48,7 @@ class RuleUpdates(RuleProver):
         self.module.namespace["_fits"] = fits
 
     def update_findings(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
-        """Run the rules as `RuleProgram.run_update` does, with the same result."""
+        """Run the rules like `RuleProgram.run_update`, with the same result."""
         self._patience -= 1
         if self._patience >= 0:
             return self.rules.run_update(new, old, twin)
@@ -66,7 +66,7 @@ class RuleUpdates(RuleProver):
         found = None
         if self._is_plain:
             places: dict[Trail, int] = {}
-            left.sort(key=lambda one: (places.setdefault(one[2], len(places)), one[0]))  # as the rules are written
+            left.sort(key=lambda one: (places.setdefault(one[2], len(places)), one[0]))  # in the order of the rules
             evaluations = [(self._evaluations[number], value, trail) for number, value, trail in left]
             found = self.rules.run_these(evaluations, cost, twin)
         if found is None:
@@ -90,7 +90,7 @@ class RuleUpdates(RuleProver):
                 self._below(w, plan.items, place.below(f"({place.trail}, {i})", loops=1))
 
     def _guarded(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
-        """Write the code for the rules of a position: for code only where the value fits."""
+        """Write the code for the rules of a position: generated code only if the value fits."""
         declared = plan.node.declared
         if not plan.codes or declared is None:
             self._rules(w, plan, place)

@@ -1,8 +1,7 @@
-"""Regular expressions as the API server applies them: Go's grammar and words, RE2's matching.
+"""Regular expressions as the API server applies them: Go's grammar and errors, RE2's matching.
 
-`regex_syntax` parses every pattern as Go would. Then google-re2 decides, or Python's `re` where `regex_stdlib` proves
-that it says the same and stays fast. In front is a memory of texts seen before, for each pattern its own: looking a
-text up costs about 0.05 us, asking RE2 0.7 us.
+`syntax` parses every pattern as Go would. Then google-re2 matches, or Python's `re` if `stdlib` proves that it gives
+the same result and is fast. Each pattern has a cache of texts: a look-up costs about 0.05 us, RE2 costs 0.7 us.
 """
 
 from __future__ import annotations
@@ -40,17 +39,17 @@ _NAMES: Final = {
         "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
     ): rf"(?:{_SUBDOMAIN}/)?{_KEY}\Z",
 }
-"""Patterns of names as half of all definitions write them, and what says the same to Python's `re`.
+"""Common patterns of names, as half of all definitions have them, with equivalent ones for Python's `re`.
 
-Where a text does not match, going back is short: runs of characters are apart from each other, or the last of a text.
+If a text does not match, backtracking is short: runs of characters do not overlap, or the run is the last of a text.
 """
 
 _REMEMBERED_PATTERNS = 4096
 _LONGEST_PROOF = 1_000
-"""Characters of a pattern up to which it is looked whether Python may decide it: that compares all parts of it."""
+"""Length of the longest pattern for which the proof for Python's `re` is tried: it compares all parts of it."""
 _REPLACEMENT = "\ufffd"
 _AS_REPLACEMENT = "auditor-no-utf8-replaced"
-"""Go's expressions see U+FFFD in every byte that is no UTF-8, which a text holds as "surrogateescape" does."""
+"""Go's expressions see U+FFFD for every byte that is not UTF-8, which a text holds as "surrogateescape"."""
 
 
 def _replaced(error: UnicodeError) -> tuple[bytes, int]:
@@ -62,9 +61,9 @@ codecs.register_error(_AS_REPLACEMENT, _replaced)
 
 _BETWEEN_BYTES = "\\B"
 _SECONDS_A_STEP: Final = 2e-9
-"""What a byte of a text costs for each instruction of a pattern, if RE2 must follow all of them at once."""
+"""Seconds for each byte of a text and each instruction of a pattern, if RE2 must follow all instructions at once."""
 _MEASURED_FROM: Final = 50_000
-"""Bytes times instructions from which on a match is measured: it may take a tenth of a millisecond."""
+"""A match is measured if bytes times instructions exceed this: it may take a tenth of a millisecond."""
 _QUICK_SECONDS: Final = 0.1
 _SPARE_SECONDS: Final = 1.0
 _SHOWN: Final = 60
@@ -73,36 +72,36 @@ Found = TypeVar("Found")
 
 
 class MatchTime:
-    """How long RE2 may match, in seconds of processor time, for all patterns of a process; a match cannot be ended.
+    """Limits the processor time of RE2 for all patterns of a process, in seconds; a match cannot be stopped.
 
-    So one that may take longer than what is left is not begun. Past that, patterns that were quick so far still have
-    `_SPARE_SECONDS` together. Go is no faster: where this takes seconds, so does a server for each request.
+    So a match that may take longer than the remaining time is not started. After the limit, patterns that were fast so
+    far share `_SPARE_SECONDS`. Go is not faster: if this takes seconds, a server takes them for each request.
     """
 
     def __init__(self) -> None:
         self._left = inf
 
     def begin(self, seconds: float) -> None:
-        """Let all matches from now on take so long together."""
+        """Set the time limit for all later matches together."""
         self._left = seconds
 
     def may_take(self, seconds: float, spent: float) -> bool:
-        """Return whether a match that takes so long at most may begin.
+        """Return whether a match of at most a duration may start.
 
         Args:
-            seconds: How long.
-            spent: What its pattern took so far.
+            seconds: The longest duration of the match.
+            spent: The time that its pattern took so far.
         """
         is_quick = seconds <= _QUICK_SECONDS and spent <= _QUICK_SECONDS
         return seconds <= self._left or (is_quick and self._left > -_SPARE_SECONDS)
 
     def took(self, seconds: float) -> None:
-        """Take note of what a match took."""
+        """Count the duration of a match."""
         self._left -= seconds
 
 
 MATCH_TIME: Final = MatchTime()
-"""That of this process: without limit until `begin`."""
+"""The limit of this process: none before `begin`."""
 
 _MEMORY_FOR_LARGE = 1 << 30
 
@@ -112,8 +111,8 @@ class Pattern:
 
     Attributes:
         source: The pattern as it was given.
-        search: Report whether the pattern matches anywhere in a text; texts are remembered.
-        matches: The same without memory.
+        search: Returns whether the pattern matches anywhere in a text; results are cached.
+        matches: The same without a cache.
     """
 
     __slots__ = ("_re2", "_spent", "_written", "matches", "search", "source")
@@ -146,7 +145,7 @@ class Pattern:
         return self._re2
 
     def _by_re2(self) -> Callable[[str], bool]:
-        """Return what tells whether a text matches."""
+        """Return a function that says whether a text matches."""
         find, size, measured = _finder(self._compiled()), _program_size(self._compiled()), self._measured
         unmeasured = _MEASURED_FROM // size
 
@@ -157,7 +156,7 @@ class Pattern:
         return matches
 
     def _measured(self, find: Callable[[bytes], Found], data: bytes, steps: int) -> Found:
-        """Return what a match finds, if there is time for it.
+        """Return the result of a match, if there is time for it.
 
         Raises:
             PatternTooSlow: It may take longer.
@@ -175,7 +174,7 @@ class Pattern:
         return found
 
     def _first(self, data: bytes, at: int) -> tuple[int, int] | None:
-        r"""Return the leftmost match from `at` on; RE2 finds a `\B` inside of a character too, Go does not."""
+        r"""Return the leftmost match from `at` on; RE2 also finds a `\B` inside a character, Go does not."""
         compiled = self._compiled()
         size = _program_size(compiled)
         while True:
@@ -195,9 +194,9 @@ class Pattern:
         return self._first(text.encode("utf-8", _AS_REPLACEMENT), 0) is not None
 
     def find(self, text: str) -> str | None:
-        """Return the text of the leftmost match, or None where there is none.
+        """Return the text of the leftmost match, or None if there is none.
 
-        Source: regexp.Regexp.FindString, which cannot tell none from an empty match.
+        Source: regexp.Regexp.FindString, which does not distinguish no match from an empty one.
         """
         data = text.encode("utf-8", _AS_REPLACEMENT)
         found = self._first(data, 0)
@@ -207,8 +206,8 @@ class Pattern:
         """Return the texts of all matches that do not overlap, from the left.
 
         Args:
-            text: What to search.
-            limit: At most so many; all if negative.
+            text: The text to search.
+            limit: Largest number of matches; negative for all.
 
         An empty match right after another match does not count.
         Source: regexp.Regexp.FindAllString.
@@ -236,7 +235,7 @@ class Pattern:
 
 
 def _part(text: str, data: bytes, start: int, end: int) -> str:
-    """Return the part of a text between two of its bytes; of one that is no UTF-8, what it was."""
+    """Return the part of a text between two byte offsets; invalid UTF-8 is preserved."""
     part = data[start:end].decode()
     if _REPLACEMENT not in part:
         return part
@@ -252,7 +251,7 @@ def _character_length(data: bytes, at: int) -> int:
 
 
 def _finder(compiled: Any) -> Callable[[bytes], bool]:
-    """Return a function that tells whether a pattern matches."""
+    """Return a function that says whether a pattern matches."""
     search = compiled.search
     return lambda data: search(data) is not None
 
@@ -283,7 +282,7 @@ def _compile_re2(pattern: str) -> Any:
 
 @lru_cache(maxsize=_REMEMBERED_PATTERNS)
 def compile_pattern(pattern: str) -> Pattern:
-    """Return the compiled pattern; one pattern is compiled once.
+    """Return the compiled pattern; each pattern is compiled once.
 
     Args:
         pattern: RE2 syntax, as in a schema's `pattern` or in a rule's `matches`.

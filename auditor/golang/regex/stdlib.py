@@ -1,14 +1,14 @@
-"""Which patterns Python's own `re` may decide: those for which it is provably right, and never slow.
+"""Decides which patterns Python's own `re` may match: those for which it is provably right, and never slow.
 
-`re` backtracks: on the wrong pattern its time grows without bound with the text. It is also three times as fast as
-RE2 called from Python, and the patterns that CRDs really use are tame. A pattern is let through if at every choice
-(go round again or go on, this branch or that one) the next character alone decides. One kind of exception is common
-and harmless: ``[-a-z]*[a-z]`` before something that no ``[-a-z]`` can be, the end of the text included. Going back
-then costs at most one more look at every character. A pattern that is not tied to the start of the text is tried at
-each place anew, so it must be short there.
+`re` backtracks: with some patterns its time grows without bound with the length of the text. But it is three times as
+fast as RE2 called from Python, and most patterns in CRDs are harmless. A pattern qualifies if at every choice (repeat
+or continue, this branch or another) the next character alone decides. One exception is common and harmless:
+``[-a-z]*[a-z]`` before something that cannot begin with ``[-a-z]``, including the end of the text. Backtracking then
+reads every character at most once more. A pattern without an anchor at the start is tried at each position, so it must
+be short there.
 
-Everything about words and lines is left to RE2. Only yes or no is asked: which match is found, `re` and Go
-may see differently.
+RE2 handles everything about words and lines. The result is only whether there is a match: `re` and Go may find
+different matches.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _MAX_FLOATING_LENGTH = 64
 
 
 class _NotTame(Exception):
-    """The pattern belongs to RE2."""
+    """The pattern needs RE2."""
 
 
 def to_stdlib(tree: Node) -> tuple[str, bool] | None:
-    r"""Return a pattern for `re` that accepts the same texts, or None where RE2 must decide.
+    r"""Return a pattern for `re` that accepts the same texts, or None if RE2 must decide.
 
     Args:
-        tree: What `regex_syntax.parse` made of the pattern.
+        tree: The pattern, parsed by `syntax.parse`.
     Returns:
-        The pattern, and whether it is tied to the start of the text (use `match`) or not (use `search`).
+        The pattern, and whether it is anchored at the start of the text (use `match`) or not (use `search`).
     """
     if tree.height > _MAX_HEIGHT:
         return None
@@ -59,7 +59,7 @@ def to_stdlib(tree: Node) -> tuple[str, bool] | None:
 
 
 def _sequence(items: list[Node], follow: Ranges) -> str:
-    """Write down items that follow each other, before something that begins with `follow`."""
+    """Write consecutive items, which something that begins with `follow` follows."""
     written = []
     for position, item in enumerate(items):
         after = _first_of(items[position + 1 :], follow)
@@ -72,7 +72,7 @@ def _sequence(items: list[Node], follow: Ranges) -> str:
 
 
 def _gives_back_one(item: Repeat, items: list[Node], position: int, follow: Ranges) -> bool:
-    """Whether this is the ``[-a-z]*`` of ``[-a-z]*[a-z]`` before something that is no ``[-a-z]``."""
+    """Whether this is the ``[-a-z]*`` of ``[-a-z]*[a-z]`` before something that cannot begin with ``[-a-z]``."""
     if not isinstance(item.item, Chars) or position + 1 >= len(items) or not isinstance(items[position + 1], Chars):
         return False
     return _disjoint(item.item.ranges, _first_of(items[position + 2 :], follow))
@@ -118,7 +118,7 @@ def _times(node: Repeat) -> str:
     return f"{{{node.least},{'' if node.most is None else node.most}}}"
 
 
-# -- what a part may begin with ----------------------------------------------------------------------------------------
+# -- first characters of a part ----------------------------------------------------------------------------------------
 
 
 def _nullable(node: Node) -> bool:

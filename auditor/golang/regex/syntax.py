@@ -1,9 +1,8 @@
-"""The grammar of Go's regular expressions: says in Go's words what Go refuses, and gives a tree of what it accepts.
+"""The grammar of Go's regular expressions: Go's error for a pattern that Go refuses, else a tree.
 
-RE2 matches for us (`regex.py`), and its grammar is nearly Go's, but not quite: its words differ, it allows ``\\C``, it
-refuses two groups of one name, and its Unicode tables are those of another year. So every pattern is parsed here first.
-Besides the tree, parsing writes the pattern down again for RE2: names of groups and letter case left out, classes as
-ranges.
+RE2 matches (`compiled`), and its grammar is similar to Go's: its errors differ, it allows ``\\C``, it refuses two
+groups of the same name, and it has another version of Unicode. So every pattern is parsed here first. Besides the tree,
+the parser writes the pattern for RE2: without names of groups and flags of case, with classes as ranges.
 
 Source: regexp/syntax of Go 1.26, with the flags of syntax.Perl.
 """
@@ -76,7 +75,7 @@ def _error(what: str, where: str) -> GoRegexError:
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """What Go understands a pattern to be: its tree, and the same pattern written for RE2."""
+    """A parsed pattern: its tree, and the same pattern written for RE2."""
 
     tree: Node
     re2: str
@@ -84,7 +83,7 @@ class Syntax:
 
 @dataclass(slots=True)
 class _Group:
-    """A parenthesis that is still open, or the whole pattern: branches that are done, items of the last branch."""
+    """A parenthesis that is still open, or the whole pattern: finished branches, items of the last branch."""
 
     captures: bool
     flags: frozenset[str]
@@ -96,14 +95,14 @@ class _Group:
 
 
 _BROKEN = re.compile("[\udc80-\udcff]")
-"""Bytes that are no UTF-8, as "surrogateescape" holds them."""
+"""Bytes that are not UTF-8, as "surrogateescape" holds them."""
 
 
 def parse(pattern: str) -> Syntax:
-    """Return what Go understands a pattern to be.
+    """Parse a pattern as Go does.
 
     Args:
-        pattern: As a schema or a rule has it; syntax is RE2's.
+        pattern: From a schema or a rule; the syntax is RE2's.
     Raises:
         GoRegexError: Go does not compile the pattern; the text is that of regexp.Compile.
 
@@ -211,7 +210,7 @@ class _Parser:
         self.written.append(pattern[start : self.at])
 
     def counts(self) -> tuple[int, int | None] | None:
-        """Read ``{2}``, ``{2,}`` or ``{2,5}``; anything else is literal text. More than 8 digits read as -1."""
+        """Read ``{2}``, ``{2,}`` or ``{2,5}``; anything else is literal text. More than 8 digits count as -1."""
         end = self.pattern.find("}", self.at)
         if end < 0:
             return None
@@ -318,7 +317,7 @@ class _Parser:
         return _class_of(_PERL_CLASSES[letter.lower()], folds="i" in self.flags, negated=not letter.islower())
 
     def unicode_class(self, start: int) -> tuple[Ranges, int]:
-        r"""Read ``\pL`` or ``\p{^Greek}`` at `start`; returns the ranges that are meant and the end."""
+        r"""Read ``\pL`` or ``\p{^Greek}`` at `start`; return its ranges and the end."""
         pattern = self.pattern
         negated = pattern[start + 1] == "P"
         if start + 2 >= len(pattern):
@@ -342,7 +341,7 @@ class _Parser:
         return _class_of(ranges, folds=folds, negated=negated), end
 
     def escape(self, start: int) -> tuple[int, int]:
-        """Read the backslash and what follows as one character; returns it and the end."""
+        """Read the backslash and what follows as one character; return it and the end."""
         pattern = self.pattern
         at = start + 1
         if at >= len(pattern):
@@ -398,7 +397,7 @@ class _Parser:
         if negated:
             at += 1
         ranges: list[tuple[int, int]] = []
-        plain: list[tuple[int, int]] = []  # to be folded, which is done once for all of them
+        plain: list[tuple[int, int]] = []  # to be folded, once for all of them
         first = True
         while at >= len(pattern) or pattern[at] != "]" or first:
             first = False
@@ -445,32 +444,32 @@ class _Parser:
 
 @lru_cache(maxsize=_REMEMBERED_CLASSES)
 def _class_of(ranges: Ranges, *, folds: bool, negated: bool) -> Ranges:
-    """Return a class as it is meant; a pattern may name a large one thousands of times."""
+    """Return the ranges of a class; they are cached, as a pattern may name a large class thousands of times."""
     found = folded(ranges) if folds else ranges
     return complement(found) if negated else found
 
 
 @lru_cache(maxsize=_REMEMBERED_CLASSES)
 def _re2_class(ranges: Ranges) -> str:
-    """Write a class for RE2; one of no character as all others than any."""
+    """Write a class for RE2; an empty one as the complement of all characters."""
     written = "".join([_re2_range(low, high) for low, high in ranges or _ANY])
     return f"[{written}]" if ranges else f"[^{written}]"
 
 
 def _re2_range(low: int, high: int) -> str:
-    """Write a range for RE2: short, as a pattern of some kilobytes may have millions of ranges."""
+    """Write a range for RE2; short, as a pattern of some kilobytes may have millions of ranges."""
     return _re2_character(low) if low == high else f"{_re2_character(low)}-{_re2_character(high)}"
 
 
 def _re2_character(code: int) -> str:
-    """Write a character of a class: itself where it is a letter, a digit or no ASCII."""
+    """Write a character of a class: unescaped if it is a letter, a digit or not ASCII."""
     character = chr(code)
     is_plain = character in _ALPHANUMERIC or (code >= 0x80 and not 0xD800 <= code <= 0xDFFF)
     return character if is_plain else f"\\x{{{code:x}}}"
 
 
 def _without_case(flags: str) -> str:
-    """Write ``(?i-s:`` or ``(?is)`` without the flag of letter case, which the ranges of every class have in them."""
+    """Write ``(?i-s:`` or ``(?is)`` without the flag for case, as the ranges of classes include all cases."""
     on, _, off = flags[2:-1].replace("i", "").partition("-")
     rest = f"{on}-{off}" if off else on
     return f"(?{rest}{flags[-1]}" if rest or flags[-1] == ":" else ""

@@ -1,7 +1,7 @@
 """The tree of a regular expression, and sets of characters.
 
-Every node knows what Go limits: how high the tree below it is, how large it would be compiled, and the product of the
-counts nested in it.
+Every node has the numbers that Go limits: the height of its tree, its compiled size, and the product of the counts
+nested in it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character out of ranges (in order, inclusive); where letter case does not matter, all cases are in them."""
+    """One character out of ranges (in order, inclusive); if case is ignored, they include all cases."""
 
     ranges: Ranges
     height: int = 1
@@ -42,7 +42,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    r"""A place, not a character: `\A` `\z` (of the text), `^` `$` (of a line), `\b` `\B`."""
+    r"""A position, not a character: `\A` `\z` (of the text), `^` `$` (of a line), `\b` `\B`."""
 
     place: str
     height: int = 1
@@ -52,7 +52,7 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """One after the other; nothing at all where there are no items."""
+    """Items one after the other; no items match the empty text."""
 
     items: tuple[Node, ...]
     height: int
@@ -62,7 +62,7 @@ class Concat:
 
 @dataclass(frozen=True, slots=True)
 class Alternate:
-    """One of two or more."""
+    """One of two or more branches."""
 
     items: tuple[Node, ...]
     height: int
@@ -72,7 +72,7 @@ class Alternate:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """From `least` to `most` times the item, without end where `most` is None."""
+    """An item repeated `least` to `most` times, or without limit if `most` is None."""
 
     item: Node
     least: int
@@ -86,7 +86,7 @@ Node = Chars | Assertion | Concat | Alternate | Repeat
 
 
 def concat(items: list[Node]) -> Node:
-    """Return items one after the other; a single one stays itself."""
+    """Return items one after the other; a single item is returned unchanged."""
     if len(items) == 1:
         return items[0]
     return Concat(
@@ -98,7 +98,7 @@ def concat(items: list[Node]) -> Node:
 
 
 def alternate(items: list[Node]) -> Node:
-    """Return a choice; a single branch stays itself."""
+    """Return a choice; a single branch is returned unchanged."""
     if len(items) == 1:
         return items[0]
     return Alternate(
@@ -110,7 +110,7 @@ def alternate(items: list[Node]) -> Node:
 
 
 def repeat(item: Node, least: int, most: int | None, counted: bool) -> Repeat:
-    """Return an item repeated; `counted` where braces say so, for only these count against the limit of Go."""
+    """Return an item repeated; `counted` if written with braces, for only these count towards Go's limit."""
     if not counted:
         size = (2 if least == 0 and most is None else 1) + item.size
         return Repeat(item, least, most, 1 + item.height, size, item.repeats)
@@ -136,7 +136,7 @@ def normal(ranges: list[tuple[int, int]]) -> Ranges:
 
 
 def folded(ranges: Ranges) -> Ranges:
-    """Return ranges with all that differs from a character of them in letter case alone."""
+    """Return ranges with all characters that differ only in case from one in them."""
     return normal([*ranges, *(case for low, high in ranges for case in other_cases(low, high))])
 
 

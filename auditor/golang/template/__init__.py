@@ -1,7 +1,8 @@
-"""Templates of Go's package text/template over JSON values, as ``kubectl get -o go-template`` runs them.
+"""Go's text/template over JSON values, as ``kubectl get -o go-template`` runs it.
 
-In: the text of a template, JSON values as `auditor.golang.jsontext` decodes them. Out: text, or the error in Go's
-words. `tokens` reads, `parse` makes nodes of tokens, `run` carries them out, `functions` has what templates can call.
+Input: the text of a template, and JSON values as `auditor.golang.jsontext` decodes them. Output: text, or Go's error.
+`tokens` splits the text, `parse` makes nodes of tokens, `run` executes them, `functions` has the functions that
+templates can call.
 
 Source: text/template, text/template/parse; the functions ``exists`` and ``base64decode`` are kubectl's.
 """

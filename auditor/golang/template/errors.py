@@ -1,4 +1,4 @@
-"""The one error of templates."""
+"""Errors of templates."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ class TemplateError(ValueError):
 
 
 class CallError(Exception):
-    """A function that fails; the text is what it returns as its error."""
+    """A function that fails; the text is the error that it returns."""

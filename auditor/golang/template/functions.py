@@ -1,6 +1,6 @@
 """The functions that templates call: those of Go, and kubectl's ``exists`` and ``base64decode``.
 
-A function takes values as `run` has them (`Boxed`: held by an interface; `NOTHING`: no value at all).
+Functions take values as `run` has them (`Boxed`: a value in an interface; `NOTHING`: no value).
 
 Source: text/template/funcs.go; cli-runtime pkg/printers (jsonpath.go, template.go).
 """
@@ -29,12 +29,12 @@ class _Nothing:
 
 
 NOTHING: Final = _Nothing()
-"""No value: what a missing key gives. It prints as ``<no value>``."""
+"""No value: the result of a missing key. It prints as ``<no value>``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Boxed:
-    """A value that an interface holds: an element of a list or map; its static type is ``interface {}``."""
+    """A value in an interface: an element of a list or map; its static type is ``interface {}``."""
 
     value: Any
 
@@ -45,7 +45,7 @@ class Function:
 
     Attributes:
         fixed: A type for each parameter: ``value`` (any, also none), ``any``, ``string``.
-        rest: The type of further arguments; empty: there are none.
+        rest: The type of further arguments; empty means there are none.
     """
 
     call: Callable[..., Any]
@@ -54,7 +54,7 @@ class Function:
 
 
 def unboxed(value: Any) -> Any:
-    """Return what an interface holds; `NOTHING` for an empty one."""
+    """Return the value in an interface; `NOTHING` for an empty one."""
     if type(value) is not Boxed:
         return value
     return NOTHING if value.value is None else value.value
@@ -64,7 +64,7 @@ def type_of(value: Any) -> str:
     """Return the name of the static type of a value.
 
     Raises:
-        CallError: There is no value, so it has no type.
+        CallError: There is no value.
     """
     if value is NOTHING:
         raise CallError("reflect: call of reflect.Value.Type on zero Value")
@@ -72,7 +72,7 @@ def type_of(value: Any) -> str:
 
 
 def is_true(value: Any) -> bool:
-    """Whether ``if`` takes a value for true."""
+    """Whether ``if`` treats a value as true."""
     value = unboxed(value)
     return value is not NOTHING and bool(value)
 
@@ -198,12 +198,12 @@ def _at_most(first: Any, second: Any) -> bool:
 
 
 def _operands(args: tuple[Any, ...]) -> list[Any]:
-    """Return arguments as package fmt gets them."""
+    """Return arguments as package fmt receives them."""
     return [None if unboxed(arg) is NOTHING else unboxed(arg) for arg in args]
 
 
 def _text(args: tuple[Any, ...]) -> str:
-    """Return the text of arguments; a string alone is itself."""
+    """Return the text of arguments; a single string is returned unchanged."""
     operands = ["<no value>" if arg is None else arg for arg in _operands(args)]
     return operands[0] if len(operands) == 1 and type(operands[0]) is str else sprint(operands)
 
@@ -242,7 +242,7 @@ def _urlquery(*args: Any) -> str:
 def _exists(item: Any, *indexes: Any) -> bool:
     value: Any = None if unboxed(item) is NOTHING else unboxed(item)
     if not indexes:
-        return True  # also of nothing: the original looks for an interface that is empty, and there is none
+        return True  # also for no value: Go looks for an empty interface, and there is none
     for each in indexes:
         index = unboxed(each)
         if type(value) is dict:
@@ -269,7 +269,7 @@ def _base64decode(text: str) -> str:
 
 
 def _broken_at(text: str) -> int:
-    """Return where Go's decoder stops in a text that is no base64."""
+    """Return the offset at which Go's decoder stops in a text that is not base64."""
     group = 0
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     places = [at for at, letter in enumerate(text) if letter not in "\r\n"]
@@ -300,7 +300,7 @@ def _call(function: Any, *_: Any) -> Any:
 
 
 FUNCTIONS: Final = {
-    "and": Function(lambda *_: None, ("value",), "value"),  # `run` evaluates no more of these two than it must
+    "and": Function(lambda *_: None, ("value",), "value"),  # `run` evaluates these two
     "or": Function(lambda *_: None, ("value",), "value"),
     "not": Function(lambda value: not is_true(value), ("value",)),
     "len": Function(_len, ("value",)),

@@ -25,10 +25,10 @@ _HEX_FLOAT: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9
 
 
 def unquote(quoted: str) -> str:
-    """Return what a string or character in quotes stands for.
+    """Return the text of a string or character in quotes.
 
     Raises:
-        TemplateError: An escape is none.
+        TemplateError: An escape is not valid.
     """
     mark, inner = quoted[0], quoted[1:-1]
     if mark == "`":
@@ -60,13 +60,13 @@ def _meant(escape: str, mark: str) -> bytes | None:
 
 
 def number(text: str, kind: str) -> int | float:
-    """Return the constant that a token is: an int, or a float where it is written as one.
+    """Return the constant of a token: an int, or a float if it is written as one.
 
     Args:
         text: As written.
         kind: ``number``, ``character`` or ``complex``.
     Raises:
-        TemplateError: It is none that Go takes, or a complex number, which no value of Kubernetes is.
+        TemplateError: Go refuses it, or it is a complex number, which is not supported here.
     """
     if kind == "character":
         meant = unquote(text)

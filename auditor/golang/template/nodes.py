@@ -1,4 +1,4 @@
-"""What a template is made of. `str` of a node is the template text that stands for it, as errors show it.
+"""The nodes of a template. `str` of a node is its template text, as errors print it.
 
 Source: text/template/parse/node.go.
 """
@@ -18,21 +18,21 @@ __all__ = [
 
 @dataclass(slots=True)
 class Node:
-    """A part of a template, and where it is in the text."""
+    """A part of a template, with its position in the text."""
 
     at: int
 
 
 @dataclass(slots=True)
 class Text(Node):
-    """What is printed as it is."""
+    """Text that is printed unchanged."""
 
     text: str
 
 
 @dataclass(slots=True)
 class Constant(Node):
-    """A dot, nil, a boolean, a number or a string; `kind` is one of dot, nil, bool, number, string.
+    """A dot, nil, a boolean, a number or a string; `kind` is dot, nil, bool, number or string.
 
     Attributes:
         value: An int or a float for numbers.
@@ -79,7 +79,7 @@ class Identifier(Node):
 
 @dataclass(slots=True)
 class Chain(Node):
-    """Fields of what a pipeline in parentheses, or a function, gives."""
+    """Fields of the result of a pipeline in parentheses, or of a function."""
 
     inner: Node
     names: tuple[str, ...]
@@ -101,7 +101,7 @@ class Command(Node):
 
 @dataclass(slots=True)
 class Pipe(Node):
-    """Commands that each take the result of the one before; the last result is assigned to variables."""
+    """Commands that each take the result of the previous one; the last result is assigned to variables."""
 
     commands: list[Command] = field(default_factory=list)
     variables: list[Variable] = field(default_factory=list)
@@ -135,7 +135,7 @@ class Branch(Node):
 
 @dataclass(slots=True)
 class Jump(Node):
-    """``break`` or ``continue``; the parser also makes ``end`` and ``else`` of it."""
+    """``break`` or ``continue``; the parser also uses it for ``end`` and ``else``."""
 
     kind: str
 
@@ -145,7 +145,7 @@ class Jump(Node):
 
 @dataclass(slots=True)
 class Include(Node):
-    """``template`` and ``block``: another template."""
+    """A call of another template: ``template`` and ``block``."""
 
     name: str
     pipe: Pipe | None

@@ -1,4 +1,4 @@
-"""From tokens to nodes.
+"""Parses tokens into nodes.
 
 Source: text/template/parse/parse.go.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "parse"]
 
 NAME: Final = "output"
-"""How kubectl names the template."""
+"""The name that kubectl gives to the template."""
 _DEEPEST: Final = 10_000
 _OPERANDS: Final = frozenset(
     ["bool", "character", "complex", "dot", "field", "identifier", "number", "nil", "raw", "string", "variable", "open"]
@@ -41,16 +41,16 @@ _OPERANDS: Final = frozenset(
 
 
 def parse(text: str, functions: Collection[str]) -> dict[str, list[Node]]:
-    """Return the templates in a text by name, the whole one as `NAME`.
+    """Return the templates in a text by name, the main one as `NAME`.
 
     Raises:
-        TemplateError: With Go's text.
+        TemplateError: The text is Go's.
     """
     return _Parser(text, functions).run()
 
 
 class _Parser:
-    """Reads tokens, with a look at those that follow."""
+    """Reads tokens, with a look ahead."""
 
     def __init__(self, text: str, functions: Collection[str]) -> None:
         self.functions = functions
@@ -77,7 +77,7 @@ class _Parser:
         return self.last
 
     def back(self, *given: Token) -> None:
-        """Put tokens back, the first one to be taken first."""
+        """Put tokens back; the first one is read first."""
         self.ahead += reversed(given)
 
     def peek(self) -> Token:
@@ -86,7 +86,7 @@ class _Parser:
         return token
 
     def next_word(self) -> Token:
-        """Take the next token that is no space."""
+        """Take the next token that is not a space."""
         token = self.next()
         while token.kind == "space":
             token = self.next()
@@ -147,7 +147,7 @@ class _Parser:
         self.own_template(name, context)
 
     def own_template(self, name: str, context: str) -> None:
-        """Read the body of a template that is defined inside another."""
+        """Read the body of a template that is defined inside another one."""
         outer = self.names, self.loops, self.action_line, self.depth
         self.names, self.loops, self.action_line, self.depth = ["$"], 0, 0, 0
         body, end = self.items()

@@ -1,4 +1,4 @@
-"""Carrying out a template.
+"""Executes a template.
 
 Source: text/template/exec.go.
 """
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 __all__ = ["GoTemplate", "compile_go_template"]
 
 _DEEPEST: Final = 100
-"""How many templates may include each other here; Go allows 100,000."""
+"""How many templates may be nested here; Go allows 100,000."""
 _ABSENT: Final = object()
-"""There is no result of a command before this one."""
+"""There is no result of a previous command."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoTemplate:
-    """A template that parsed. Make it with `compile_go_template`."""
+    """A parsed template; `compile_go_template` makes it."""
 
     text: str
     templates: dict[str, list[Node]]
 
     def execute(self, data: Any, *, allow_missing: bool = True) -> tuple[str, TemplateError | None]:
-        """Return the text that the template makes of a JSON value, and what ended it early.
+        """Return the text of the template for a JSON value, and the error that ended it early, if any.
 
         Args:
             data: A JSON value.
-            allow_missing: A key that is missing is no error.
+            allow_missing: A missing key is not an error.
         """
         run = _Run(self, allow_missing=allow_missing)
         try:
@@ -68,7 +68,7 @@ def compile_go_template(text: str) -> GoTemplate:
     """Parse a template.
 
     Raises:
-        TemplateError: With Go's text.
+        TemplateError: The text is Go's.
     """
     return GoTemplate(text, parse(text, FUNCTIONS))
 
@@ -223,7 +223,7 @@ class _Run:
         return self.plain(first, dot)
 
     def plain(self, node: Node, dot: Any) -> Any:
-        """Return the value of a node that takes no arguments."""
+        """Return the value of a node that has no arguments."""
         if isinstance(node, Pipe):
             return self.pipe(node, dot)
         self.node = node
@@ -318,7 +318,7 @@ class _Run:
         return self.checked(self.plain(node, dot), kind)
 
     def checked(self, value: Any, kind: str) -> Any:
-        """Return a value as a parameter of a type takes it."""
+        """Return a value converted to the type of a parameter."""
         if kind != "string":
             return value
         if value is NOTHING:

@@ -1,4 +1,4 @@
-"""From the text of a template to tokens: text, delimiters, words, fields, numbers, strings.
+"""Splits the text of a template into tokens: text, delimiters, words, fields, numbers, strings.
 
 Source: text/template/parse/lex.go.
 """
@@ -36,9 +36,9 @@ class Token(NamedTuple):
     Attributes:
         kind: text, left, right, space, assign, declare, pipe, comma, paren, string, raw, character, number, complex,
             field, variable, dot, bool, identifier, a keyword, char, error or eof.
-        text: As written; of an error what it says.
-        at: Where it begins in the template.
-        line: The line of that, from 1.
+        text: As written; the message of an error.
+        at: Offset in the template.
+        line: Line number of the offset, from 1.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class Token(NamedTuple):
 
 
 class _Failed(Exception):
-    """The text is no token."""
+    """The text is not a token."""
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -126,7 +126,7 @@ class _Reader:
         return self.text.startswith("}}", self.at) or _TRIM_RIGHT.match(self.text, self.at) is not None
 
     def close(self) -> Token:
-        """Pass the right delimiter and what it trims."""
+        """Read the right delimiter, and the white space that it trims."""
         trims = not self.text.startswith("}}", self.at)
         self.start = self.at = self.at + (2 if trims else 0)
         self.at += 2
@@ -191,7 +191,7 @@ class _Reader:
         while self.text[self.at : self.at + 1] in (*_SPACE,):
             self.at += 1
         if _TRIM_RIGHT.match(self.text, self.at - 1) and self.at - 1 > self.start:
-            self.at -= 1  # the last one belongs to the delimiter
+            self.at -= 1  # the last one is part of the delimiter
         return self.token("space")
 
     def quoted(self, mark: str) -> Token:

@@ -1,1 +1,1 @@
-"""``kubectl get`` over anything that can list and get objects: arguments, selection, output, errors, exit code."""
+"""``kubectl get`` for any store that can list and get objects: arguments, selection, output, errors, exit code."""

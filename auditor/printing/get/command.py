@@ -1,4 +1,4 @@
-"""``kubectl get`` over anything that can list and get objects: arguments, selection, output, errors, exit code.
+"""``kubectl get`` for any store that can list and get objects: arguments, selection, output, errors, exit code.
 
 Source: kubectl pkg/cmd/get/get.go, get_flags.go; cli-runtime pkg/genericclioptions/print_flags.go.
 """
@@ -31,13 +31,13 @@ def get(store: Store, options: GetOptions, out: Callable[[str], None], err: Call
     """Run the command; return its exit code.
 
     Args:
-        out, err: Take text for standard output and standard error.
+        out, err: Called with text for standard output and standard error.
     """
     return _Get(store, options, out, err).run()
 
 
 class _Get:
-    """One run."""
+    """One run of the command."""
 
     def __init__(
         self, store: Store, options: GetOptions, out: Callable[[str], None], err: Callable[[str], None]
@@ -74,7 +74,7 @@ class _Get:
             return self.refuse(str(error), *error.more)
         except UsageError as error:
             return self.refuse(str(error))
-        except StatusError as error:  # of what a form of output asks of each object
+        except StatusError as error:  # raised while an object is printed
             self.errors.append(error)
         except UnknownResource as error:
             return self.refuse(str(error), *(self.hint(error) if options.hints else ()))
@@ -100,7 +100,7 @@ class _Get:
         return 3 if self.printer.left_out else 0
 
     def form(self, wanted: Wanted) -> Output:
-        """Return the form of output; one name that is not there is said before a form that is none."""
+        """Return the output format; a missing name is reported before an unknown format."""
         if self.options.subresource and wanted.kinds:
             raise Refused("subresource cannot be used when bulk resources are specified")
         try:

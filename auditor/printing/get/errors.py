@@ -1,4 +1,4 @@
-"""What a server answers in the place of objects."""
+"""Errors of a server in place of objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["NotShown", "StatusError", "not_found"]
 
 
 class StatusError(Exception):
-    """The server answers with a Status in the place of objects."""
+    """The server answers with a Status instead of objects."""
 
     def __init__(self, code: int, reason: str, message: str, details: JsonObject | None = None) -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class StatusError(Exception):
         self.reason = reason
         self.message = message
         self.details = details
-        self.bare: StatusError | None = None  # what the server said, where a client put words before it
+        self.bare: StatusError | None = None  # the server's message, if a client put text before it
 
     def status(self) -> JsonObject:
         """Return the Status object."""
@@ -40,12 +40,12 @@ class StatusError(Exception):
 
 
 class NotShown(StatusError):
-    """An object that is there and cannot be read here, which says nothing of what a server answers."""
+    """An object that exists and cannot be read here; what a server would answer is not known."""
 
     def __init__(self, message: str) -> None:
         super().__init__(0, "", message)
 
 
 def not_found(resource: Resource, name: str) -> StatusError:
-    """Return the server's answer to a GET of what is not there."""
+    """Return the server's answer to a GET of an object that does not exist."""
     return StatusError(404, "NotFound", f'{resource.group_resource} "{name}" not found')

@@ -1,4 +1,4 @@
-"""Fetches the objects that `kubectl get` was asked for, and gathers the errors of the server.
+"""Fetches the objects for `kubectl get`, and collects the errors of the server.
 
 Source: kubectl pkg/cmd/get/get.go; cli-runtime pkg/resource.
 """
@@ -29,7 +29,7 @@ class Fetch:
     """The requests of one run.
 
     Attributes:
-        errors: What the server answered in the place of objects.
+        errors: Errors of the server.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Fetch:
         self._warned: set[str] = set()
 
     def fetch(self, wanted: Wanted) -> list[Found]:
-        """Return the objects; errors are gathered."""
+        """Return the objects; errors are collected."""
         options = self.options
         found: list[Found] = []
         for resource in wanted.kinds:
@@ -91,14 +91,14 @@ class Fetch:
         return list(objects if options.sort_by else itertools.islice(objects, options.limit))
 
     def _warn(self, resource: Resource) -> None:
-        """Pass on what the server says of a version that is going away, once."""
+        """Print the deprecation warning of a version once."""
         text = self.store.warning_of(resource)
         if text and text not in self._warned:
             self._warned.add(text)
             self.err(f"Warning: {text}\n")
 
     def _of_list(self, resource: Resource, error: StatusError) -> StatusError:
-        """Return the error as the client words it, which keeps the server's own."""
+        """Return the error with the client's text for lists, which contains the server's message."""
         options = self.options
         place = f'"{resource.api_version if resource.group else "/" + resource.version}, Resource={resource.plural}"'
         if options.labels or options.fields:

@@ -1,4 +1,4 @@
-"""Objects as they arrive at a client, and groups of them that came in one answer."""
+"""Objects as a client receives them, in groups by the answer that had them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Found", "as_list", "as_received", "joined", "place_of", "without_man
 
 @dataclass(slots=True)
 class Found:
-    """Objects of one kind that came in one answer."""
+    """Objects of one kind from one answer."""
 
     resource: Resource
     objects: Sequence[JsonObject]
@@ -26,7 +26,7 @@ class Found:
 
 
 def as_received(value: Any) -> Any:
-    """Return a value as it arrives at a client: a float that JSON writes without fraction or exponent is an integer."""
+    """Return a value as a client decodes it: a float that JSON writes without fraction or exponent is an integer."""
     kind = type(value)
     if kind is dict:
         return {key: as_received(each) for key, each in value.items()}
@@ -38,7 +38,7 @@ def as_received(value: Any) -> Any:
 
 
 def joined(found: list[Found]) -> list[Found]:
-    """Join answers of one kind that follow each other; leave out the empty ones."""
+    """Join consecutive answers of one kind; leave out empty ones."""
     out: list[Found] = []
     for group in found:
         if not group.objects:
@@ -51,14 +51,14 @@ def joined(found: list[Found]) -> list[Found]:
 
 
 def place_of(resource: Resource, obj: JsonObject) -> str:
-    """Return the words for where an object is."""
+    """Return a description of where an object is."""
     metadata = metadata_of(obj)
     namespace = metadata.get("namespace")
     return f"{resource.group_resource} {f'{namespace}/' if namespace else ''}{metadata.get('name', '')}"
 
 
 def as_list(items: list[JsonObject]) -> JsonObject:
-    """Return the List that a client prints in the place of several objects."""
+    """Return the List that a client prints for several objects."""
     return {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}
 
 

@@ -1,4 +1,4 @@
-"""What `kubectl get` was asked for."""
+"""Options of `kubectl get`."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ __all__ = ["GetOptions"]
 
 @dataclass(slots=True)
 class GetOptions:
-    """What was asked for; names are those of kubectl's flags.
+    """Options; names are those of kubectl's flags.
 
     Attributes:
-        template: What ``--template`` gives.
-        subresource: Through which objects are asked for; empty: none.
-        across: ``-A`` was given, with which names cannot be.
-        status_objects: Print the server's Status where ``-o json`` meets an error.
-        hints: Add what a person may have meant to errors.
-        usage_code: Exit code of requests that no server could answer.
-        for_terminal: A terminal shows the output: content prints as escapes also where kubectl prints it as it is.
-        extra_formats: More forms of output: name to what takes the objects and returns what prints them.
-        place: Returns the words for where an object is.
-        clusters: The objects are of several clusters, and tables say which; None: of one.
+        template: The value of ``--template``.
+        subresource: The subresource that is requested; empty if there is none.
+        across: Whether ``-A`` was given, which excludes names.
+        status_objects: Print the server's Status if ``-o json`` meets an error.
+        hints: Add suggestions to errors.
+        usage_code: Exit code for requests that no server could answer.
+        for_terminal: The output goes to a terminal: control characters print as escapes, even where kubectl prints them
+            unchanged.
+        extra_formats: More output formats: name to a function that takes the objects and returns a printer.
+        place: Returns a description of where an object is.
+        clusters: The objects are of several clusters, and tables say which; None if there is only one cluster.
     """
 
     args: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""Prints the objects that `kubectl get` fetched; those that this program fails on are reported and left out.
+"""Prints the objects that `kubectl get` fetched; objects on which this program fails are reported and left out.
 
 Source: kubectl pkg/cmd/get/get.go; cli-runtime pkg/printers.
 """
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 __all__ = ["FORESEEN", "ObjectPrinter"]
 
 FORESEEN: Final = (Refused, UsageError, StatusError, UnknownResource, Unsortable)
-"""Errors that the command has words for."""
+"""Errors for which the command has a message."""
 
 
 class ObjectPrinter:
     """The output of one run.
 
     Args:
-        errors: What the server answered in the place of objects.
+        errors: Errors of the server.
 
     Attributes:
-        left_out: Objects that are not printed because this program fails on them.
+        left_out: Number of objects that are not printed because this program fails on them.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ObjectPrinter:
             self.out(f"{visible(lead)}{len(group.objects)}\n")
 
     def print(self, form: Output, wanted: Wanted, found: list[Found]) -> None:
-        """Print the objects; those that this program fails on are reported and left out."""
+        """Print the objects; those on which this program fails are reported and left out."""
         try:
             self._print_at_once(form, wanted, found)
         except (*FORESEEN, *OF_THE_COMMAND):
@@ -89,7 +89,7 @@ class ObjectPrinter:
             self._print_at_once(form, wanted, rest)
 
     def _print_at_once(self, form: Output, wanted: Wanted, found: list[Found]) -> None:
-        """Print the objects; where this program fails, nothing has been printed."""
+        """Print all objects; if this program fails, nothing has been printed."""
         out, parts = self.out, list[str]()
         self.out = parts.append
         try:
@@ -102,7 +102,7 @@ class ObjectPrinter:
         out("".join(parts))
 
     def _printable(self, form: Output, wanted: Wanted, group: Found) -> list[JsonObject]:
-        """Return the objects that print when they are alone, and report the others."""
+        """Return the objects that can be printed one by one, and report the others."""
         options, resource, kept = self.options, group.resource, []
         out, err = self.out, self.err
         self.is_trial = True
@@ -113,7 +113,7 @@ class ObjectPrinter:
                 if options.sort_by:
                     order_by([as_received(one)] * 2, options.sort_by)
             except (*FORESEEN, *OF_THE_COMMAND, FieldNotFound, JsonPathError):
-                pass  # it is said when all are printed
+                pass  # it is reported when all are printed
             except Exception as error:  # noqa: BLE001 - any: it is of this object alone
                 self.left_out += 1
                 place = options.place(resource, one) if options.place is not None else place_of(resource, one)
@@ -156,20 +156,20 @@ class ObjectPrinter:
             self._whole(form, as_list([one for _, one in pairs]))
 
     def _received(self, obj: JsonObject) -> JsonObject:
-        """Return an object as it arrives at a client."""
+        """Return an object as a client receives it."""
         out: JsonObject = as_received(obj)
         return out if self.options.clusters is None else self.options.clusters.copied(obj, out)
 
     def _shown(self, text: str) -> str:
-        """Return content as the output shows it."""
+        """Return content as it is printed: escaped for a terminal."""
         return visible(text) if self.options.for_terminal else text
 
     def _shown_lines(self, text: str) -> str:
-        """Return text of several lines as the output shows it."""
+        """Return text of several lines as it is printed: escaped for a terminal."""
         return "\n".join(map(self._shown, text.split("\n")))
 
     def _whole(self, form: Output, value: JsonObject) -> None:
-        """Print one object, or the List that stands for many."""
+        """Print one object, or a List of several."""
         options = self.options
         if form.template is not None:
             self.out(form.templated(value, allow_missing=options.allow_missing, shown=self._shown))
@@ -225,13 +225,13 @@ class ObjectPrinter:
             self.err(f"No resources found{where}\n")
 
     def _alike(self, group: Found) -> Sequence[tuple[Any, Sequence[JsonObject]]]:
-        """Return the objects of a group by the columns that they have, with what prints them."""
+        """Return the objects of a group by the columns that they have, with the printer of each."""
         clusters = self.options.clusters
         return [(self.store, group.objects)] if clusters is None else clusters.tables(group.resource, group.objects)
 
     def _table(self, table: TableText, group: Found, store: Any, *, with_kind: bool) -> str:
         resource, clusters = group.resource, self.options.clusters
-        self.with_namespace |= self.options.all_namespaces and resource.namespaced  # and for all tables after it
+        self.with_namespace |= self.options.all_namespaces and resource.namespaced  # and for all later tables
         if self.options.server_print:
             columns = store.headers(resource)
             cells = store.cells(resource, group.objects, self.now, listed=group.listed)
@@ -260,7 +260,7 @@ class ObjectPrinter:
         )
 
     def _sorted_tables(self, wanted: Wanted, found: list[Found]) -> list[Found]:
-        """Sort a table; the original knows how only for one list, and keeps silent where the path leads nowhere."""
+        """Sort a table; kubectl does so only for a single list, and ignores a path that leads nowhere."""
         if wanted.single:
             return found
         if len(found) > 1:

@@ -1,4 +1,4 @@
-"""What `kubectl get` needs of a store: kinds, objects, columns, and the clusters of objects."""
+"""The interface of a store for `kubectl get`: kinds, objects, columns, and the clusters of objects."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Clusters", "Store"]
 
 
 class Store(Protocol):
-    """Where the objects are."""
+    """A store of objects."""
 
     @property
     def discovery(self) -> Discovery:
-        """The kinds there are."""
+        """The kinds of the store."""
 
     def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterable[JsonObject]:
         """Return the objects of a kind in key order; an empty namespace means all. Raises StatusError."""
@@ -29,16 +29,16 @@ class Store(Protocol):
         """Return one object. Raises StatusError."""
 
     def has_namespace(self, name: str) -> bool:
-        """Whether there is such a namespace."""
+        """Whether such a namespace exists."""
 
     def table_order(self, resource: Resource, objects: Sequence[JsonObject]) -> Sequence[JsonObject]:
         """Return the objects of a LIST in the order of the rows that a server prints."""
 
     def warning_of(self, resource: Resource) -> str:
-        """Return what a server says of a version that is going away; empty: nothing."""
+        """Return the deprecation warning of a version; empty if there is none."""
 
     def through(self, resource: Resource, obj: JsonObject, subresource: str) -> tuple[Resource, JsonObject]:
-        """Return an object as a subresource has it, and the kind of that. Raises StatusError."""
+        """Return a subresource of an object, and the kind of the subresource. Raises StatusError."""
 
     def headers(self, resource: Resource) -> Sequence[Header]:
         """Return the columns of a kind, NAME included."""
@@ -46,20 +46,20 @@ class Store(Protocol):
     def cells(
         self, resource: Resource, objects: Sequence[JsonObject], now: float, *, listed: bool
     ) -> list[Sequence[Cell]]:
-        """Return the rows of objects under those columns; `listed`: they are the whole answer to a list."""
+        """Return the cells of objects under those columns; `listed` if they are the whole answer to a LIST."""
 
 
 class Clusters(Protocol):
-    """Names the cluster that an object of a store belongs to."""
+    """Tells the cluster of each object of a store."""
 
     def get_objects(self, resource: Resource, namespace: str, name: str) -> list[JsonObject]:
-        """Return the objects of a name, at most one of each cluster. Raises StatusError."""
+        """Return the objects with a name, at most one of each cluster. Raises StatusError."""
 
     def cluster_of(self, obj: JsonObject) -> str:
         """Return the cluster of an object."""
 
     def copied(self, obj: JsonObject, copy: JsonObject) -> JsonObject:
-        """Note that a copy is of the same cluster; return the copy."""
+        """Record that a copy of an object belongs to the same cluster; return the copy."""
 
     def tables(self, resource: Resource, objects: Sequence[JsonObject]) -> Sequence[tuple[Any, list[JsonObject]]]:
-        """Return objects by the columns that their clusters have, with what has `headers` and `cells` for them."""
+        """Return objects by the columns of their clusters, with the store that has `headers` and `cells` for them."""

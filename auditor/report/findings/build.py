@@ -40,6 +40,7 @@ __all__ = [
     "CHANGES",
     "build_causes",
     "causes_of",
+    "count_causes",
     "order_of",
     "overrides_of",
     "part_files",
@@ -63,7 +64,11 @@ def overrides_of(manifest: dict[str, Any]) -> Any:
 
 
 def write_causes(
-    report: Path, manifest: dict[str, Any], earlier: Path | None = None, accepted: Acceptance | None = None
+    report: Path,
+    manifest: dict[str, Any],
+    earlier: Path | None = None,
+    accepted: Acceptance | None = None,
+    counted: list[dict[str, Any]] | None = None,
 ) -> list[dict[str, Any]]:
     """Write causes.parquet of a report, and return its rows.
 
@@ -72,9 +77,10 @@ def write_causes(
         manifest: Its manifest.
         earlier: Folder of the report that it is compared with.
         accepted: The findings that are accepted.
+        counted: As for `build_causes`.
     """
     known = causes_of(earlier) if earlier is not None else None
-    rows = build_causes(report, manifest, known, accepted)
+    rows = build_causes(report, manifest, known, accepted, counted)
     if earlier is not None:
         _note_schema_changes(rows, report, manifest, earlier)
     write_rows(rows, report, crds=manifest["definitions"]["sha256"])
@@ -103,23 +109,44 @@ def build_causes(
     manifest: dict[str, Any],
     earlier: list[dict[str, Any]] | None = None,
     accepted: Acceptance | None = None,
+    counted: list[dict[str, Any]] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the rows of causes.parquet, worst and new ones first.
 
     Args:
         report: Folder of the report.
         manifest: Its manifest.
-        earlier: Rows of the report that it is compared with; None: it is compared with none.
-        accepted: The findings that are accepted; None: those that the manifest names.
+        earlier: Rows of the report that it is compared with; None means it is compared with none.
+        accepted: The findings that are accepted; None means those that the manifest names.
+        counted: What `count_causes` returned for each cluster of the report; None reads the tables.
+    """
+    rows = count_causes(report, manifest, accepted) if counted is None else counted
+    _note_last_good(rows, manifest)
+    compare(rows, earlier, manifest)
+    ids = ids_of([row["digest"] for row in rows])
+    for row in rows:
+        row["cause"] = ids[row["digest"]]
+    rows.sort(key=order_of)
+    return rows
+
+
+def count_causes(report: Path, manifest: dict[str, Any], accepted: Acceptance | None = None) -> list[dict[str, Any]]:
+    """Return the rows of causes.parquet as far as the tables of the report alone decide them, in no order.
+
+    Args:
+        report: Folder of the report.
+        manifest: Its manifest.
+        accepted: As for `build_causes`.
     """
     accepted = accepted or Acceptance.of_manifest(manifest)
     causes = CauseNumbers(Definitions(report, manifest))
     counting, owners = Counting(overrides_of(manifest)), Owners(report, manifest)
-    for path in part_files(report / "findings"):
-        _count_findings(path, owners, causes, counting, accepted)
-    if _has_impacts(manifest):
-        for path in part_files(report / "objects"):
-            _count_impacts(path, owners, causes, counting, accepted)
+    folders = {"findings": _count_findings} | ({"objects": _count_impacts} if _has_impacts(manifest) else {})
+    of_parts = {path.name for folder in folders for path in part_files(report / folder)}
+    for name in sorted(of_parts):
+        for folder, count in folders.items():
+            if (path := report / folder / name).exists():
+                count(path, owners, causes, counting, accepted)
     for path in part_files(report / "fixed"):
         table = read_part(path, FINDING_COLUMNS)
         counting.add_fixed(FindingRows.of(table, causes))
@@ -128,12 +155,6 @@ def build_causes(
         row["topic_objects"] = counting.topics[cluster, causes.topics[number]]
         if row["impact"]:
             row["topic_objects"] = row["objects"] - row["accepted_objects"]
-    _note_last_good(rows, manifest)
-    compare(rows, earlier, manifest)
-    ids = ids_of([row["digest"] for row in rows])
-    for row in rows:
-        row["cause"] = ids[row["digest"]]
-    rows.sort(key=order_of)
     return rows
 
 
@@ -215,13 +236,7 @@ def part_files(folder: Path) -> Iterator[Path]:
 
 def read_part(path: Path, columns: tuple[str, ...], *optional: str) -> Any:
     """Return columns of a part, those of text as dictionaries; optional ones only if the part has them."""
-    with arrow.parquet_reader(path) as reader:
-        schema = reader.schema_arrow
-    names = [*columns, *(name for name in optional if name in schema.names)]
-    with arrow.whole_parquet(path):
-        texts = [name for name in names if not pa.types.is_nested(schema.field(name).type)]
-        coded = [name for name in texts if pa.types.is_dictionary(schema.field(name).type)]
-    return arrow.read_parquet(path, names, coded)
+    return arrow.read_parquet(path, columns, optional=optional)
 
 
 def _row(cluster: str, key: CauseKey, count: CauseCount) -> dict[str, Any]:
@@ -272,7 +287,7 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
 
     Args:
         rows: The causes of a report.
-        earlier: Those of the report that it is compared with; None: it is compared with none.
+        earlier: Those of the report that it is compared with; None means it is compared with none.
         manifest: The manifest of the report.
     """
     if earlier is None:

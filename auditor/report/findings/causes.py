@@ -68,7 +68,7 @@ class Cause:
         verdict_unknown: Objects without a verdict: no update was tried.
         first_seen: Start of the first run that had it, as far as the reports know.
         last_seen: Start of the last run that had it.
-        owners: The most frequent owners; empty where none is known.
+        owners: The most frequent owners; empty if none is known.
         schema_changes: What changed in the definition since the earlier report, e.g. ``required: + spec.tier``.
         examples: Up to three objects, each a key, or NAMESPACE/NAME if it has none.
         messages: The message of each example.

@@ -93,7 +93,7 @@ class Counting:
         Args:
             columns: Columns of the table.
             base: The rank of each row without overrides.
-            rows: Positions of the rows in the columns; None: all.
+            rows: Positions of the rows in the columns; None for all.
         """
         if not self.overrides or not len(base):
             return base

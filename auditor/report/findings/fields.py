@@ -87,7 +87,7 @@ class Definitions:
 
     def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
         self._file = DefinitionsFile(report)
-        self._lines: list[bytes] | None = None
+        self._offsets: list[int] = []
         self._of_cluster = {
             one["name"]: one["definitions"] for one in manifest.get("clusters") or () if "definitions" in one
         }
@@ -119,12 +119,12 @@ class Definitions:
         return self._found[place]
 
     def _search(self, cluster: str, group: str, kind: str) -> dict[str, Any] | None:
-        if self._lines is None:
-            self._lines = list(self._file.lines()) if self._file.exists() else []
+        self._offsets = self._offsets or self._file.offsets()
+        count = len(self._offsets) - 1
         named = orjson.dumps(kind)
-        numbers: Iterable[int] = self._of_cluster.get(cluster, range(len(self._lines)))
-        for number in numbers:
-            line = self._lines[number] if 0 <= number < len(self._lines) else b""
+        numbers: Iterable[int] = self._of_cluster.get(cluster, range(count))
+        spans = [(self._offsets[one], self._offsets[one + 1]) for one in numbers if 0 <= one < count]
+        for line in self._file.between(spans):
             if named not in line or group.encode() not in line:
                 continue
             try:

@@ -6,7 +6,6 @@ import fnmatch
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from auditor.report.findings.severity import rank
 from auditor.report.findings.titles import kind_name
 
 if TYPE_CHECKING:
@@ -69,10 +68,6 @@ class Filters:
             and (not self.owners or _is_like(row.get("owner"), self.owners))
             and self.takes_kind(row["group"] or "", row["kind"] or row.get("plural") or "")
         )
-
-    def worst_wanted(self) -> int:
-        """Return the rank of the worst severity that is wanted."""
-        return min((rank(one) for one in self.severities), default=0)
 
 
 def _is_like(text: str | None, patterns: tuple[str, ...]) -> bool:

@@ -123,7 +123,7 @@ class FindingsModel:
         Args:
             report: Its folder.
             shown: How the user named it, if the folder is a copy.
-            clusters: Only these clusters of a fleet; empty: all.
+            clusters: Only these clusters of a fleet; empty for all.
 
         Raises:
             PlanError: The folder is not a report, or cannot be used.

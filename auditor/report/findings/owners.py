@@ -1,7 +1,7 @@
 """Who owns an object: a team that owners.yaml names, what deployed it, its top controller, or its last field manager.
 
 Labels come from the index of the report, which has the same part numbers as its other tables, controllers from
-objects/. An owner that is not known is None: it is never guessed.
+objects/. An owner that is not known is None means it is never guessed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from auditor.base.arrow import dictionary_encoded, may_hold, parquet_reader, read_parquet, take
+from auditor.base.arrow import dictionary_encoded, is_null, may_hold, parquet_footer, parquet_reader, read_parquet, take
 from auditor.base.errors import AuditorError, DamagedDump, PlanError
 from auditor.report.findings.coded import Coded, combined, groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -122,17 +122,15 @@ class Owners:
     Args:
         report: Folder of the report.
         manifest: Its manifest.
-
-    Attributes:
-        without: Files of the index without a label that names an owner, as far as they are known.
     """
 
     def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
-        self.without: set[Path] = set()
         self.report = report
         self.manifest = manifest
         self.rules = owner_rules_of(manifest)
         self._links: dict[tuple[str, str, str], str] | None = None
+        self._part = ""
+        self._tables: dict[Path, Any] = {}
 
     def of_part(self, part: str, columns: dict[str, Coded]) -> PartOwners:
         """Return the owners of the objects of one part.
@@ -142,13 +140,34 @@ class Owners:
             columns: Columns of its rows: `group`, `kind`, `audited_version`, `namespace`, `name`, and `last_manager` if
                 the rows are findings.
         """
+        if part != self._part:
+            self._part, self._tables = part, {}
         return PartOwners(self, part, columns)
+
+    def controlled(self, path: Path) -> Any:
+        """Return the rows of a part of objects/ that have a controller; None if there are none."""
+        return self._once(path, _controlled)
+
+    def labelled(self, path: Path, keys: Collection[str]) -> Any:
+        """Return the names and labels of a file of the index; None if no object has one of some labels.
+
+        Args:
+            path: The file.
+            keys: Names of labels, which are the same in each call.
+        """
+        return self._once(path, lambda path: _labelled(path, keys))
+
+    def _once(self, path: Path, read: Callable[[Path], Any]) -> Any:
+        """Return a table of the current part; its findings and its objects need the same."""
+        if path not in self._tables:
+            self._tables[path] = read(path)
+        return self._tables[path]
 
     def top_controller(self, cluster: str, namespace: str, controller: str) -> str:
         """Return the last controller of a chain of controllers, as far as these are in the report.
 
         Args:
-            cluster: The cluster; empty: the report names none.
+            cluster: The cluster; empty means the report names none.
             namespace: The namespace of the object.
             controller: Its controller.
         """
@@ -191,12 +210,27 @@ def _controlled(path: Path) -> Any:
     """Return the rows of a part of objects/ that have a controller; None if there are none."""
     try:
         with parquet_reader(path) as reader:
-            if "controller" not in reader.schema_arrow.names:
-                return None  # of an older report
-        at = np.flatnonzero(np.asarray(read_parquet(path, ("controller",))["controller"].is_valid()))
-        return take(read_parquet(path, _PLACE), at) if len(at) else None
+            footer, names = reader.metadata, reader.schema_arrow.names
+        if "controller" not in names or is_null(path, "controller", footer):
+            return None  # the first is an older report
+        table = read_parquet(path, _PLACE, footer=footer)
     except DamagedDump:
         return None  # then the controllers are not known
+    at = np.flatnonzero(np.asarray(table["controller"].is_valid()))
+    return take(table, at) if len(at) else None
+
+
+def _labelled(path: Path, wanted: Collection[str]) -> Any:
+    """Return the names and labels of a file of the index; None if no object has one of some labels."""
+    try:
+        footer = parquet_footer(path)
+        if not may_hold(path, _LABEL_NAMES, wanted, footer):
+            return None
+        table = read_parquet(path, _INDEX_COLUMNS, footer=footer)
+    except DamagedDump:
+        return None  # then the labels are not known
+    found = (dictionary_encoded(chunk.keys).dictionary for chunk in table["labels"].chunks)
+    return None if set(wanted).isdisjoint(key for keys in found for key in keys.to_pylist()) else table
 
 
 class PartOwners:
@@ -219,13 +253,13 @@ class PartOwners:
         self._read_controllers(owners.report / "objects" / part, names)
         for entry in owners.manifest.get("index") or ():
             path = owners.report / "index" / str(entry.get("folder")) / part
-            if (entry.get("group"), entry.get("kind")) not in kinds or path in owners.without:
+            if (entry.get("group"), entry.get("kind")) not in kinds:
                 continue
             if ".." not in path.parts and path.is_file():
                 self._read(path, entry["group"], entry["kind"], names)
 
     def _read_controllers(self, path: Path, names: frozenset[str]) -> None:
-        table = _controlled(path) if path.is_file() else None
+        table = self._owners.controlled(path) if path.is_file() else None
         if table is None:
             return
         columns = {name: Coded(table[name]) for name in _PLACE}
@@ -235,23 +269,10 @@ class PartOwners:
 
     def _read(self, path: Path, group: str, kind: str, names: frozenset[str]) -> None:
         """Read the labels of the objects that are needed; objects have the same labels at each version."""
-        without = self._owners.without
-        try:
-            if not may_hold(path, _LABEL_NAMES, self._keys):
-                without.add(path)
-                return
-            table = read_parquet(path, _INDEX_COLUMNS)
-            keys = {
-                text
-                for chunk in table["labels"].chunks
-                for text in dictionary_encoded(chunk.keys).dictionary.to_pylist()
-            }
-            if not keys & self._keys:
-                without.add(path)
-                return
-            rows = take(table, np.array(_rows_called(Coded(table["name"]), names), dtype=np.int64)).to_pylist()
-        except DamagedDump:
-            return  # then the labels are not known
+        table = self._owners.labelled(path, self._keys)
+        if table is None:
+            return
+        rows = take(table, np.array(_rows_called(Coded(table["name"]), names), dtype=np.int64)).to_pylist()
         for row in rows:
             self._labels[(group, kind, row["namespace"] or "", row["name"])] = dict(row["labels"] or ())
 

@@ -51,7 +51,7 @@ def worst_of(severities: Iterable[str]) -> str:
 
 
 def severity_of(*, impact: str = "", verdict: str | None = None, check: str = "") -> str:
-    """Return the severity of an impact, or of a finding with a verdict (None: not known) of a check."""
+    """Return the severity of an impact, or of a finding with a verdict (None if not known) of a check."""
     if impact:
         return OF_IMPACT.get(impact, "medium")
     return _OF_CHECK.get(check) or OF_VERDICT.get(verdict or "invalid", "medium")

@@ -23,7 +23,7 @@ def of_clusters(model: FindingsModel, clusters: Sequence[str]) -> FindingsModel:
 
     Args:
         model: The report, opened with the same clusters.
-        clusters: Their names; empty: all.
+        clusters: Their names; empty for all.
 
     Raises:
         PlanError: The report has no rows of one of them.

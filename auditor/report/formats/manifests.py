@@ -43,7 +43,7 @@ class Text:
         rule: Text of the validation rule, where one failed.
         message: The whole text.
         line: Line in the file; 0 if that is not known.
-        is_warning: Whether the object is accepted all the same.
+        is_warning: Whether the object is accepted nevertheless.
     """
 
     field: str

@@ -54,7 +54,7 @@ class Problem:
         type: The server's cause, or the impact.
         field: Path of the field; empty for an impact.
         rule: Text of the validation rule; empty if none failed.
-        message: In the server's words.
+        message: The message is in the server's words.
         verdict: What happens at the next update; empty if that is not known.
         owner: Who owns the object; empty if that is not known.
         accepted: Whether a user accepted it.
@@ -236,7 +236,7 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
 
     Args:
         model: The report.
-        clusters: The clusters that the model has; empty: all.
+        clusters: The clusters that the model has; empty for all.
         history: Runs before it.
     """
     from auditor.report.formats.chosen import of_clusters  # noqa: PLC0415 - it needs this package's neighbours

@@ -110,7 +110,7 @@ def after_no_report(earlier: str, started: float, exit_code: int) -> str:
     """Return the metrics after a run without a report: those of the last report, and that this run failed.
 
     Args:
-        earlier: The metrics before the run; empty: there were none.
+        earlier: The metrics before the run; empty means there were none.
         started: When the run began, in seconds since 1970.
         exit_code: Its exit code.
     """

@@ -24,10 +24,10 @@ class Format:
     Attributes:
         name: Its name on the command line.
         text: What it is, in a few words.
-        module: Module below this package that writes it; empty: only the commands in `own` have it.
+        module: Module below this package that writes it; empty means only the commands in `own` have it.
         function: Function of that module that takes a `Content` and a text stream.
         folder: Function that takes a `Content` and returns the text of each file of a folder by name, the page last;
-            empty: it is always one file.
+            empty means it is always one file.
         earlier: Function that takes a `Content` and the text of the file that is replaced, and returns the content to
             write; empty: what was there before has no influence.
         mode: Permissions of the file; 0: those of the report. Metrics are read by another user.

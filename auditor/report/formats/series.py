@@ -28,7 +28,7 @@ def bytes_of_kinds(report: Path, clusters: Sequence[str] = ()) -> dict[str, int]
 
     Args:
         report: Folder of the report; one of an older auditor may know no sizes, which gives no kind.
-        clusters: Only these; empty: all.
+        clusters: Only these; empty for all.
 
     Raises:
         DamagedDump: A part is not one that an audit writes.

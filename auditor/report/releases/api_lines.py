@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["api_lines"]
 
 _FEW: Final = 6
+_WORST_FIRST: Final = ("undecodable", "undecodable-before", "decoded", "left-over")
 _STATES: Final = {
     "decoded": "decoded as before; the next write stores another version",
     "left-over": "no server keeps objects at these keys",
@@ -21,7 +22,7 @@ _STATES: Final = {
 
 
 def api_lines(section: dict[str, Any], report: str, *, everything: bool) -> Iterator[str]:
-    """Yield the lines; none where nothing was found.
+    """Yield the lines; no line if nothing was found.
 
     Args:
         section: `apis` of the section `upgrade`.
@@ -41,11 +42,11 @@ def api_lines(section: dict[str, Any], report: str, *, everything: bool) -> Iter
 
 
 def _stored(section: dict[str, Any]) -> Iterator[str]:
-    for one in section["stored"]:
+    for one in sorted(section["stored"], key=lambda one: _WORST_FIRST.index(one["state"])):
         state = _STATES.get(one["state"])
         if state is None:
-            since = f"since 1.{int(one['decoded_until'].partition('.')[2]) + 1}" if one["decoded_until"] else ""
-            state = f"not decoded {since}: no LIST of the kind works".replace("  ", " ")
+            since = f" since 1.{int(one['decoded_until'].partition('.')[2]) + 1}" if one["decoded_until"] else ""
+            state = f"not decoded{since}: no LIST of the kind works"
             state += ", before or after" if one["state"] == "undecodable-before" else ""
         api = f"{label(one['api_version'])} {label(one['kind'])}"
         yield f"STORED  {objects(one['objects'])} at {api}, {_gone(one)}: {state}"

@@ -36,7 +36,7 @@ _NODES: Final = "/minions/"
 _CANDIDATES: Final = "/leasecandidates/kube-system/"
 _API_SERVICES: Final = "/apiregistration.k8s.io/apiservices/"
 _ALWAYS: Final = "v1.apps"
-"""The APIService of a version that every server serves: without it the others say nothing."""
+"""The APIService of a version that every server serves: without it the others prove nothing."""
 _IMAGE: Final = re.compile(rb"/kube-apiserver:(v1\.(\d+)\.\d+[0-9A-Za-z.+-]*)")
 _VERSION: Final = re.compile(r"v?1\.(\d+)\.\d+[0-9A-Za-z.+-]*")
 _KUBELET_SKEW, _CANDIDATE_SKEW = 3, 1
@@ -60,8 +60,8 @@ def server_seen(plan: Plan) -> dict[str, Any] | None:
 
     Returns:
         ``version`` as the image of a pod has it, or as other objects bound it ("1.35", "1.34 to 1.36"); ``least`` and
-        ``most``, the minor releases that it can be of (``most`` is None where nothing bounds it); ``by``, the objects
-        that show it, and the ``key`` of the first of them.
+        ``most``, the minor releases that it can be of (``most`` is None if nothing bounds it); ``by``, the objects that
+        show it, and the ``key`` of the first of them.
     """
     prefix = plan.options.etcd_prefix.rstrip("/")
     images: list[_Bound] = []

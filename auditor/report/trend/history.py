@@ -54,7 +54,7 @@ def read_history(folder: Path, clusters: Sequence[str] = ()) -> History:
 
     Args:
         folder: The folder; files with other names are ignored.
-        clusters: Only these clusters; empty: all.
+        clusters: Only these clusters; empty for all.
 
     Raises:
         DamagedDump: A file is not one that an audit writes.

@@ -28,7 +28,7 @@ _CRDS = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 def next_step(manifest: dict[str, Any], report: str, causes: Sequence[Cause] = ()) -> tuple[str, str]:
-    """Return what to do next about a report, or the all-clear, and the command that begins it (empty: there is none).
+    """Return what to do next about a report, or the all-clear, and its first command (empty if there is none).
 
     Args:
         manifest: The content of manifest.json.

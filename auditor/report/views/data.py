@@ -88,7 +88,7 @@ def document(
     Args:
         model: The report.
         causes: The causes that are wanted.
-        rows: Findings or objects of a cause; None: they are not asked for.
+        rows: Findings or objects of a cause; None means they are not asked for.
     """
     out = cause_document(
         shown=model.shown,

@@ -48,7 +48,8 @@ class Line:
     Attributes:
         text: What it says.
         style: A key of `_STYLES`; empty for plain text.
-        whole: The lines that it is the first of, with no path or command cut; empty: none is. See `undivided`.
+        whole: The lines that it is the first of, with no path or command cut; empty if there is none is. See
+            `undivided`.
         is_part: Whether it is one of the others.
     """
 

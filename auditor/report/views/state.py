@@ -114,7 +114,7 @@ def _keys(manifest: dict[str, Any]) -> str:
 
 
 def _reused(manifest: dict[str, Any]) -> str:
-    """Return why objects were checked again, and what became of the others; empty without an earlier report."""
+    """Return why objects were checked again, and the results for the others; empty without an earlier report."""
     since = manifest.get("since")
     if not since:
         return ""

@@ -1,7 +1,8 @@
-"""Defaulting: nulls that may not be there are removed, what is absent and has a default is filled in.
+"""Defaulting: removes nulls that the schema does not allow, and fills in defaults for absent values.
 
-In: an object and its schema. Out: the object changed in place, and the dotted paths that were filled. Also makes the
-defaults of a schema fit beforehand. Follows apiextensions-apiserver pkg/apiserver/schema/defaulting.
+Input: an object and its schema. Output: the object changed in place, and the dotted paths that received a default. The
+defaults of a schema are pruned and coerced once, before they are used. Follows apiextensions-apiserver
+pkg/apiserver/schema/defaulting.
 """
 
 from auditor.schema.defaulting.reference import copy_json, default, drop_nulls, prune_defaults

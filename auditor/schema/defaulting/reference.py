@@ -1,4 +1,4 @@
-"""Nulls and defaults: what a read drops, what it fills in, and how defaults themselves are made fit beforehand.
+"""Nulls and defaults: values that a read drops, values that it fills in, and the preparation of defaults.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/defaulting/{algorithm,prunenulls,prune,surroundingobject}.go.
 """
@@ -26,9 +26,9 @@ def copy_json(value: Any) -> Any:
 
 
 def drop_nulls(value: Any, schema: StructuralSchema | None) -> None:
-    """Remove, in place, keys whose value is null where the schema neither allows null nor has a default for it.
+    """Remove, in place, keys with value null if the schema neither allows null nor has a default for them.
 
-    Null items of lists stay. Where no schema reaches, nothing is done.
+    Null items of lists remain, and values without a schema are unchanged.
     """
     if schema is None:
         return
@@ -57,10 +57,10 @@ def drop_nulls(value: Any, schema: StructuralSchema | None) -> None:
 
 
 def default(value: Any, schema: StructuralSchema | None) -> list[str]:
-    """Fill in, in place, what is absent (or null where null is not allowed) and has a default; from the root down.
+    """Fill in, in place, defaults for values that are absent (or null if null is not allowed); from the root down.
 
     Returns:
-        Dotted paths where a default was put, sorted; what that default was itself filled up with is not listed.
+        Dotted paths that received a default, sorted; without the paths inside that default.
     """
     filled = None if schema is None else _default(value, schema)
     return sorted(path.removeprefix(".") for path in filled) if filled else []
@@ -104,7 +104,7 @@ def _default_list(value: list[Any], items: StructuralSchema) -> list[str] | None
 
 
 def _default_element(holder: Any, key: Any, child: Any, schema: StructuralSchema) -> list[str] | tuple[str, ...]:
-    """Default a map value or list item: only a null can be, for nothing can be absent."""
+    """Default a map value or list item, which can be null but not absent."""
     if child is None:
         if schema.nullable or schema.default is ABSENT:
             return ()
@@ -115,12 +115,12 @@ def _default_element(holder: Any, key: Any, child: Any, schema: StructuralSchema
 
 
 def prune_defaults(schema: StructuralSchema) -> StructuralSchema:
-    """Return the schema with every default pruned and coerced in its place, as a server prepares it.
+    """Return the schema with every default pruned and coerced, as a server prepares it.
 
-    A default that vanishes is none. Nodes that need no change are shared with the original.
+    A default may vanish by that; the node then has none. Unchanged nodes are shared with the original.
 
     Raises:
-        NotStructural: The root has a default that is no object, so that no server could serve the schema.
+        NotStructural: The default of the root is not an object, so no server could serve the schema.
     Source: apiextensions-apiserver pkg/apiserver/schema/defaulting/prune.go (PruneDefaults).
     """
     return _prune_defaults(schema, schema, ())
@@ -129,7 +129,7 @@ def prune_defaults(schema: StructuralSchema) -> StructuralSchema:
 def _prune_defaults(
     schema: StructuralSchema, root: StructuralSchema, steps: tuple[str | None, ...]
 ) -> StructuralSchema:
-    """Fit the defaults at and below a node. Steps lead to it: a key, ``*`` for any key, None for an item."""
+    """Prepare the defaults at and below a node. Steps lead to it: a key, ``*`` for any key, None for an item."""
     changes: dict[str, Any] = {}
     if schema.default is not ABSENT:
         made = _fitted(schema.default, root, steps)
@@ -149,7 +149,7 @@ def _prune_defaults(
 
 
 def _fitted(value: Any, root: StructuralSchema, steps: tuple[str | None, ...]) -> Any:
-    """Return a default as it comes out of a whole object that holds nothing else, or ABSENT."""
+    """Return a default after a read of an object that contains nothing else, or ABSENT."""
     whole = copy_json(value)
     for step in reversed(steps):
         whole = [whole] if step is None else {step: whole}

@@ -1,7 +1,7 @@
-"""ObjectMeta: metadata made to fit its type, at the root and in embedded resources.
+"""ObjectMeta: coerces metadata to its type, at the root and in embedded resources.
 
-In: an object and its schema. Out: the object with typed metadata, paths of fields that vanished, or a CoerceError
-with the server's text. What metadata must satisfy beyond its type is for validation. Follows apiextensions-apiserver
+Input: an object and its schema. Output: the object with typed metadata, paths of fields that vanished, or a CoerceError
+with the server's text. Validation checks metadata beyond its type. Follows apiextensions-apiserver
 pkg/apiserver/schema/objectmeta.
 """
 

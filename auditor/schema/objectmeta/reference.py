@@ -1,6 +1,6 @@
-"""Metadata made to fit its type, at the root of an object and in the resources embedded in it.
+"""Coerces metadata to its type, at the root of an object and in its embedded resources.
 
-Two moods: on the way out of storage malformed fields are dropped (`drop`), after a conversion they fail the read.
+After decoding, malformed fields are dropped (`drop`); after a conversion they make the read fail.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/{coerce,algorithm}.go.
 """
@@ -26,18 +26,18 @@ __all__ = ["CoerceError", "coerce_embedded", "decode_metadata"]
 
 
 class CoerceError(Exception):
-    """Metadata that fails the read; the text is the server's."""
+    """Metadata that makes the read fail; the text is the server's."""
 
 
 def decode_metadata(value: Any, *, drop: bool, unknown: list[str] | None = None) -> JsonObject:
-    """Return metadata as its type holds it.
+    """Decode metadata into its type.
 
     Args:
-        value: The value of the key ``metadata``, which is there.
-        drop: Leave out whatever does not fit, one key at a time.
-        unknown: Collects paths, below metadata, of fields that the type does not have.
+        value: The value of the key ``metadata``, which exists.
+        drop: Leave out keys with a malformed value, one by one.
+        unknown: Collects the paths of unknown fields, relative to metadata.
     Raises:
-        CoerceError: It does not fit, and nothing may be dropped or nothing is left.
+        CoerceError: It is malformed, and nothing may be dropped or nothing remains.
     """
     try:
         return _decode(value, unknown)
@@ -57,7 +57,7 @@ def decode_metadata(value: Any, *, drop: bool, unknown: list[str] | None = None)
 
 def _decode(value: Any, unknown: list[str] | None) -> JsonObject:
     if type(value) is dict:
-        value = {key: value[key] for key in sorted(value)}  # encoded once before it is decoded: keys come sorted
+        value = {key: value[key] for key in sorted(value)}  # Go encodes it once before decoding: keys are sorted
     seen: list[str] | None = None if unknown is None else []
     decoded: JsonObject = decode_typed(value, OBJECT_META, number=float_json, unknown=seen)
     if unknown is not None and seen:
@@ -66,16 +66,16 @@ def _decode(value: Any, unknown: list[str] | None) -> JsonObject:
 
 
 def coerce_embedded(obj: Any, schema: StructuralSchema | None, *, drop: bool) -> list[str]:
-    """Make apiVersion, kind and metadata of embedded resources fit, in place.
+    """Coerce apiVersion, kind and metadata of embedded resources, in place.
 
-    The root itself is none unless its schema says so.
+    The root is an embedded resource only if its schema says so.
 
     Args:
         obj: JSON data.
-        schema: Its schema; None: nothing is known, nothing is done.
-        drop: Delete or keep as it is what does not fit; otherwise fail.
+        schema: Its schema; None leaves the object unchanged.
+        drop: Delete malformed metadata, keep other malformed values; otherwise fail.
     Returns:
-        Paths of unknown metadata fields that vanished, in no order.
+        Paths of unknown metadata fields that vanished, unordered.
     Raises:
         CoerceError: With path, value and reason.
     Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta/algorithm.go.
@@ -88,7 +88,7 @@ def coerce_embedded(obj: Any, schema: StructuralSchema | None, *, drop: bool) ->
 
 @lru_cache(maxsize=4096)
 def has_embedded(schema: StructuralSchema) -> bool:
-    """Whether a schema has an embedded resource anywhere that values are coerced."""
+    """Whether a schema has an embedded resource at a position that is coerced."""
     return _has_embedded(schema)
 
 
@@ -124,7 +124,7 @@ def _coerce(value: Any, schema: StructuralSchema, path: KeyPath, unknown: list[s
 
 
 def _child(path: KeyPath, name: str) -> KeyPath:
-    """Return the path of a property; one without a name prints as an empty pair of brackets."""
+    """Return the path of a property; an empty name prints as an empty pair of brackets."""
     return path.field(name) if name else path.key(name)
 
 
@@ -143,7 +143,7 @@ def _coerce_key(value: JsonObject, key: str, child: Any, path: KeyPath, unknown:
         except CoerceError as error:
             if not drop:
                 raise CoerceError(_invalid(below, child, str(error))) from None
-            return  # malformed as a whole: left for the coercion that follows the conversion
+            return  # malformed as a whole: the coercion after the conversion handles it
         value[key] = to_json(decoded)
         unknown.extend(f"{below.structured()}.{one}" for one in seen)
 

@@ -1,4 +1,4 @@
-"""ObjectMeta as Go types it, and how a decoded one is written back.
+"""The Go type of ObjectMeta, and how a decoded one is encoded again.
 
 Source: apimachinery pkg/apis/meta/v1/{types,time,helpers}.go, pkg/runtime/converter.go (ToUnstructured).
 """
@@ -35,7 +35,7 @@ __all__ = ["OBJECT_META", "served_metadata", "to_json"]
 
 @lru_cache(maxsize=4096)
 def _moment(text: str) -> GoTime | str:
-    """Return a time or what is wrong with its text. Times repeat: every read decodes metadata twice."""
+    """Return a time, or the error for its text. Times repeat: every read decodes metadata twice."""
     try:
         return parse_rfc3339(text)
     except GoTimeError as error:
@@ -125,7 +125,7 @@ def to_json(decoded: JsonObject) -> JsonObject:
 
 
 def served_metadata(decoded: JsonObject) -> JsonObject:
-    """Return decoded metadata of an object, not of one embedded in it, as JSON data."""
+    """Return decoded metadata of an object (not of an embedded one) as JSON data."""
     made = to_json(decoded)
     if "creationTimestamp" not in made and not changes.NO_NULL_TIMES.holds:
         made["creationTimestamp"] = None
@@ -133,7 +133,7 @@ def served_metadata(decoded: JsonObject) -> JsonObject:
 
 
 def _time(value: GoTime) -> str | None:
-    """Return the text of a time behind a pointer: a zero one is written as null."""
+    """Return the text of an optional time: a zero time is written as null."""
     return None if value.is_zero else format_rfc3339(value)
 
 
@@ -154,9 +154,9 @@ def _entry(decoded: JsonObject) -> JsonObject:
 
 
 def _reencoded(value: Any) -> Any:
-    """Return what raw JSON reads as after it was written once: floats without fraction become integers.
+    """Return raw JSON after one encoding: floats without fraction become integers.
 
-    Never recursive: fieldsV1 is whatever was stored.
+    Without recursion: fieldsV1 may be nested to any depth.
     """
     if type(value) is not dict and type(value) is not list:
         return _reencoded_scalar(value)

@@ -1,8 +1,7 @@
-"""Pruning: what a schema does not know is removed.
+"""Pruning: removes fields that a schema does not know.
 
-In: an object and its schema. Out: the object with less in it, and the dotted paths of what went. Nothing here knows
-why a field is there; defaults and nulls are the next package. Follows apiextensions-apiserver
-pkg/apiserver/schema/pruning.
+Input: an object and its schema. Output: the object without unknown fields, and their dotted paths. Nulls and defaults
+are the task of `defaulting`. Follows apiextensions-apiserver pkg/apiserver/schema/pruning.
 """
 
 from auditor.schema.pruning.reference import META_FIELDS, prune, prune_below

@@ -1,7 +1,7 @@
-"""Pruning: fields that a schema does not know are removed.
+"""Pruning: removes fields that a schema does not know.
 
-What is dropped depends on its position, not on its type: an object where the schema says string loses all its keys.
-Paths are put together only where something was dropped, from the leaf up.
+Fields are dropped by position, not by type: an object at a position of type string loses all its keys. Paths are built
+only if something was dropped, from the leaf up.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/pruning/algorithm.go.
 """
@@ -22,37 +22,37 @@ if TYPE_CHECKING:
 __all__ = ["META_FIELDS", "as_resource", "prune", "prune_below"]
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
-"""Keys of a resource, at the root or embedded, that pruning leaves alone."""
+"""Keys of a resource, at the root or embedded, that pruning does not touch."""
 
 _EMPTY_RESOURCE: Final = StructuralSchema(embedded_resource=True)
 
 
 def prune(obj: JsonObject, schema: StructuralSchema | None) -> list[str]:
-    """Remove what the schema of a resource does not know, in place.
+    """Remove fields that the schema of a resource does not know, in place.
 
     Args:
         obj: The resource: apiVersion, kind and metadata are not touched.
-        schema: Its schema; None: nothing else is known, all goes.
+        schema: Its schema; None removes all other fields.
     Returns:
-        Dotted paths of what was removed, sorted.
+        Dotted paths of removed fields, sorted.
     """
     return prune_below(obj, _EMPTY_RESOURCE if schema is None else as_resource(schema))
 
 
 @lru_cache(maxsize=4096)
 def as_resource(schema: StructuralSchema) -> StructuralSchema:
-    """Return a schema that is the same but says that its values are resources."""
+    """Return the same schema, marked as that of a resource."""
     return schema if schema.embedded_resource else replace(schema, embedded_resource=True)
 
 
 def prune_below(value: Any, schema: StructuralSchema | None) -> list[str]:
-    """`prune` for a value that is no resource of its own."""
+    """Do `prune` for a value that is not a resource itself."""
     dropped = _prune(value, schema)
     return sorted(path.removeprefix(".") for path in dropped) if dropped else []
 
 
 def _prune(value: Any, schema: StructuralSchema | None) -> list[str] | None:
-    """Prune and return paths below `value`, each with its leading dot or bracket; None where nothing went."""
+    """Prune and return paths below `value`, each with its leading dot or bracket; None if nothing was removed."""
     if schema is None:
         return _strip(value)
     keep = schema.preserve_unknown_fields
@@ -80,7 +80,7 @@ def _prune_object(value: JsonObject, schema: StructuralSchema, *, keep: bool) ->
                         gone = []
                     gone.append(key)
                 continue
-            below = None if type(additional) is bool else additional  # any bool, also false, keeps the key itself
+            below = None if type(additional) is bool else additional  # any bool, even false, keeps the key
         if type(child) is dict or type(child) is list:
             paths = _prune(child, below)
             if paths:
@@ -103,7 +103,7 @@ def _prune_list(value: list[Any], items: StructuralSchema | None) -> list[str] |
 
 
 def _prune_skipped_list(value: list[Any], items: StructuralSchema | None) -> list[str] | None:
-    """Prune a list that keeps unknown fields: its items keep theirs too, whatever their schema says."""
+    """Prune a list that keeps unknown fields: its items keep theirs, too, even if their schema says otherwise."""
     if items is None:
         return None
     dropped: list[str] | None = None
@@ -119,7 +119,7 @@ def _prune_skipped_list(value: list[Any], items: StructuralSchema | None) -> lis
 
 
 def _strip(value: Any) -> list[str] | None:
-    """Empty every object that is reached through lists alone. Never recursive: no schema bounds the depth here."""
+    """Empty every object that is reached through lists alone. Without recursion: no schema limits the depth here."""
     dropped: list[str] | None = None
     todo: list[tuple[Any, str]] = [(value, "")]
     while todo:

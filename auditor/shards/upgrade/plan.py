@@ -39,8 +39,8 @@ class UpgradeOptions:
         old_sidecars: Files of field-level gates of today, by name of the definition; those of the audit's options are
             the ones to come.
         via: Files or folders with the definitions of a release between; the scan then covers the second hop.
-        plan_file: File for the plan; empty: none is written.
-        to_kubernetes: Release of the API server after the upgrade; empty: that of today. If it is not reproduced,
+        plan_file: File for the plan; empty if there is none is written.
+        to_kubernetes: Release of the API server after the upgrade; empty means that of today. If it is not reproduced,
             objects are judged by that of today, and only uses of removed versions of kinds are found.
         helm_releases: Whether manifests of Helm releases are read, too.
         today: Release of the API server before the upgrade, as the user named it; empty if not named.
@@ -58,7 +58,7 @@ class UpgradeOptions:
 
     @property
     def judged_as(self) -> str:
-        """The release by which objects are judged after the upgrade; empty: that of today."""
+        """The release by which objects are judged after the upgrade; empty means that of today."""
         return self.to_kubernetes if find_release(self.to_kubernetes, reproduced=False).is_reproduced else ""
 
 

@@ -1,11 +1,11 @@
-"""Archives and trees of backups: many files that together are one dump.
+"""Archives and folders of backups: many files that are one dump together.
 
-In: a tar in any compression, a zip, or a folder, read once from front to end; names decide what each file is. Out:
-plans. Objects go to one spool, each once; a database inside an archive becomes a plan of its own. No file is ever
-written under a name that an archive gives, so no name leads anywhere; those that try are reported.
+Input: a tar in any compression, a zip, or a folder, read once from start to end; the name decides how each file is
+used. Output: plans. Objects go to one spool, each once; a database inside an archive has its own plan. No file is
+written under a name from an archive, so path traversal is not possible; attempts are reported.
 
 layouts.py knows the tools (Velero, Rancher's backup operator, must-gather and `oc adm inspect`, `kubectl cluster-info
-dump`, etcd data directories) by the paths they write, members.py the containers, reading.py puts both together.
+dump`, etcd data directories) by the paths that they write; members.py reads the containers, reading.py combines both.
 """
 
 from auditor.sources.archives.layouts import LAYOUTS, Layout, layout_of

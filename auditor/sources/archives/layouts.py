@@ -1,4 +1,4 @@
-"""What tools write where: the paths in an archive or folder tell which files hold objects, and how often.
+"""Layouts of backup tools: the paths in an archive or folder say which files hold objects, and how often.
 
 Velero writes each object at its plain path and, since format 1.1.0, again below its version; with API group versions
 on also converted to every other version served. must-gather lists objects and then writes them one by one.
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["LAYOUTS", "Layout", "Use", "layout_of", "rancher_place", "without_logs"]
 
 Use = Literal["objects", "etcd", "skip", "unknown"]
-"""What a file is: objects, a part of an etcd data directory, nothing for us, or to be recognised by its content."""
+"""The use of a file: objects, part of an etcd data directory, ignored, or to be detected from its content."""
 
 _LOGS: Final = b"==== START logs for container "
 _LOGS_END: Final = b"==== END logs for container "
 MANIFESTS: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
 NAMES: Final = 2000
-"""Names after which an archive is of no known tool."""
+"""Number of names after which an archive counts as one of no known tool."""
 
 _VELERO: Final = re.compile(
     r"(?:^|.*/)resources/(?P<resource>[^/]+)/(?:(?P<version>v[^/]+)/)?(?:cluster|namespaces/[^/]+)/[^/]+\.json$"
@@ -45,14 +45,14 @@ _ETCD: Final = re.compile(r"(?:^|.*/)member/(?:snap/db|wal/[^/]+\.wal)$")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One tool's way to write a cluster.
+    """The layout of one tool.
 
     Attributes:
         name: The format of the plan.
-        title: What it is, in words.
-        mark: Paths that give it away.
-        files: Paths that hold objects; the others are skipped. None: files are recognised by their content.
-        notes: What a reader of the report should know of every dump of the kind.
+        title: A description.
+        mark: Pattern of paths that identify it.
+        files: Pattern of paths that hold objects; others are skipped. None: files are detected from their content.
+        notes: Notes in the report for every dump of this kind.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Layout:
     notes: tuple[str, ...] = ()
 
     def use(self, name: str) -> Use:
-        """Tell what a file is by its path."""
+        """Return the use of a file by its path."""
         if self.name == "etcd-data-dir":
             return "etcd" if _ETCD.match(name) else "skip"
         if self.files is None:
@@ -103,7 +103,7 @@ LAYOUTS: Final = {layout.name: layout for layout in _ALL}
 
 
 def layout_of(names: Iterable[str]) -> Layout:
-    """Tell which tool wrote files of these names; the first ones are enough, the rest is not asked for."""
+    """Return the tool that wrote files with these names; only the first names are read."""
     nodes: set[str] = set()
     pods: set[str] = set()
     for number, name in enumerate(names):

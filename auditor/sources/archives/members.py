@@ -1,9 +1,9 @@
 """The files of a tar, a zip or a folder, one after another.
 
-The tar reader is our own, as the library's believes sizes of headers: names and extended headers are limited, and an
-archive that breaks off gives what came before. Names are cleaned: a leading ``./`` is taken off, and what could lead
-out of a folder (absolute names, ``..``, drive letters, backslashes, zero bytes) is left out with a note, as are
-links and devices.
+The tar reader is our own, as Python's trusts the sizes in headers: here, names and extended headers are limited, and a
+truncated archive yields the files before the end. Names are cleaned: a leading ``./`` is removed; names that could lead
+out of a folder (absolute names, ``..``, drive letters, backslashes, zero bytes), links and devices are left out with a
+note.
 Source: POSIX.1-2008 pax (ustar interchange format), GNU tar manual (Basic Tar Format); APPNOTE.TXT for zip.
 """
 
@@ -33,24 +33,24 @@ _COPY: Final = 1 << 18
 _MAX_NAME: Final = 4096
 _MAX_EXTENDED: Final = 1 << 20
 _MAX_RECORDS: Final = 1000
-"""Records of an extended header."""
+"""Largest number of records of an extended header."""
 _MAX_DIRECTORY: Final = 512 << 20
-"""Bytes of the list of files of a zip."""
+"""Largest size in bytes of the directory of a zip."""
 
 _NO_FILES: Final = frozenset(b"5DV")
-"""Folders, GNU tar's lists of them, and labels; what is none of these, no link and no device is a file (POSIX)."""
+"""Types of folders, of GNU tar's lists of them, and of labels; other types but links and devices are files (POSIX)."""
 
 _LINKS: Final = {ord("1"): "a hard link", ord("2"): "a symbolic link"}
 _DEVICES: Final = {ord("3"): "a device", ord("4"): "a device", ord("6"): "a pipe", ord("S"): "a sparse file"}
 _SPARSE: Final = b"GNU.sparse."
-"""How records of an extended header begin that say where the bytes of a sparse file go."""
+"""Prefix of records of an extended header that describe a sparse file."""
 _ZEROS: Final = bytes(_BLOCK)
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _PAX: Final = re.compile(rb"(\d{1,7}) ([^=]+)=")
 
 
 class Reader(Protocol):
-    """Bytes that are read once."""
+    """A stream of bytes that is read once."""
 
     def read(self, size: int, /) -> bytes:
         """Return the next bytes, empty at the end."""
@@ -58,12 +58,12 @@ class Reader(Protocol):
 
 @dataclass(slots=True)
 class Member:
-    """One file of an archive or folder; its bytes are gone when the next one is asked for.
+    """One file of an archive or folder; its bytes are not available after the next one was requested.
 
     Attributes:
         name: Cleaned, with slashes.
-        size: Bytes as the container says; nothing relies on it.
-        open: Gives the bytes, once.
+        size: Size in bytes according to the container; nothing relies on it.
+        open: Returns the bytes, once.
         path: The file itself, in a folder.
     """
 
@@ -74,7 +74,7 @@ class Member:
 
 
 def clean_name(raw: bytes) -> tuple[str, str]:
-    """Return (name, "") or ("", what is wrong with it)."""
+    """Return (name, "") or ("", what is wrong with the name)."""
     if len(raw) > _MAX_NAME:
         return "", f"a name of {len(raw)} bytes"
     name = raw.decode("utf-8", "backslashreplace")
@@ -98,7 +98,7 @@ def _shown(raw: bytes) -> str:
 
 
 def _number(field: bytes) -> int:
-    """Read a number of a header: octal digits, or GNU's base 256."""
+    """Parse a number of a header: octal digits, or GNU's base 256."""
     if field[:1] == b"\x80":
         return int.from_bytes(field[1:], "big")
     text = field.strip(b"\0 ")
@@ -106,7 +106,7 @@ def _number(field: bytes) -> int:
 
 
 class _Part:
-    """The bytes of one file of a stream; reads no further than that."""
+    """The bytes of one file of a stream; reads only up to its end."""
 
     def __init__(self, stream: UnpackedStream, size: int) -> None:
         self._stream = stream
@@ -119,7 +119,7 @@ class _Part:
 
 
 def _pax(data: bytes, damage: Callable[[str], None]) -> dict[bytes, bytes]:
-    """Read the records of an extended header; what does not hold ends it."""
+    """Parse the records of an extended header, up to the first malformed one."""
     out: dict[bytes, bytes] = {}
     at = count = 0
     while found := _PAX.match(data, at):
@@ -140,8 +140,8 @@ def tar_members(stream: UnpackedStream, damage: DamageLog, limits: Limits | None
 
     Args:
         stream: The bytes, decompressed.
-        damage: Gets what is left out, and where the archive breaks off.
-        limits: How many files there may be.
+        damage: Receives the files that are left out, and the position at which the archive is truncated.
+        limits: Limits the number of files.
     """
     limits = limits or Limits()
     at = count = 0
@@ -227,7 +227,7 @@ def _ending(stream: UnpackedStream, what: str) -> str:
 
 
 class _Counted:
-    """The bytes of one file of a zip, counted against what may come out of all of them."""
+    """The bytes of one file of a zip; they count towards the limit for all files."""
 
     def __init__(
         self, stream: IO[bytes], size: int, spend: Callable[[int], None], broke: Callable[[str], None]
@@ -253,10 +253,10 @@ class _Counted:
 
 
 def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None = None) -> Iterator[Member]:
-    """Yield the files of a zip, in the order of its list.
+    """Yield the files of a zip, in the order of its directory.
 
     Raises:
-        DamagedDump: It has no list of files that can be read, or it expands past the limits.
+        DamagedDump: Its directory cannot be read, or it expands past the limits.
     """
     limits = limits or Limits()
     total, given = 0, path.stat().st_size
@@ -276,7 +276,7 @@ def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None 
         raise DamagedDump(name, f"a zip archive that cannot be read: {error}", "", "copy it again") from None
     with archive:
         listed = len(archive.infolist())
-        if (listed - count) % (1 << 16):  # some tools write no more of the number than its last two bytes
+        if (listed - count) % (1 << 16):  # some tools write only the last two bytes of the number
             damage.add("list of files", f"it lists {listed} files, but its end record counts {count}")
         for info in archive.infolist():
             raw = info.orig_filename.encode("utf-8", "surrogateescape")
@@ -303,7 +303,7 @@ def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None 
 
 
 def _check_list(name: str, path: Path, limits: Limits) -> int:
-    """Look at the size of the list of files before the library reads it as a whole; return how many it tells of."""
+    """Check the size of the directory before the library reads it as a whole; return its number of entries."""
     size = path.stat().st_size
     with path.open("rb") as stream:
         stream.seek(max(0, size - (1 << 16) - 22))
@@ -314,7 +314,7 @@ def _check_list(name: str, path: Path, limits: Limits) -> int:
     count = int.from_bytes(tail[at + 10 : at + 12], "little")
     listed = int.from_bytes(tail[at + 12 : at + 16], "little")
     wide = tail.rfind(b"PK\6\6", 0, at)
-    if count == 0xFFFF or listed == 0xFFFFFFFF:  # the wide form has them
+    if count == 0xFFFF or listed == 0xFFFFFFFF:  # it is in the 64-bit record
         count = int.from_bytes(tail[wide + 32 : wide + 40], "little") if wide >= 0 else limits.members + 1
         listed = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else 0
     if count > limits.members or listed > _MAX_DIRECTORY:

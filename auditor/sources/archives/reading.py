@@ -1,4 +1,4 @@
-"""An archive or tree of files -> plans: one of all objects in it, and one of each database."""
+"""Converts an archive or folder of files to plans: one for all its objects, and one for each database."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _DUMPS: Final = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
 
 
 class _UniqueSpool(Spool):
-    """A spool that takes each object once: tools write the same one to several places."""
+    """A spool that takes each object once: tools write the same object to several places."""
 
     def __init__(self, rows: ManifestRows, file: BinaryIO, *, unique: bool) -> None:
         super().__init__(rows, file)
@@ -93,26 +93,26 @@ class _Reading:
         self.most: int | None = None
 
     def take(self, member: Member) -> None:
-        """Read one file, or leave it; what is wrong with it is damage by its name, and no end of the archive."""
+        """Read one file, or skip it; an error in a file becomes damage with its name, and reading continues."""
         try:
             self._take(member)
         except SourceError as error:
-            if error.where != f"{self.name}!{member.name}":  # it is the container itself
+            if error.where != f"{self.name}!{member.name}":  # the container itself is broken
                 raise
             self.damage.add(member.name, error.found)
         except (OSError, Refused):
             raise
-        except Exception as error:  # noqa: BLE001 - other files are read all the same
+        except Exception as error:  # noqa: BLE001 - other files are still read
             self.damage.add(member.name, f"it was not read to its end: {one_line(error)}")
 
     def forget(self) -> None:
-        """Remove what was written for files that are read again."""
+        """Remove the output of files that are read again."""
         self.file.close()
         shutil.rmtree(self.folder)
 
     @property
     def has_something(self) -> bool:
-        """Whether a file was read."""
+        """Whether any file was read."""
         return bool(self.read or self.inner or self.database)
 
     def _take(self, member: Member) -> None:
@@ -129,7 +129,7 @@ class _Reading:
             self._skip(member)
 
     def _empty(self, member: Member, use: Use) -> None:
-        """Count a file without bytes: a small archive may hold millions of these."""
+        """Count an empty file: a small archive may have millions of them."""
         if use == "objects" or (use == "unknown" and _stem(member.name).endswith(MANIFESTS)):
             self.read += 1
         else:
@@ -152,7 +152,7 @@ class _Reading:
             self.damage.add(member.name, stream.broken)
         self.read += 1
         if whole.count < member.size:
-            return  # the container breaks off in it, and says so
+            return  # the container is truncated in it, and reports that
         self.digest.update(f"{member.name}\0{digest}\n".encode("utf-8", "surrogateescape"))
         if self.layout.name == "rancher" and data[:1] == b'"':
             data = self._unsealed(member.name, bytes(data))
@@ -162,7 +162,7 @@ class _Reading:
             self.damage.add(f"{member.name}: {damage.where}", damage.reason)
 
     def _bytes(self, stream: Reader) -> tuple[Any, str]:
-        """Read a file whole: in memory, or through a file where it is large; also return its digest."""
+        """Read a whole file: in memory, or through a file if it is large; also return its digest."""
         digest = hashlib.sha256()
         parts: list[bytes] = []
         size = 0
@@ -184,7 +184,7 @@ class _Reading:
         return data, digest.hexdigest()
 
     def _unsealed(self, name: str, data: bytes) -> bytes:
-        """Return the plain text of a file that Rancher's operator encrypted, or the file as it is."""
+        """Return the plain text of a file that Rancher's operator encrypted; other files are returned unchanged."""
         place = rancher_place(name)
         try:
             sealed = base64.b64decode(json.loads(data), validate=True)
@@ -198,7 +198,7 @@ class _Reading:
         group, resource, authenticated = place
         opened = self.unsealer.open(authenticated, (group, resource), sealed)
         if opened.data is None:
-            _, _, plain_name = authenticated.rpartition(b"#")  # older releases bound the name alone
+            _, _, plain_name = authenticated.rpartition(b"#")  # older releases authenticate only the name
             opened = self.unsealer.open(plain_name, (group, resource), sealed)
         if opened.data is None:
             self.damage.add(name, opened.reason)
@@ -209,7 +209,7 @@ class _Reading:
     # ---- databases
 
     def _etcd(self, member: Member) -> None:
-        """Lay a file of a data directory where it belongs, under a name of ours."""
+        """Write a file of a data directory to its position, under a name that we choose."""
         file = member.name.rpartition("/")[2]
         if file == "db":
             target = self.folder / "member" / "snap" / "db"
@@ -227,7 +227,7 @@ class _Reading:
         self._copy(member.open(), b"", target)
 
     def _check_free_space(self, member: Member) -> None:
-        """Refuse to copy a file that does not fit; a size that the whole archive cannot hold is a broken one."""
+        """Refuse to copy a file that does not fit on disk; a size larger than the whole archive is a broken one."""
         if self.most is None or member.size <= self.most:
             check_free_space(f"{self.name}!{member.name}", self.folder, member.size)
 
@@ -238,7 +238,7 @@ class _Reading:
                 out.write(block)
 
     def _unknown(self, member: Member) -> None:
-        """Tell a file by its content, where its name does not say that it is a manifest."""
+        """Detect a file from its content if its name is not that of a manifest."""
         reader = member.open()
         head = _fill(reader)
         form = form_of(None, head)
@@ -262,7 +262,7 @@ class _Reading:
     # ---- the end
 
     def plans(self, sha256: str, reopen: Reopen | None) -> list[SourcePlan]:
-        """Return the plans of everything that was read."""
+        """Return the plans of all files that were read."""
         self.file.close()
         plans: list[SourcePlan] = []
         refused: SourceError | None = None
@@ -329,13 +329,13 @@ class _Reading:
 
 
 def _stem(name: str) -> str:
-    """Return a name in lower case, without the suffix of a compression."""
+    """Return a name in lower case, without the suffix of its compression."""
     name = name.lower()
     return next((name.removesuffix(suffix) for suffix in PACKED_SUFFIXES if name.endswith(suffix)), name)
 
 
 class _Joined:
-    """Bytes that were looked at already, and the rest behind them."""
+    """Bytes that were already read, followed by the rest of the stream."""
 
     def __init__(self, head: bytes, reader: Reader) -> None:
         self._head = head
@@ -379,19 +379,19 @@ def open_archive(
     """Read a tar in any compression, or a zip.
 
     Args:
-        name: The file as the user named it.
+        name: The name that the user gave.
         path: The file.
-        number: The source's position among the inputs.
-        workdir: Where the spool goes, and databases in the archive.
-        reopen: Opens a file that lies in the archive: (name, path, number) to its plans.
-        limits: How far it may expand.
-        unsealer: Opens what Rancher's operator encrypted.
-        layout: Name of the layout; empty: the paths decide.
-        opener: Gives the bytes of a tar that is no local file, as often as it is asked; `path` is not touched then.
+        number: Position of the dump among the inputs.
+        workdir: Folder for the spool and for databases in the archive.
+        reopen: Opens a file of the archive: (name, path, number) to its plans.
+        limits: Limits of its expansion.
+        unsealer: Decrypts files of Rancher's operator.
+        layout: Name of the layout; empty means the paths decide.
+        opener: Returns the bytes of a tar that is not a local file, as often as it is called; `path` is not used then.
 
     Raises:
         UnknownDump: Nothing in it can be read.
-        DamagedDump: It is broken from the beginning, or expands past the limits before anything is read.
+        DamagedDump: It is broken at the beginning, or expands past the limits before anything is read.
     """
     limits = limits or Limits()
     bytes_of: Callable[[], BinaryIO] = opener or (lambda: path.open("rb"))
@@ -421,7 +421,7 @@ def _read(name: str, path: Path, reading: _Reading, stream: UnpackedStream) -> s
     try:
         for member in _members(name, path, reading.damage, reading.limits, stream):
             reading.take(member)
-    except DamagedDump as error:  # past a limit: what was read before is audited
+    except DamagedDump as error:  # a limit is exceeded: what was read before is audited
         if not reading.has_something and not stream.is_unsound:
             raise
         reading.damage.add("archive", f"{error.found}; no file from here on was read")
@@ -429,7 +429,7 @@ def _read(name: str, path: Path, reading: _Reading, stream: UnpackedStream) -> s
 
 
 def _layout(name: str, path: Path, limits: Limits, opener: Callable[[], BinaryIO], *, quick: bool) -> Layout | None:
-    """Return the layout that fits the names of the files. Returns None if they must be read again without `quick`."""
+    """Return the layout that matches the names of the files, or None if they must be read again without `quick`."""
     with opener() as opened:
         stream = UnpackedStream(name, opened, limits, quick=quick)
         found = layout_of(_names(_members(name, path, DamageLog(), limits, stream)))
@@ -437,7 +437,7 @@ def _layout(name: str, path: Path, limits: Limits, opener: Callable[[], BinaryIO
 
 
 def _names(members: Iterator[Member]) -> Iterator[str]:
-    """Yield the names of files, as far as the limits let them be read."""
+    """Yield the names of files, as far as the limits allow."""
     with contextlib.suppress(DamagedDump):
         for member in members:
             yield member.name
@@ -452,10 +452,10 @@ def open_tree(
     unsealer: Unsealer | None = None,
     layout: str = "",
 ) -> SourcePlan | None:
-    """Read a folder that a backup was unpacked to; None: no known tool wrote it.
+    """Read the folder of an unpacked backup; None if no known tool wrote it.
 
     Args:
-        layout: Name of the layout; empty: the paths decide.
+        layout: Name of the layout; empty means the paths decide.
     """
     limits = limits or Limits()
     if not layout:

@@ -1,8 +1,8 @@
-"""bolt files, the B+trees that etcd keeps its keys in.
+"""bolt files, the B+trees in which etcd stores its keys.
 
-In: the bytes of a file that may be cut, half overwritten or made by an attacker. Out: the elements of its
-buckets in key order, as arrays over thousands of pages at once, and what could not be read (`Loss`). No key or value
-is copied. Sound pages are read by the thousand (tree.py), every other page alone (check.py).
+Input: the bytes of a file that may be truncated, partly overwritten or made by an attacker. Output: the elements of its
+buckets in key order, as arrays over thousands of pages at once, and the parts that could not be read (`Loss`). No key
+or value is copied. Valid pages are read by the thousand (tree.py), all others one by one (check.py).
 
 Nothing here knows etcd: keys are bytes, values are bytes or buckets. Source: bbolt internal/common, tx_check.go.
 """

@@ -1,9 +1,9 @@
-"""What is wrong with a page, and what to keep of a damaged one.
+"""Finds the faults of a page, and the usable elements of a damaged one.
 
-Pages carry no checksum: a page is believed when it is where it says, is of a known type, holds its elements, and
-its keys ascend between the bounds that its parent gives. What fails is reported with the range of keys that is lost.
-Everything here looks at one page at a time; sound pages never come here (see tree.py).
-Source: bbolt tx_check.go for the conditions; what to keep of a damaged page is ours.
+Pages have no checksum: a page counts as valid if its number fits its position, its type is known, its elements are
+inside it, and its keys ascend between the bounds from its parent. A fault is reported with the range of lost keys. This
+module checks one page at a time; valid pages never reach it (see tree.py).
+Source: bbolt tx_check.go for the conditions; the rules for damaged pages are ours.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a damaged page took along.
+    """The data that a damaged page loses.
 
     Attributes:
         page: Page id.
-        reason: What is wrong with it.
-        low: Lower bound of the lost keys, None: from the first.
-        high: Upper bound (exclusive), None: to the last.
-        read_all: All of it could be read all the same, as far as one can tell.
+        reason: The fault.
+        low: Lower bound of the lost keys; None for the first key.
+        high: Upper bound (exclusive); None for the end.
+        read_all: Whether all of it could probably be read nevertheless.
     """
 
     page: int
@@ -63,7 +63,7 @@ class Loss:
 
 
 NOT_BEHIND = "the first key is not right after the elements"
-"""A fault that leaves open how many elements there are."""
+"""A fault that does not show how many elements there are."""
 
 
 _UNORDERED = "keys out of order"
@@ -75,15 +75,15 @@ class PageFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PageInfo:
-    """A page whose header holds well enough to look at its elements.
+    """A page whose header is good enough to read its elements.
 
     Attributes:
         page: Page id.
         offset: Where the page begins in the file.
-        end: Offset behind it and its overflow pages, or the end of the file where that comes first.
-        flags: BRANCH or LEAF, or something else, then `fault` says so.
+        end: Offset after it and its overflow pages, or the end of the file if that comes first.
+        flags: BRANCH or LEAF; for another value, `fault` says so.
         count: Elements.
-        fault: What is wrong with it although its elements can be looked at; empty for a sound header.
+        fault: A fault that allows reading its elements; empty for a valid header.
     """
 
     page: int
@@ -98,10 +98,10 @@ def read_page(view: FileView, page_size: int, limit: int, page: int) -> PageInfo
     """Read the header of a page.
 
     Args:
-        limit: First page id that is not used (high water mark).
+        limit: First unused page id (high water mark).
 
     Raises:
-        PageFault: The page is no such page.
+        PageFault: It is not such a page.
     """
     if not 2 <= page < limit:
         raise PageFault("not among the pages of the file")
@@ -126,10 +126,10 @@ def read_page(view: FileView, page_size: int, limit: int, page: int) -> PageInfo
 
 
 def count_checked(view: FileView, info: PageInfo) -> PageInfo:
-    """Compare the number of elements with the place of the first key, which is always right behind them.
+    """Compare the number of elements with the position of the first key, which always follows the elements directly.
 
-    A header that counts too few would hide the rest. Where the elements up to the first key hold
-    together they are believed; either way the page has a fault.
+    A header with too small a count would hide the other elements. If all elements up to the first key are consistent,
+    they are used; in both cases the page has a fault.
 
     Source: bbolt internal/common/inode.go (WriteInodeToPage).
     """
@@ -140,7 +140,7 @@ def count_checked(view: FileView, info: PageInfo) -> PageInfo:
     elements = leaf_rows(view, first, first, one) if info.flags == LEAF else branch_elements(view, first, one)
     room, rest = divmod(int(elements.key[0]) - info.offset - HEADER_SIZE, ELEMENT_SIZE)
     if room <= info.count and not rest:
-        return info  # too many are found out by their own places
+        return info  # too large a count shows in the positions of the elements
     if not rest and info.offset + HEADER_SIZE + ELEMENT_SIZE * room <= info.end:
         told = f"counts {info.count} elements, and holds {room}"
         whole = PageInfo(info.page, info.offset, info.end, info.flags, room, told)
@@ -154,7 +154,7 @@ def count_checked(view: FileView, info: PageInfo) -> PageInfo:
 
 
 def bound_fault(first: bytes, last: bytes, low: bytes | None, high: bytes | None) -> str:
-    """Say which bound of the parent some keys break; empty: none."""
+    """Return which bound of the parent some keys violate; empty if they fit."""
     if low is not None and first < low:
         return "key below parent key"
     if high is not None and last >= high:
@@ -173,7 +173,7 @@ def branch_keys(view: FileView, info: PageInfo) -> tuple[list[bytes | None], lis
 
 
 def branch_fault(keys: list[bytes | None], low: bytes | None, high: bytes | None) -> str:
-    """Say what is wrong with the keys of a branch page; empty: nothing."""
+    """Return the fault of the keys of a branch page; empty if there is none."""
     if not keys:
         return "empty branch"
     known = [key for key in keys if key is not None]
@@ -185,7 +185,7 @@ def branch_fault(keys: list[bytes | None], low: bytes | None, high: bytes | None
 
 
 def sound_elements(rows: Rows, info: PageInfo) -> list[str]:
-    """Say for each element of a leaf page what is wrong with it by itself; empty: nothing."""
+    """Return for each element of a leaf page its own fault; empty if there is none."""
     least = info.offset + HEADER_SIZE + ELEMENT_SIZE * info.count
     out: list[str] = []
     for index in range(len(rows)):
@@ -203,7 +203,7 @@ def sound_elements(rows: Rows, info: PageInfo) -> list[str]:
 
 
 def _tell_overlaps(rows: Rows, faults: list[str]) -> None:
-    """Name the elements that lie over others: together the elements are never longer than the page."""
+    """Find the elements that overlap others: all elements together are never longer than the page."""
     whole = [index for index, fault in enumerate(faults) if not fault]
     starts = [int(rows.key[index]) for index in whole]
     ends = [int(rows.key[index] + rows.key_size[index] + rows.value_size[index]) for index in whole]
@@ -217,7 +217,7 @@ def _tell_overlaps(rows: Rows, faults: list[str]) -> None:
 
 
 def longest_chain(firsts: list[bytes], lasts: list[bytes]) -> list[int]:
-    """Return the positions of most spans that, in the order given, each begin after the one before ends."""
+    """Return the positions of the longest sequence of spans that do not overlap, in the given order."""
     ends: list[bytes] = []
     tails: list[int] = []
     before: list[int] = []
@@ -241,13 +241,13 @@ def longest_chain(firsts: list[bytes], lasts: list[bytes]) -> list[int]:
 def split_leaf(
     view: FileView, info: PageInfo, low: bytes | None, high: bytes | None
 ) -> tuple[Rows, list[int], list[Loss]]:
-    """Look at a leaf page element by element.
+    """Check a leaf page element by element.
 
     Returns:
-        All its rows, the positions of those to keep, and what is lost with the others.
+        All its rows, the positions of the usable ones, and the losses for the others.
 
     Raises:
-        PageFault: Too little of it holds together to say that it belongs here.
+        PageFault: Too few elements are consistent to decide that it belongs here.
     """
     rows = leaf_rows(view, np.array([info.page]), np.array([info.offset]), np.array([info.count]))
     faults = sound_elements(rows, info)
@@ -259,7 +259,7 @@ def split_leaf(
     if len(keep) < len(whole):
         reason = (whole and bound_fault(min(keys.values()), max(keys.values()), low, high)) or _UNORDERED
         if 2 * len(keep) <= len(whole):
-            # mostly foreign: more likely another page than a page with many wrong keys
+            # mostly foreign keys: probably another page, not a page with many wrong keys
             raise PageFault(reason)
         kept = set(keep)
         for index in whole:
@@ -273,7 +273,7 @@ def split_leaf(
 def _losses(
     info: PageInfo, faults: list[str], keep: list[int], keys: dict[int, bytes], low: bytes | None, high: bytes | None
 ) -> list[Loss]:
-    """Make one Loss of each run of elements that are not kept."""
+    """Make one Loss for each run of unusable elements."""
     out: list[Loss] = []
     bounds = [-1, *keep, info.count]
     for place, (one, other) in enumerate(pairwise(bounds)):
@@ -282,16 +282,16 @@ def _losses(
             continue
         reach, limit = one, other
         if any(faults[index] == _UNORDERED for index in range(one + 1, other)):
-            # which of two is in the wrong place is not known: the key of a neighbour may be the changed one
+            # it is not known which of two is misplaced: the key of a neighbour may be the changed one
             reach, limit = bounds[max(0, place - 1)], bounds[min(len(bounds) - 1, place + 2)]
         reason = info.fault or f"element {one + 1} {faults[one + 1]}"
         if missing > 1:
             reason += f" ({missing} elements)"
-        # the lost keys come after the last one kept: the smallest key after it is itself and a zero byte
+        # the lost keys follow the last usable key, whose smallest successor is itself and a zero byte
         start = keys[reach] + b"\0" if reach >= 0 else low
         stop = keys[limit] if limit < info.count else high
         for index in range(one + 1, other):
-            if index in keys:  # it can be read, and does not belong here: it may also be the bound that is wrong
+            if index in keys:  # it is readable, and does not belong here; or the bound is wrong
                 start = None if start is None else min(start, keys[index])
                 stop = None if stop is None else max(stop, keys[index] + b"\0")
         out.append(Loss(info.page, reason, start, stop))

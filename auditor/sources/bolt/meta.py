@@ -1,4 +1,4 @@
-"""The two meta pages of a bolt file: page size, root bucket, high water mark, and which of them holds."""
+"""The two meta pages of a bolt file: page size, root bucket, high water mark; and which of them is valid."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Meta:
     """One valid meta page.
 
     Attributes:
-        page: 0 or 1, where it is.
+        page: Its position, 0 or 1.
         root: Page id of the root bucket.
-        freelist: Page id of the stored free list, None where none is stored (etcd stores none).
+        freelist: Page id of the stored free list, None if none is stored (etcd stores none).
         high_water_mark: First page id never used; pages from there on are ignored.
         txid: Transaction that wrote it.
     """
@@ -41,14 +41,14 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class Metas:
-    """What the meta pages say: the valid ones, newest first, and what is wrong with the others."""
+    """The valid meta pages, newest first, and the faults of the others."""
 
     valid: tuple[Meta, ...]
     faults: tuple[tuple[int, str], ...]
 
 
 def fnv64a(data: bytes) -> int:
-    """Return the 64-bit FNV-1a hash that meta pages carry."""
+    """Return the 64-bit FNV-1a hash, the checksum of meta pages."""
     value = 0xCBF29CE484222325
     for byte in data:
         value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
@@ -56,7 +56,7 @@ def fnv64a(data: bytes) -> int:
 
 
 def _read_meta(view: FileView, page: int, offset: int) -> Meta | str:
-    """Read one meta page, or say what is wrong with it."""
+    """Read one meta page, or return its fault."""
     raw = view.cut(offset + _AFTER_HEADER, _META.size)
     if len(raw) < _META.size:
         return "beyond end of file"
@@ -73,7 +73,7 @@ def _read_meta(view: FileView, page: int, offset: int) -> Meta | str:
 
 
 def read_metas(view: FileView) -> Metas:
-    """Read both meta pages; the page size comes from the first, or from the place of a valid second one.
+    """Read both meta pages; the page size comes from the first, or from the position of a valid second one.
 
     Source: bbolt db.go getPageSize, internal/common/meta.go.
     """

@@ -1,6 +1,6 @@
-"""Pages of a bolt file: headers, elements, and keys as numbers that compare as their bytes do.
+"""Pages of a bolt file: headers, elements, and keys as numbers that compare as their bytes.
 
-Everything works on many pages at once. Nothing here trusts a number in the file: callers check before they use it.
+All functions work on many pages at once. They do not check the numbers in the file: callers do, before they use them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BRANCH, LEAF, META, FREELIST = 0x01, 0x02, 0x04, 0x10
 HEADER_SIZE = 16
 ELEMENT_SIZE = 16
 KEY_BYTES = 24
-"""Keys up to this long compare as numbers; longer ones take the slow way."""
+"""Keys up to this length compare as numbers; longer ones are handled separately."""
 
 _HEADER = np.dtype([("id", "<u8"), ("flags", "<u2"), ("count", "<u2"), ("overflow", "<u4")])
 _LEAF_ELEMENT = np.dtype([("flags", "<u4"), ("pos", "<u4"), ("ksize", "<u4"), ("vsize", "<u4")])
@@ -46,7 +46,7 @@ _BRANCH_ELEMENT = np.dtype([("pos", "<u4"), ("ksize", "<u4"), ("pgid", "<u8")])
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """Headers of several pages, one array a field."""
+    """Headers of several pages, one array for each field."""
 
     id: U64
     flags: I64
@@ -55,7 +55,7 @@ class Headers:
 
 
 def read_headers(view: FileView, offsets: I64) -> Headers:
-    """Read the page headers at some offsets (bytes)."""
+    """Read the page headers at byte offsets."""
     raw = view.gather(offsets, HEADER_SIZE).view(_HEADER).reshape(-1)
     return Headers(
         raw["id"].astype(np.uint64),
@@ -67,7 +67,7 @@ def read_headers(view: FileView, offsets: I64) -> Headers:
 
 @dataclass(slots=True)
 class Rows:
-    """Elements of leaf pages in key order, one array a field.
+    """Elements of leaf pages in key order, one array for each field.
 
     Attributes:
         page: Page id (0 for an inline bucket).
@@ -75,9 +75,9 @@ class Rows:
         key: Offset of the key in the file; the value follows it.
         key_size: Bytes.
         value_size: Bytes.
-        flags: 1 where the value is a bucket.
+        flags: 1 if the value is a bucket.
         words: Shape (n, 4): the first KEY_BYTES bytes as three big-endian numbers, and the size. Unsigned.
-        suspect: The page is damaged: rows look right, but do not believe one that contradicts itself.
+        suspect: Whether the page is damaged: its rows look valid, but a contradictory one must not be used.
     """
 
     page: I64
@@ -90,7 +90,7 @@ class Rows:
     suspect: bool = False
 
     def __len__(self) -> int:
-        """How many rows."""
+        """Return the number of rows."""
         return len(self.key)
 
     def select(self, which: slice | NDArray[np.bool_] | I64, *, suspect: bool | None = None) -> Rows:
@@ -119,7 +119,7 @@ def key_words(view: FileView, offsets: I64, sizes: I64) -> U64:
 
 
 def precedes(left: U64, right: U64, *, or_equal: bool) -> NDArray[np.bool_]:
-    """Compare keys given as words, row by row."""
+    """Compare keys, given as words, row by row."""
     result: NDArray[np.bool_] = left[:, 3] <= right[:, 3] if or_equal else left[:, 3] < right[:, 3]
     for column in (2, 1, 0):
         result = (left[:, column] < right[:, column]) | ((left[:, column] == right[:, column]) & result)
@@ -135,9 +135,9 @@ def _positions(offsets: I64, counts: I64) -> tuple[I64, I64]:
 
 
 def leaf_rows(view: FileView, pages: I64, offsets: I64, counts: I64) -> Rows:
-    """Read the elements of leaf pages whose element arrays lie inside the file; keys and values are NOT checked yet.
+    """Read the elements of leaf pages whose element arrays are inside the file; keys and values are NOT checked yet.
 
-    Keys that begin outside the file give a key offset of -1 and words of zero.
+    Keys that begin outside the file have the key offset -1 and words of zero.
     """
     index, elements = _positions(offsets, counts)
     raw = view.gather(elements, ELEMENT_SIZE).view(_LEAF_ELEMENT).reshape(-1)

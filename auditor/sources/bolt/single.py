@@ -1,6 +1,6 @@
-"""One page of a bolt file with every check: what it holds, and what of it is lost.
+"""Reads one page of a bolt file with every check, and reports its losses.
 
-The walk of a tree (tree.py) reads sound pages by the thousand; a page that fails one of its checks is read here.
+The walk over a tree (tree.py) reads valid pages by the thousand; a page that fails one of its checks is read here.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 __all__ = ["MAX_DEPTH", "PageReader", "widened"]
 
 MAX_DEPTH = 64
-"""Levels of pages in a tree, and of buckets in buckets."""
+"""Largest number of levels of pages in a tree, and of nested buckets."""
 
 
 class PageReader:
-    """Reads pages of one state of a file alone.
+    """Reads single pages of one state of a file.
 
     Args:
         view: The file.
         page_size: Bytes of a page.
         limit: Number of pages of the state.
-        visited: Whether a page was met, for each page of the file; pages that are read are marked.
-        losses: Gets what could not be read.
+        visited: Whether each page of the file was visited; pages that are read are marked.
+        losses: Receives the losses.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class PageReader:
         return read_page(self.view, self.page_size, self.limit, page)
 
     def leaf(self, info: PageInfo, low: bytes | None, high: bytes | None) -> Rows:
-        """Return the elements of a leaf page that are sound and between its bounds.
+        """Return the elements of a leaf page that are valid and between its bounds.
 
         Raises:
-            PageFault: There is none, or the page is in use elsewhere.
+            PageFault: There is none, or the page belongs to another position.
         """
         rows, keep, losses = split_leaf(self.view, info, low, high)
         if info.page * self.page_size == info.offset:
@@ -102,9 +102,9 @@ class PageReader:
     def _believable_children(
         self, info: PageInfo, low: bytes | None, high: bytes | None
     ) -> list[tuple[int, bytes | None, bytes | None]] | None:
-        """Return the children of a branch page with their bounds, or None if it is no branch page.
+        """Return the children of a branch page with their bounds, or None if it is not a branch page.
 
-        Where the page's own keys are not in order, its children are believed as far as they fit each other.
+        If the page's own keys are not in order, the children that are consistent with each other are used.
         """
         keys, children = branch_keys(self.view, info)
         fault = info.fault or branch_fault(keys, low, high)
@@ -120,7 +120,7 @@ class PageReader:
             raise PageFault(fault)
         count = len(children)
         missing = count - len(accepted)
-        told = f"its {count} children were read all the same" if not missing else f"{missing} of {count} children lost"
+        told = f"its {count} children were read nevertheless" if not missing else f"{missing} of {count} children lost"
         self.losses.append(Loss(info.page, f"{fault}; {told}", low, high, read_all=True))
         return self._accepted(children, spans, accepted, low, high)
 
@@ -132,7 +132,7 @@ class PageReader:
         low: bytes | None,
         high: bytes | None,
     ) -> list[tuple[int, bytes | None, bytes | None]]:
-        """Bound accepted children by each other and note what is lost between them."""
+        """Set the bounds of accepted children by their neighbours, and record the losses between them."""
         out: list[tuple[int, bytes | None, bytes | None]] = []
         for position, index in enumerate(accepted):
             span = spans[index]
@@ -148,7 +148,7 @@ class PageReader:
         return out
 
     def span(self, page: int) -> tuple[bytes, bytes] | None:
-        """Return the first and the last key of a page (of a branch: of its elements), or None if it is damaged."""
+        """Return the first and the last key of a page (for a branch, of its elements), or None if it is damaged."""
         try:
             info = self._info(page)
         except PageFault:
@@ -170,7 +170,7 @@ class PageReader:
 def widened(
     low: bytes | None, high: bytes | None, own: tuple[bytes, bytes] | None
 ) -> tuple[bytes | None, bytes | None]:
-    """Stretch bounds over the keys that a refused page itself has: it may be the bounds that are wrong."""
+    """Extend bounds to the keys of a refused page: the bounds may be wrong."""
     if own is None:
         return low, high
     return (

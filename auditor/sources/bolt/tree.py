@@ -1,8 +1,8 @@
-"""Walking the B+trees of a bolt file: sound pages by the thousand, damaged ones alone, in key order.
+"""Walks the B+trees of a bolt file in key order: valid pages by the thousand, damaged ones one by one.
 
 Sibling pages are checked together, with arrays: header, type, elements inside the page, keys ascending between the
-bounds of the parent, no page twice. A page that fails one of these checks is read again alone (single.py), and what
-that cannot read either becomes a Loss. So the fast way only ever has to be right when it says yes.
+bounds of the parent, no page twice. A page that fails one of these checks is read again separately (single.py), and
+unreadable parts become a Loss. So the fast path must be right only about pages that it accepts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["BATCH_ROWS", "BoltTree", "Bucket"]
 
 BATCH_ROWS = 1 << 14
-"""Rows handed out at once, about; bounds the memory of the reader."""
+"""Approximate number of rows of a batch; limits the memory of the reader."""
 
 _CHILDREN_AT_ONCE = 1 << 14
 _BUCKET_HEADER = 16
@@ -60,8 +60,8 @@ class Bucket:
     """A bucket: a tree of pages, or one page image inside the parent's value.
 
     Attributes:
-        root: Page id of its root; 0: inline.
-        page: Page of the bucket's own entry.
+        root: Page id of its root; 0 if inline.
+        page: Page with the bucket's entry.
         offset: Offset of the inline page image.
         size: Bytes of it.
     """
@@ -90,7 +90,7 @@ class _Siblings:
 
 @dataclass(slots=True)
 class _Leaves:
-    """Leaf pages waiting to be read, with what their headers say."""
+    """Leaf pages that are not read yet, with data from their headers."""
 
     pages: _Siblings
     count: I64
@@ -98,7 +98,7 @@ class _Leaves:
 
 
 def _to_bytes(words: U64) -> bytes | None:
-    """Turn a bound back into bytes; None where there is no bound."""
+    """Convert a bound to bytes; None if there is no bound."""
     size = int(words[3])
     if size == 0 or size > KEY_BYTES:
         return None
@@ -106,7 +106,7 @@ def _to_bytes(words: U64) -> bytes | None:
 
 
 def _to_words(key: bytes | None, missing: U64) -> U64 | None:
-    """Turn a bound into words; None where it is too long for that."""
+    """Convert a bound to words; None if it is too long for that."""
     if key is None:
         return missing
     if len(key) > KEY_BYTES:
@@ -118,7 +118,7 @@ def _to_words(key: bytes | None, missing: U64) -> U64 | None:
 
 
 def _parts(count: I64, start: int, stop: int) -> Iterator[slice]:
-    """Cut a run of branch pages so that each part has a bounded number of children, or is one page."""
+    """Split a run of branch pages into parts with a limited number of children, or of one page."""
     total = np.cumsum(count[start:stop])
     first = 0
     while first < len(total):
@@ -133,11 +133,11 @@ class BoltTree:
 
     Args:
         view: The file.
-        meta: Which state of it to read.
-        batch_rows: Rows handed out at once, about.
+        meta: The state to read.
+        batch_rows: Approximate number of rows of a batch.
 
     Attributes:
-        losses: What could not be read so far.
+        losses: The losses so far.
     """
 
     def __init__(self, view: FileView, meta: Meta, *, batch_rows: int = BATCH_ROWS) -> None:
@@ -177,11 +177,11 @@ class BoltTree:
         return found
 
     def reached(self) -> NDArray[np.bool_]:
-        """Return, for each page of the file below the high water mark, whether it was met on the walks so far."""
+        """Return, for each page of the file below the high water mark, whether a walk has visited it."""
         return self._visited.copy()
 
     def root_fault(self, bucket: Bucket) -> str:
-        """Say what is wrong with the header of a bucket's root page; empty: nothing."""
+        """Return the fault of the header of a bucket's root page; empty if there is none."""
         if bucket.root == 0:
             return ""
         try:
@@ -235,10 +235,10 @@ class BoltTree:
             except PageFault as fault:
                 self.losses.append(Loss(bucket.page, f"inline bucket {bucket.name!r}: {fault}", None, None))
 
-    # ---- the fast way
+    # ---- the fast path
 
     def _pages(self, siblings: _Siblings, depth: int) -> Iterator[Rows]:
-        """Read pages of one level: runs of leaves and of branches together, everything else alone."""
+        """Read pages of one level: runs of leaves and runs of branches together, all others one by one."""
         size, limit = self.page_size, self.limit
         usable = min(limit, len(self._visited))
         in_range = (siblings.page >= np.uint64(2)) & (siblings.page < np.uint64(usable))
@@ -287,7 +287,7 @@ class BoltTree:
             yield from self._alone(siblings, depth)
 
     def _children(self, siblings: _Siblings, count: I64, overflow: I64) -> _Siblings | None:
-        """Return the children of some branch pages and mark these; None where one of them is not sound."""
+        """Return the children of branch pages and mark these pages; None if one page is not valid."""
         offset = siblings.page.astype(np.int64) * self.page_size
         elements = branch_elements(self.view, offset, count)
         least = np.repeat(offset + HEADER_SIZE + ELEMENT_SIZE * count, count)
@@ -298,7 +298,7 @@ class BoltTree:
         words = key_words(self.view, key, size)
         firsts = np.cumsum(count) - count
         lasts = firsts + count - 1
-        # Ascending everywhere: inside a page by its own order, from page to page by the bounds. No element is hidden.
+        # Keys ascend everywhere: inside a page by its order, between pages by the bounds. No element is hidden.
         sound = (
             (key[firsts] == least[firsts]).all()
             and precedes(words[:-1], words[1:], or_equal=False).all()
@@ -316,7 +316,7 @@ class BoltTree:
         return _Siblings(elements.child, words, high)
 
     def _take_leaves(self) -> _Leaves:
-        """Take waiting leaf pages with about one batch of rows."""
+        """Take about one batch of rows from the waiting leaf pages."""
         pending = self._pending
         pages = _Siblings(
             np.concatenate([leaves.pages.page for leaves in pending]),
@@ -340,7 +340,7 @@ class BoltTree:
             yield from self._read_leaves(self._take_leaves())
 
     def _read_leaves(self, leaves: _Leaves) -> Iterator[Rows]:
-        """Yield the rows of leaf pages, the sound ones together."""
+        """Yield the rows of leaf pages, the valid ones together."""
         pages, count, size = leaves.pages, leaves.count, self.page_size
         page = pages.page.astype(np.int64)
         offset = page * size
@@ -359,11 +359,11 @@ class BoltTree:
         ascending = np.ones(len(rows), dtype=bool)
         ascending[1:] = precedes(rows.words[:-1], rows.words[1:], or_equal=False)
         ascending[firsts] = True
-        packed = np.ones(len(rows), dtype=bool)  # behind each other: what lies over another would count twice
+        packed = np.ones(len(rows), dtype=bool)  # elements must not overlap: an overlapping one would count twice
         packed[1:] = rows.key[1:] == stops[:-1]
         packed[firsts] = True
         sound = np.logical_and.reduceat(whole & ascending & packed, firsts)
-        sound &= rows.key[firsts] == least[firsts]  # no element is hidden behind a count that is too small
+        sound &= rows.key[firsts] == least[firsts]  # no element is hidden by too small a count
         sound &= precedes(pages.low, rows.words[firsts], or_equal=True)
         sound &= precedes(rows.words[firsts + count - 1], pages.high, or_equal=False)
         used = -(-(np.maximum.reduceat(np.where(whole, stops, 0), firsts) - offset) // size)
@@ -382,7 +382,7 @@ class BoltTree:
             yield rows.select(slice(start, len(rows)))
 
     def _claim(self, page: I64, used: I64, sound: NDArray[np.bool_]) -> None:
-        """Mark the pages that sound leaves really use; a page that another leaf uses makes a leaf unsound."""
+        """Mark the pages that valid leaves use; a page that another leaf uses makes a leaf invalid."""
         used = np.where(sound, used, 0)
         spans = np.repeat(page, used) + (np.arange(int(used.sum())) - np.repeat(np.cumsum(used) - used, used))
         order = np.sort(spans)
@@ -396,10 +396,10 @@ class BoltTree:
             else:
                 self._visited[span] = True
 
-    # ---- the slow way
+    # ---- the slow path
 
     def _one(self, page: int, low: bytes | None, high: bytes | None, depth: int) -> Iterator[Rows]:
-        """Read one page, the fast way where its bounds allow."""
+        """Read one page, by the fast path if its bounds allow."""
         low_words, high_words = _to_words(low, _NO_LOW), _to_words(high, _NO_HIGH)
         if low_words is None or high_words is None:
             yield from self._flush()
@@ -409,7 +409,7 @@ class BoltTree:
         yield from self._pages(siblings, depth)
 
     def _slow(self, page: int, low: bytes | None, high: bytes | None, depth: int) -> Iterator[Rows]:
-        """Read one page with every check, and keep what holds; `depth` 0 is a root."""
+        """Read one page with every check, and use the valid parts; `depth` 0 is a root."""
         try:
             rows, children = self._single.examine(page, low, high, depth)
         except PageFault as fault:

@@ -1,12 +1,12 @@
-"""Encryption at rest: what the API server does between the bytes in etcd and the object that it decodes.
+"""Encryption at rest: the step of the API server between the bytes in etcd and the decoder.
 
-In: a stored value, its full etcd key (which is authenticated data for some providers) and the resource that it belongs
-to. Out: the plain value, or the server's words for why there is none. Which providers are tried, and in which order,
-is what an EncryptionConfiguration says (config.py); without one, every resource has the identity provider, which
-refuses whatever is encrypted. Keys stay in this package: no error, note or count holds one.
+Input: a stored value, its full etcd key (which is authenticated data for some providers) and its resource. Output: the
+plain value, or the server's error. The EncryptionConfiguration lists the providers in the order in which they are tried
+(config.py); without one, every resource has the identity provider, which refuses encrypted values. Keys stay in this
+package: no error, note or count contains one.
 
-ciphers.py is the only module that imports a cipher; kms.py knows the envelopes whose keys a KMS plugin wraps, and asks
-a command of the user for the plain ones.
+Only ciphers.py imports ciphers; kms.py reads envelopes with keys wrapped by a KMS plugin, and runs a command of the
+user to unwrap them.
 Source: apiserver pkg/server/options/encryptionconfig, pkg/storage/value.
 """
 

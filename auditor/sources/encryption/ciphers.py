@@ -1,6 +1,6 @@
-"""The ciphers of stored values, each from the bytes behind its prefix to the plain value.
+"""The ciphers of stored values: each decrypts the bytes after a provider's prefix.
 
-Every function raises `Refused` with the text that the server has for the same bytes.
+Every function raises `Refused` with the server's message for the same bytes.
 Source: apiserver pkg/storage/value/encrypt/{aes,secretbox}.
 """
 
@@ -22,16 +22,16 @@ _SHORT: Final = "the stored data was shorter than the required size"
 
 
 class Refused(Exception):
-    """A value does not open; its arguments are the reasons, in the server's words."""
+    """A value that cannot be decrypted; the arguments are the server's messages."""
 
     def __str__(self) -> str:
-        """Put reasons together as the server does: each once, in brackets where there are several."""
+        """Join the messages as the server does: each once, in brackets if there are several."""
         unique = list(dict.fromkeys(self.args))
         return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
 
 
 def require_ciphers() -> None:
-    """Say which packages to install where the ciphers are not there.
+    """Name the packages to install if the ciphers are missing.
 
     Raises:
         SourceError: `cryptography` or `PyNaCl` is not installed.
@@ -52,7 +52,7 @@ def _aes_key(key: bytes) -> bytes:
 
 
 def open_cbc(key: bytes, data: bytes) -> bytes:
-    """Open AES-CBC: IV, then blocks with PKCS#7 padding that may be longer than a block."""
+    """Decrypt AES-CBC: IV, then blocks with PKCS#7 padding, which may be longer than a block."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
 
     _aes_key(key)
@@ -62,7 +62,7 @@ def open_cbc(key: bytes, data: bytes) -> bytes:
         raise Refused("the stored data is not a multiple of the block size")
     decryptor = Cipher(algorithms.AES(key), modes.CBC(data[:_BLOCK])).decryptor()
     plain = decryptor.update(data[_BLOCK:]) + decryptor.finalize()
-    padding = plain[-1] if plain else 0  # of an IV alone the server has no words: it fails on the empty rest
+    padding = plain[-1] if plain else 0  # the server has no message for a lone IV: it fails on the empty rest
     if not padding or padding > len(plain):
         raise Refused("invalid PKCS7 data (empty or not padded)")
     if plain[-padding:] != bytes([padding]) * padding:
@@ -71,7 +71,7 @@ def open_cbc(key: bytes, data: bytes) -> bytes:
 
 
 def open_gcm(key: bytes, data: bytes, authenticated: bytes) -> bytes:
-    """Open AES-GCM: nonce, ciphertext, tag; `authenticated` is the full etcd key."""
+    """Decrypt AES-GCM: nonce, ciphertext, tag; `authenticated` is the full etcd key."""
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
@@ -87,7 +87,7 @@ def open_gcm(key: bytes, data: bytes, authenticated: bytes) -> bytes:
 
 
 def open_seeded_gcm(seed: bytes, data: bytes, authenticated: bytes) -> bytes:
-    """Open AES-GCM whose key is derived from a seed and the first bytes of the data (HKDF-SHA256, expand only)."""
+    """Decrypt AES-GCM with a key derived from a seed and the first bytes of the data (HKDF-SHA256, expand only)."""
     from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
     from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand  # noqa: PLC0415
 
@@ -100,7 +100,7 @@ def open_seeded_gcm(seed: bytes, data: bytes, authenticated: bytes) -> bytes:
 
 
 def open_secretbox(key: bytes, data: bytes) -> bytes:
-    """Open NaCl's secretbox: nonce, tag, ciphertext. A failure has, at the server, the text of another one."""
+    """Decrypt NaCl's secretbox: nonce, tag, ciphertext. For a failure, the server has the message of another cipher."""
     from nacl.exceptions import CryptoError  # noqa: PLC0415
     from nacl.secret import SecretBox  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
-"""EncryptionConfiguration: the providers that open the values of each resource, as the server reads the file.
+"""EncryptionConfiguration: the providers that decrypt the values of each resource, as the server reads the file.
 
-A configuration that no server would start with is refused with the server's words; secrets are never among them.
+A configuration with which no server would start is refused with the server's message, without secrets.
 Source: apiserver pkg/server/options/encryptionconfig/config.go, pkg/apis/apiserver/validation/validation_encryption.go.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ANY", "EncryptionConfig", "Key", "Provider", "load_config", "parse_config"]
 
 ANY: Final = "*"
-"""Stands for every group or every resource of a rule."""
+"""Matches every group or every resource of a rule."""
 
 _KIND: Final = "EncryptionConfiguration"
 _VERSIONS: Final = {_KIND: "apiserver.config.k8s.io/v1", "EncryptionConfig": "v1"}
@@ -43,12 +43,12 @@ _EVENTS: Final = (
 )
 
 Resource = tuple[str, str]
-"""Group and plural resource, either may be ANY."""
+"""Group and plural resource; either may be ANY."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key with the name that is in the values it seals; its bytes are not printed."""
+    """A key, with the name that its values have in their prefix; its bytes are not printed."""
 
     name: str
     secret: bytes = field(repr=False)
@@ -65,7 +65,7 @@ class Provider:
 
     @property
     def prefix(self) -> bytes:
-        """What the values of this provider begin with; empty for identity."""
+        """The prefix of values of this provider; empty for identity."""
         if self.kind == "identity":
             return b""
         if self.kind == "kms":
@@ -80,7 +80,7 @@ class EncryptionConfig:
     providers: dict[Resource, tuple[Provider, ...]]
 
     def of(self, group: str, resource: str) -> tuple[Provider, ...] | None:
-        """Return the providers of a resource: its own rule, that of its group, or the general one; None if none."""
+        """Return the providers of a resource by its own rule, that of its group, or the general one; None if none."""
         for known in ((group, resource), (group, ANY), (ANY, ANY)):
             found = self.providers.get(known)
             if found is not None:
@@ -89,14 +89,14 @@ class EncryptionConfig:
 
 
 class _Wrong(Exception):
-    """What the server says to a configuration."""
+    """The server's error for a configuration."""
 
 
 def load_config(path: str) -> EncryptionConfig:
-    """Read an EncryptionConfiguration, JSON or YAML.
+    """Read an EncryptionConfiguration in JSON or YAML.
 
     Raises:
-        SourceError: The file cannot be read, or no server would start with it; no secret is in the text.
+        SourceError: The file cannot be read, or no server would start with it; the text contains no secret.
     """
     try:
         data = Path(path).read_bytes()
@@ -108,7 +108,7 @@ def load_config(path: str) -> EncryptionConfig:
         try:
             document = yaml_to_json(data)
         except YamlError:
-            # the text of the error may quote the file
+            # the error's text may quote the file
             raise SourceError(path, "neither JSON nor YAML", "an EncryptionConfiguration") from None
     try:
         return parse_config(document)
@@ -117,7 +117,7 @@ def load_config(path: str) -> EncryptionConfig:
 
 
 def parse_config(document: Any) -> EncryptionConfig:
-    """Read the document of an EncryptionConfiguration."""
+    """Parse the document of an EncryptionConfiguration."""
     kind = document.get("kind") if isinstance(document, dict) else None
     version = _VERSIONS.get(kind) if isinstance(kind, str) else None
     if version is None:
@@ -150,10 +150,10 @@ def parse_config(document: Any) -> EncryptionConfig:
 
 
 def _only(parent: dict[str, Any], path: str, *known: str) -> None:
-    """Refuse a field that the server does not know."""
+    """Refuse unknown fields."""
     for name in parent:
         if name not in known:
-            # a blank that is missing makes a secret part of a name
+            # a missing blank makes a secret part of a name
             where = f'"{path}{"." if path else ""}{name}"' if _NAME.fullmatch(name) else f"in {path or _KIND}"
             raise _Wrong(f"strict decoding error: unknown field {where}")
 
@@ -221,7 +221,7 @@ def _provider(item: Any, path: str, names: set[str]) -> Provider:
     if isinstance(item, dict):
         _only(item, path, *_KINDS)
     known = [kind for kind in _KINDS if isinstance(item, dict) and item.get(kind) is not None]
-    # the server prints the provider here, keys and all
+    # the server prints the whole provider here, including keys
     if not known:
         raise _Wrong(f"{path}: {_NO_PROVIDER}")
     if len(known) > 1:
@@ -270,7 +270,7 @@ def _keys(value: dict[str, Any], path: str, sizes: tuple[int, ...]) -> Iterator[
         if not isinstance(secret, str) or not secret:
             raise _Wrong(f"{here}.secret: Required value: secret is a mandatory field for a key")
         try:
-            # Go skips line ends in base64
+            # Go ignores line breaks in base64
             plain = base64.b64decode(secret.replace("\n", "").replace("\r", ""), validate=True)
         except (binascii.Error, ValueError):
             raise _Wrong(f'{here}.secret: Invalid value: "REDACTED": secrets must be base64 encoded') from None

@@ -1,7 +1,7 @@
-"""Envelopes of KMS providers: a data key, wrapped by a plugin outside, is beside the data that it seals.
+"""Envelopes of KMS providers: a data key, wrapped by an external plugin, is stored with the data that it encrypts.
 
-The plugin itself cannot be asked offline. Instead a command of the user unwraps a data key: the wrapped key on its
-standard input, the plain one on its standard output. It is run once for each wrapped key, within the bounds of
+The plugin is not available offline. Instead a command of the user unwraps data keys: it reads the wrapped key from
+standard input and writes the plain one to standard output. It runs once for each wrapped key, within the limits of
 `helper_command`; its environment describes the key:
 
     AUDITOR_KMS_VERSION      v1 or v2
@@ -37,14 +37,14 @@ _PLAIN_LIMIT: Final = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A wrapped key and the data behind it.
+    """A wrapped key and the encrypted data.
 
     Attributes:
         wrapped: The wrapped data key or seed.
-        data: What it seals.
+        data: The encrypted data.
         key_id: Key of the plugin (v2).
-        seeded: The plain key is a seed (v2).
-        annotations: What the plugin gave along (v2), sorted by name.
+        seeded: Whether the plain key is a seed (v2).
+        annotations: Annotations from the plugin (v2), sorted by name.
     """
 
     wrapped: bytes
@@ -62,7 +62,7 @@ class KmsDecryptor(Protocol):
 
 
 def decode_v1(data: bytes) -> Envelope:
-    """Take a v1 envelope apart: length, wrapped key, data."""
+    """Parse a v1 envelope: length, wrapped key, data."""
     size = int.from_bytes(data[:2], "big")
     if len(data) < 2 or len(data) < 2 + size:
         raise Refused("invalid data encountered by envelope transformer: failed to read uint16 length prefixed data")
@@ -116,7 +116,7 @@ def _text(value: int | bytes) -> str:
 
 
 def decode_v2(data: bytes) -> Envelope:
-    """Take a v2 envelope apart (protobuf EncryptedObject) and check it as the server does."""
+    """Parse a v2 envelope (protobuf EncryptedObject) and check it as the server does."""
     sealed = wrapped = b""
     key_id, kind = "", 0
     annotations: dict[str, bytes] = {}
@@ -164,7 +164,7 @@ def _check_annotations(annotations: dict[str, bytes]) -> None:
 
 
 def _domain_fault(name: str) -> str:
-    """Say why a name is no fully qualified domain name; empty: it is one."""
+    """Return why a name is not a fully qualified domain name; empty if it is one."""
     if not name:
         return "Required value"
     labels = name.removesuffix(".").split(".")
@@ -176,7 +176,7 @@ def _domain_fault(name: str) -> str:
 
 
 class KmsCommand:
-    """Unwraps data keys through a command of the user; see the text above.
+    """Unwraps data keys with a command of the user; see the module's docstring.
 
     Args:
         command: As in a shell, but no shell runs it.
@@ -192,10 +192,10 @@ class KmsCommand:
         self._known: dict[tuple[str, str, str, bytes], bytes | str] = {}
 
     def unwrap(self, version: str, plugin: str, envelope: Envelope) -> bytes:
-        """Return the plain key of an envelope; each wrapped key is asked about once.
+        """Return the plain key of an envelope; the command runs once for each wrapped key.
 
         Raises:
-            Refused: The command gave none.
+            Refused: The command returned none.
         """
         place = (version, plugin, envelope.key_id, envelope.wrapped)
         found = self._known.get(place)

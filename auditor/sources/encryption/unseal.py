@@ -1,4 +1,4 @@
-"""Opening stored values: the providers of a resource in their order, as the server tries them.
+"""Decrypts stored values: tries the providers of a resource in order, as the server does.
 
 Source: apiserver pkg/storage/value/transformer.go (prefixTransformers), apimachinery pkg/util/errors (Aggregate).
 """
@@ -39,12 +39,12 @@ _KMS: Final = frozenset({"v1", "v2"})
 
 
 class Sealed(NamedTuple):
-    """The result of opening a value.
+    """The result of decrypting a value.
 
     Attributes:
-        data: The plain value; None: there is none.
-        reason: Why there is none.
-        lacks_key: No key for its provider was given; nothing is known to be wrong with the value.
+        data: The plain value; None means there is none.
+        reason: Why there is no plain value.
+        lacks_key: Whether no key for its provider was given; the value may be intact.
     """
 
     data: bytes | None
@@ -53,17 +53,17 @@ class Sealed(NamedTuple):
 
 
 class _LacksKey(Refused):
-    """A value without a key."""
+    """A value without a key for it."""
 
 
 class SealedCount(NamedTuple):
-    """What encrypted values are counted by.
+    """The grouping key for counts of encrypted values.
 
     Attributes:
-        provider: aescbc, aesgcm, secretbox, ``kms v1``, ``kms v2``, or what is in its place.
+        provider: aescbc, aesgcm, secretbox, ``kms v1``, ``kms v2``, or another text from the prefix.
         name: The name of the key, or of the KMS plugin.
         key_id: KMS v2: the plugin's key.
-        opened: Whether the plain value was had.
+        opened: Whether the value was decrypted.
         lacks_key: Whether no key for its provider was given.
     """
 
@@ -75,21 +75,21 @@ class SealedCount(NamedTuple):
 
 
 def resource_of(place: Place) -> tuple[str, str] | None:
-    """Return the group and resource that the server encrypts a key as, or None if it is not a key of its objects."""
+    """Return the group and resource by which the server encrypts a key, or None if it is not a key of an object."""
     if place.plural is None:
         return None
     return place.group or "", place.plural
 
 
 class Unsealer:
-    """Opens values; one for each process.
+    """Decrypts values; one for each process.
 
     Args:
-        config: The configuration; None: no provider but identity, and KMS where `kms` is given.
-        kms: Unwraps the keys of KMS providers; None: their values stay closed.
+        config: The configuration; None means no provider but identity, and KMS where `kms` is given.
+        kms: Unwraps the keys of KMS providers; None if their values are not decrypted.
 
     Attributes:
-        counts: Encrypted values met so far.
+        counts: Numbers of encrypted values so far.
     """
 
     def __init__(self, config: EncryptionConfig | None = None, kms: KmsDecryptor | None = None) -> None:
@@ -104,7 +104,7 @@ class Unsealer:
 
         Args:
             key: The full etcd key, prefix included.
-            resource: Group and plural resource; None: something that is no object, which is never encrypted.
+            resource: Group and plural resource; None if it is not an object, as others are never encrypted.
             data: The value as stored.
         """
         encrypted = data.startswith(ENCRYPTED_PREFIX)
@@ -125,7 +125,7 @@ class Unsealer:
         return opened
 
     def _first(self, providers: Iterable[Provider], key: bytes, data: bytes, *, ruled: bool) -> bytes:
-        """Open a value with the first provider that can; a failure of one does not keep the next from trying."""
+        """Decrypt a value with the first provider that can; if one fails, the next is tried."""
         reasons: list[str] = []
         lacking: _LacksKey | None = None
         for provider in providers:
@@ -147,7 +147,7 @@ class Unsealer:
         raise Refused(*(reasons or [_NO_PREFIX]))
 
     def _refused_by_identity(self, data: bytes) -> Refused:
-        """Return the error of a value that has no provider: without a configuration, that its key was not given."""
+        """Return the error for a value without a provider; without a configuration: that no key was given."""
         found = None if self.config is not None else envelope(data)
         if found is None:
             return Refused(_IDENTITY_REFUSES)
@@ -201,7 +201,7 @@ def _no_decryptor(version: str, plugin: str, data: bytes) -> _LacksKey:
 
 
 def _key_id(version: str, data: bytes) -> str:
-    """Return the id of the plugin's key that an envelope names; empty: it names none, or does not decode."""
+    """Return the id of the plugin's key in an envelope; empty if it has none, or does not decode."""
     if version != "v2":
         return ""
     try:
@@ -221,14 +221,14 @@ def _count(data: bytes, opened: Sealed) -> SealedCount:
 
 
 def make_unsealer(config: str = "", kms_command: str = "") -> Unsealer:
-    """Make an unsealer from what a user gives.
+    """Make an unsealer from options of the user.
 
     Args:
-        config: Path of an EncryptionConfiguration; empty: none.
-        kms_command: Command that unwraps keys of KMS providers; empty: none.
+        config: Path of an EncryptionConfiguration; empty if there is none.
+        kms_command: Command that unwraps keys of KMS providers; empty if there is none.
 
     Raises:
         SourceError: The configuration cannot be used, or the ciphers are not installed.
-        PlanError: The command cannot be.
+        PlanError: The command cannot be used.
     """
     return Unsealer(load_config(config) if config else None, KmsCommand(kms_command) if kms_command else None)

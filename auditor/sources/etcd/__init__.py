@@ -1,7 +1,7 @@
-"""etcd's store: the revisions in a database, and which of them are live.
+"""etcd's store: the revisions in a database, and the live keys.
 
-In: a database or snapshot file. Out: a live table (`auditor.sources.live_table`) and what could not be read. Keys and
-values are bytes; what Kubernetes puts into them is no business of this package.
+Input: a database or snapshot file. Output: a live table (`auditor.sources.live_table`) and the damage. Keys and values
+are bytes; this package does not interpret them.
 Source: etcd server/storage/mvcc, server/storage/schema.
 """
 

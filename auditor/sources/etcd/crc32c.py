@@ -1,6 +1,6 @@
-"""CRC-32C (Castagnoli), the checksum of etcd, over large data with arrays.
+"""CRC-32C (Castagnoli), the checksum of etcd, computed with arrays for large data.
 
-A CRC is linear: pieces of equal length are run through side by side, two bytes a step, and put together in pairs.
+A CRC is linear: parts of equal length are processed in parallel, two bytes per step, and combined in pairs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _POLYNOMIAL = 0x82F63B78
 _PIECE = 512
 _MOST_PIECES = 1 << 14
 _LONG = 1 << 14
-"""Bytes from which on a span is run through alone."""
+"""Spans with at least this many bytes are processed separately."""
 
 
 @cache
@@ -39,7 +39,7 @@ def _byte_table() -> list[int]:
 
 @cache
 def _pair_table() -> NDArray[np.uint32]:
-    """Return what two bytes do to the register, by the register's low half."""
+    """Return the effect of two bytes on the register, by the low half of the register."""
     one = np.array(_byte_table(), dtype=np.uint32)
     halves = np.arange(1 << 16, dtype=np.uint32)
     first = one[halves & 0xFF] ^ (halves >> np.uint32(8))
@@ -49,7 +49,7 @@ def _pair_table() -> NDArray[np.uint32]:
 
 @cache
 def _shift_table(pieces: int) -> NDArray[np.uint32]:
-    """Return, for each byte of the register, what so many pieces of zero bytes make of it: shape (4, 256)."""
+    """Return, for each byte of the register, the effect of a number of parts of zero bytes: shape (4, 256)."""
     bits = np.uint32(1) << np.arange(32, dtype=np.uint32)
     if pieces == 1:
         pairs = _pair_table()
@@ -77,7 +77,7 @@ def crc32c(data: bytes, before: int = 0) -> int:
 
     Args:
         data: The bytes.
-        before: Checksum of what came before.
+        before: Checksum of the preceding bytes.
     """
     at, register = 0, before ^ 0xFFFFFFFF
     while len(data) - at >= _PIECE:
@@ -91,7 +91,7 @@ def crc32c(data: bytes, before: int = 0) -> int:
 
 
 def _after_pieces(before: int, data: bytes, at: int, pieces: int) -> int:
-    """Return the register after so many pieces of some bytes."""
+    """Return the register after a number of parts of some bytes."""
     words = np.frombuffer(data, dtype="<u2", count=pieces * _PIECE // 2, offset=at).reshape(pieces, -1)
     register = np.zeros(pieces, dtype=np.uint32)
     register[0] = before
@@ -106,17 +106,17 @@ def _after_pieces(before: int, data: bytes, at: int, pieces: int) -> int:
 
 
 def crc32c_of_many(data: bytes | mmap.mmap, starts: I64, sizes: I64, before: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the checksums of many spans of some bytes, taken side by side.
+    """Return the checksums of many spans of some bytes, computed in parallel.
 
     Args:
-        before: For each span, the checksum that it goes on from.
+        before: For each span, the checksum of the preceding bytes.
     """
     out = np.empty(len(starts), dtype=np.uint32)
     long = sizes > _LONG
     for index in np.flatnonzero(long).tolist():
         out[index] = crc32c(data[int(starts[index]) : int(starts[index] + sizes[index])], int(before[index]))
     short = np.flatnonzero(~long)
-    # Longest first, so that at each step the spans that go on are those in front.
+    # Longest first, so that at each step the spans that continue are at the front.
     order = short[np.argsort(-sizes[short], kind="stable")]
     raw = np.frombuffer(data, dtype=np.uint8)
     start, pairs = starts[order], sizes[order] // 2

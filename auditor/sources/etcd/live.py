@@ -1,7 +1,7 @@
-"""The live keys of an etcd database: of each key the newest row, unless that is a deletion.
+"""The live keys of an etcd database: the newest row of each key, unless it is a deletion.
 
-Rows come in revision order, so the order of batches says which of two rows is newer. A compaction that was begun and
-not finished does not change what is live.
+Rows come in revision order, so a later batch has newer rows. A compaction that began and did not finish does not change
+the live keys.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEY_BYTES_AT_ONCE = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class LiveKeys:
-    """What went into a live table.
+    """Counts of a live table.
 
     Attributes:
         rows: Live keys.
@@ -56,11 +56,11 @@ def write_live_table(
 
     Args:
         batches: Its rows, in key order.
-        path: Where the table goes.
-        workdir: Where to park what does not fit memory.
+        path: Path of the table.
+        workdir: Folder for data that does not fit memory.
         number: Position of the dump among the inputs.
         report: Called with every row that cannot be used.
-        until: Revision behind which rows do not count; None: all do.
+        until: Later revisions are ignored; None if all revisions count.
     """
     newest = NewestPerKey(workdir, number)
     count = last = 0
@@ -89,7 +89,7 @@ def keyed_rows(view: FileView, found: Revisions) -> KeyedRows:
 
 
 def _parts(found: Revisions) -> Iterable[Revisions]:
-    """Cut rows where their keys together get long."""
+    """Split rows if their keys are too long together."""
     total = np.cumsum(found.key_size)
     if not len(total) or total[-1] <= _KEY_BYTES_AT_ONCE:
         return [found]

@@ -1,8 +1,8 @@
-"""Rows of etcd's `key` bucket: revision keys, and KeyValue messages taken apart without copying them.
+"""Rows of etcd's `key` bucket: parses revision keys and KeyValue messages without copying them.
 
-Key: main (8 bytes, big-endian) ``_`` sub (8 bytes), and ``t`` behind it for a deletion. Value: protobuf {1 key, 2
-create_revision, 3 mod_revision, 4 version, 5 value, 6 lease}, zero fields left out. What etcd writes is read for
-thousands of rows at once; any other spelling of the message is read alone, by the rules of protobuf.
+Key: main (8 bytes, big-endian) ``_`` sub (8 bytes), followed by ``t`` for a deletion. Value: protobuf {1 key, 2
+create_revision, 3 mod_revision, 4 version, 5 value, 6 lease}, without zero fields. Messages in etcd's own encoding are
+read for thousands of rows at once; other encodings are read one by one, by the rules of protobuf.
 Source: etcd server/storage/mvcc/revision.go, api/mvccpb/kv.proto.
 """
 
@@ -41,7 +41,7 @@ _SIZE, _SIZE_DELETED = 17, 18
 
 
 class MalformedMessage(Exception):
-    """Bytes are no protobuf message, or not the one that is expected."""
+    """Bytes are not a protobuf message, or not the expected one."""
 
 
 class Revision(NamedTuple):
@@ -65,10 +65,10 @@ class KeyValue(NamedTuple):
 
 @dataclass(slots=True)
 class Revisions:
-    """Rows of the `key` bucket in order, one array a field.
+    """Rows of the `key` bucket in order, one array for each field.
 
     Attributes:
-        row: Position among the rows that were given.
+        row: Position among the input rows.
         key: Offset in the file; likewise `value`, which for an empty value is the end of the row.
     """
 
@@ -83,7 +83,7 @@ class Revisions:
     value_size: I64
 
     def __len__(self) -> int:
-        """How many rows."""
+        """Return the number of rows."""
         return len(self.main)
 
     def select(self, which: NDArray[np.bool_] | slice) -> Revisions:
@@ -102,14 +102,14 @@ class Revisions:
 
 
 def parse_revision(key: bytes) -> Revision | None:
-    """Read a key of the `key` bucket (or a value of `meta`); None: it is none."""
+    """Parse a key of the `key` bucket (or a value of `meta`); None if it is not a revision."""
     if len(key) not in {_SIZE, _SIZE_DELETED} or key[8] != _UNDERSCORE or (len(key) == _SIZE_DELETED and key[17] != _T):
         return None
     return Revision(int.from_bytes(key[:8], "big"), int.from_bytes(key[9:17], "big"), len(key) == _SIZE_DELETED)
 
 
 def read_varint(data: Any, at: int, stop: int) -> tuple[int, int]:
-    """Read the number at an offset; return it and the offset behind it.
+    """Read the number at an offset; return it and the offset after it.
 
     Raises:
         MalformedMessage: It does not end before `stop`, or within ten bytes.
@@ -126,10 +126,10 @@ def read_varint(data: Any, at: int, stop: int) -> tuple[int, int]:
 
 
 def parse_key_value(data: Any, start: int, stop: int) -> KeyValue:
-    """Read one KeyValue message at [start, stop) of some bytes (or a mapped file).
+    """Parse one KeyValue message at [start, stop) of some bytes (or a mapped file).
 
     Raises:
-        MalformedMessage: It is none.
+        MalformedMessage: It is not a message.
     """
     spans = {1: (start, 0), 5: (stop, 0)}
     numbers = dict.fromkeys((2, 3, 4, 6), 0)
@@ -160,13 +160,13 @@ def parse_key_value(data: Any, start: int, stop: int) -> KeyValue:
 
 
 def _varint_after_tag(words: U64) -> tuple[I64, I64, NDArray[np.bool_]]:
-    """Decode the number behind the first of 8 bytes.
+    """Decode the number after the first of 8 bytes.
 
     Returns:
-        Number, bytes it takes, and whether it ends within the 7 bytes.
+        The number, its length in bytes, and whether it ends within the 7 bytes.
     """
     bits = words >> np.uint64(8)
-    # the lowest clear top bit ends the number; the top byte is zero by the shift, so there always is one
+    # the lowest clear top bit ends the number; the top byte is zero after the shift, so there always is one
     ends = ~bits & np.uint64(0x8080808080808080)
     end = ends & (~ends + np.uint64(1))
     bits &= (end << np.uint64(1)) - np.uint64(1)
@@ -181,7 +181,7 @@ _ENDS = np.array([1 << (8 * byte + 7) for byte in range(8)], dtype=np.uint64)
 
 
 class _Cursor:
-    """Reads field after field of many messages at once; rows that do not follow the usual form drop out of `usual`."""
+    """Reads field after field of many messages at once; rows with an unusual encoding are removed from `usual`."""
 
     def __init__(self, view: FileView, start: I64, stop: I64) -> None:
         self.view = view
@@ -190,7 +190,7 @@ class _Cursor:
         self.usual = np.ones(len(start), dtype=bool)
 
     def number(self, tag: int) -> tuple[I64, NDArray[np.bool_]]:
-        """Read a field of that tag where it comes next: (number or 0, whether it is there); `at` moves behind it."""
+        """Read a field with a tag if it comes next: (number or 0, whether it exists); `at` moves after it."""
         words = self.view.words(np.minimum(self.at, self.stop))
         here = ((words & np.uint64(0xFF)) == tag) & (self.at < self.stop)
         number, size, fits = _varint_after_tag(words)
@@ -200,7 +200,7 @@ class _Cursor:
         return np.where(here, number, 0), here
 
     def span(self, tag: int) -> tuple[I64, I64, NDArray[np.bool_]]:
-        """Read a field of bytes where it comes next: (offset, length, whether it is there)."""
+        """Read a field of bytes if it comes next: (offset, length, whether it exists)."""
         length, here = self.number(tag)
         offset = self.at.copy()
         self.at += length
@@ -209,13 +209,13 @@ class _Cursor:
 
 
 def revisions(view: FileView, rows: Rows, report: Report) -> Revisions:
-    """Take rows of the `key` bucket apart.
+    """Parse rows of the `key` bucket.
 
     Rows with neither key nor value are left out: `snapshot restore --mark-compacted` writes one.
 
     Args:
-        rows: As the walk gives them. A suspect row whose message names another revision is dropped.
-        report: Called with every row that is dropped, and of rows that contradict themselves.
+        rows: From the walk. A suspect row whose message names another revision is dropped.
+        report: Called with every dropped or contradictory row.
     """
     words, size = rows.words, rows.key_size
     deleted = size == _SIZE_DELETED
@@ -258,7 +258,7 @@ def _messages(view: FileView, rows: Rows, row: I64, deleted: NDArray[np.bool_], 
 
 
 def _read_alone(view: FileView, rows: Rows, out: Revisions, index: int, report: Report) -> bool:
-    """Read one message that is not in the usual form into `out`; return whether the row can be used."""
+    """Parse one message with an unusual encoding into `out`; return whether the row can be used."""
 
     def fault(reason: str) -> None:
         report(int(rows.page[index]), int(rows.index[index]), f"revision {int(out.main[index])}: {reason}")

@@ -1,10 +1,10 @@
-"""What can be saved of a damaged database beyond what its tree reaches: only on request, never taken for certain.
+"""Salvages data of a damaged database that its tree no longer reaches; only on request, as it may be outdated.
 
-Pages are written anew when they change, so old versions of them lie all over the file. In the bucket `key` a revision
-never changes once it is written: a stale leaf cannot hold a wrong one, only one that a compaction has since removed.
-So of the revisions in a gap of the tree those above the last compaction are taken from leaves that nothing refers to;
-those at or below it may be superseded or deleted, and their keys are only named. Where both meta pages are gone, or the
-root page, the root is looked for among all pages: a leaf whose elements are all buckets of etcd's names.
+Changed pages are written to a new position, so old versions of pages remain in the file. In the bucket `key` a revision
+never changes: a stale leaf has no wrong revisions, only some that a compaction has removed since. So for a gap of the
+tree, revisions above the last compaction are taken from unreferenced leaves; those at or below it may be superseded or
+deleted, so that only their keys are reported. If both meta pages or the root page are lost, the root is searched among
+all pages: a leaf whose elements are all buckets with etcd's names.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ _MOST_KEYS: Final = 100_000
 
 @dataclass(slots=True)
 class Salvage:
-    """Rows of orphaned leaves that lie in gaps of the tree.
+    """Rows of orphaned leaves that are in gaps of the tree.
 
     Args:
         view: The file.
-        tree: The tree of the bucket `key`, walked already.
-        compacted: Revision up to which history is gone; None: it is not known, so no row is safe.
+        tree: The tree of the bucket `key`, after the walk.
+        compacted: Revision up to which history is compacted; None if not known, so that no row is safe.
 
     Attributes:
-        pages: Orphaned leaves with rows that were taken.
-        revisions: Rows that were taken.
-        unverified: Those of them in a gap without end, which may have rows of a transaction that was not finished.
-        keys: Keys that they are about.
-        unsafe: Keys of rows that were not taken, up to a limit.
+        pages: Number of orphaned leaves with used rows.
+        revisions: Number of used rows.
+        unverified: Number of used rows in a gap without end, which may be from an unfinished transaction.
+        keys: Number of their keys.
+        unsafe: Keys of rows that were not used, up to a limit.
     """
 
     view: FileView
@@ -76,7 +76,7 @@ class Salvage:
     unsafe: set[bytes] = field(default_factory=set)
 
     def rows(self) -> Iterator[Rows]:
-        """Yield the rows that can be taken, each revision once, in key order."""
+        """Yield the rows that can be used, each revision once, in key order."""
         gaps = _gaps(self.tree.losses)
         if not gaps:
             return
@@ -112,7 +112,7 @@ class Salvage:
         return self.view.cut(int(rows.key[index]), int(rows.key_size[index]))
 
     def _orphans(self) -> Iterator[Rows]:
-        """Yield the rows of sound leaves of revisions that the walk did not meet."""
+        """Yield the rows of valid leaves of revisions that the walk did not visit."""
         tree, view, size = self.tree, self.view, self.tree.page_size
         reached = tree.reached()
         for start in range(2, len(reached), _PAGES_AT_ONCE):
@@ -124,7 +124,7 @@ class Salvage:
 
 
 def _gaps(losses: list[Loss]) -> list[tuple[bytes, bytes | None]]:
-    """Return the ranges of lost keys, ascending and disjoint; an end of None means to the last key."""
+    """Return the ranges of lost keys, ascending and disjoint; an end of None means up to the last key."""
     spans = sorted(
         ((loss.low or b"", loss.high) for loss in losses if not loss.read_all),
         key=lambda span: (span[0], span[1] is None, span[1] or b""),
@@ -140,7 +140,7 @@ def _gaps(losses: list[Loss]) -> list[tuple[bytes, bytes | None]]:
 
 
 def _leaves(view: FileView, size: int, limit: int, pages: I64) -> Rows | None:
-    """Return the rows of those of some pages that are sound leaves of revisions."""
+    """Return the rows of those pages that are valid leaves of revisions."""
     pages = pages[pages * size + HEADER_SIZE <= view.size]
     offset = pages * size
     header = read_headers(view, offset)
@@ -174,7 +174,7 @@ def _leaves(view: FileView, size: int, limit: int, pages: I64) -> Rows | None:
 
 
 def _inside(view: FileView, rows: Rows, gaps: list[tuple[bytes, bytes | None]]) -> Iterator[int]:
-    """Yield the positions of rows that lie in a gap."""
+    """Yield the positions of rows in a gap."""
     lows = [low for low, _ in gaps]
     main = rows.words[:, 0]
     ends = [high for _, high in gaps]
@@ -190,7 +190,7 @@ def _inside(view: FileView, rows: Rows, gaps: list[tuple[bytes, bytes | None]]) 
 
 
 def _named(view: FileView, rows: Rows, index: int) -> bytes:
-    """Return the key that a row is about; empty where its value is no message."""
+    """Return the key in a row; empty if its value is not a message."""
     start = int(rows.key[index] + rows.key_size[index])
     try:
         found = parse_key_value(view.data, start, start + int(rows.value_size[index]))
@@ -200,7 +200,7 @@ def _named(view: FileView, rows: Rows, index: int) -> bytes:
 
 
 def _together(batches: list[Rows], taken: list[tuple[int, int]]) -> Rows:
-    """Put single rows of several batches together, in the order given."""
+    """Join single rows of several batches, in the given order."""
     batch, index = np.array(taken, dtype=np.int64).T
     order = np.argsort(batch, kind="stable")
     parts = [batches[number].select(index[order][batch[order] == number]) for number in np.unique(batch).tolist()]
@@ -218,7 +218,7 @@ def _together(batches: list[Rows], taken: list[tuple[int, int]]) -> Rows:
 
 
 def _page_size(view: FileView) -> int | None:
-    """Guess the page size of a file whose meta pages are gone: most pages are where they say."""
+    """Guess the page size of a file without meta pages: most pages are at the position of their number."""
     best, most = None, 0.0
     for size in _SIZES:
         count = min(view.size // size, 1 << 14)
@@ -234,10 +234,10 @@ def _page_size(view: FileView) -> int | None:
 
 
 def find_root(view: FileView, page_size: int | None = None) -> Meta | None:
-    """Look for the newest root page of an etcd database among all pages; return a meta page that would name it.
+    """Find the newest root page of an etcd database among all pages; return a meta page that would refer to it.
 
     Args:
-        page_size: Where it is known; None: guess it.
+        page_size: The page size; None to guess it.
     """
     size = page_size or _page_size(view)
     if size is None:
@@ -260,7 +260,7 @@ def find_root(view: FileView, page_size: int | None = None) -> Meta | None:
 
 
 def _root_pages(view: FileView, size: int, in_file: int) -> list[int]:
-    """Return pages that are leaves of nothing but buckets with etcd's names, `key` among them."""
+    """Return pages that are leaves of only buckets with etcd's names, including `key`."""
     out: list[int] = []
     for start in range(2, in_file, _PAGES_AT_ONCE):
         pages = np.arange(start, min(start + _PAGES_AT_ONCE, in_file), dtype=np.int64)

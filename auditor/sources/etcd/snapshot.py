@@ -1,7 +1,7 @@
-"""etcd's database file: the digest behind a snapshot, the buckets, and what `meta` says.
+"""etcd's database file: the checksum of a snapshot, the buckets, and the values of `meta`.
 
-A snapshot is the database followed by its SHA-256 (32 bytes), which `size % 512 == 32` gives away; a copied database
-has none. A wrong digest is said loudly and reading goes on.
+A snapshot is the database followed by its SHA-256 (32 bytes), so that `size % 512 == 32`; a copied database has none. A
+wrong digest is reported as damage, and reading continues.
 Source: etcd etcdutl/snapshot/v3_snapshot.go, server/storage/schema/bucket.go.
 """
 
@@ -29,7 +29,7 @@ __all__ = ["EtcdFile", "MetaValues", "transactions"]
 
 
 def transactions(path: Path) -> tuple[int, ...]:
-    """Return the transactions that the meta pages of a database name, newest first."""
+    """Return the transactions in the meta pages of a database, newest first."""
     return tuple(meta.txid for meta in read_metas(FileView(map_file(path))).valid)
 
 
@@ -38,11 +38,11 @@ class EtcdFile:
     """An etcd database whose pages can be read.
 
     Attributes:
-        meta: The meta page that is read by.
-        valid_metas: All that hold, newest first.
+        meta: The meta page in use.
+        valid_metas: All valid ones, newest first.
         buckets: Top-level buckets by name.
-        notes: What a reader of the report should know.
-        damage: What could not be read so far; `note_losses` adds what the tree lost.
+        notes: Notes for the report.
+        damage: Damage so far; `note_losses` adds the losses of the tree.
     """
 
     path: str
@@ -61,12 +61,12 @@ class EtcdFile:
         """Open a database or snapshot.
 
         Args:
-            name: What to call it; the path where empty.
-            salvage: Where the meta pages lead to no root page, look for one among all pages.
-            data: The file, where it is mapped already.
+            name: Its name in messages; the path if empty.
+            salvage: If the meta pages lead to no root page, search for one among all pages.
+            data: The file, if it is already mapped.
 
         Raises:
-            DamagedDump: No meta page holds.
+            DamagedDump: No meta page is valid.
             UnknownDump: A bolt file of something else.
         """
         name = name or str(path)
@@ -110,7 +110,7 @@ class EtcdFile:
 
     @classmethod
     def _rescued(cls, name: str, view: FileView, metas: Metas, reason: str) -> EtcdFile | None:
-        """Open a file by the newest root page that can be found in it; None: there is none."""
+        """Open a file by the newest root page that can be found in it; None if there is none."""
         meta = find_root(view, metas.valid[0].page_size if metas.valid else None)
         if meta is None:
             return None
@@ -131,7 +131,7 @@ class EtcdFile:
             self.notes.append(f"size {size} is neither that of a database nor of a snapshot: cut or padded")
 
     def rows(self, bucket: bytes) -> Iterator[Rows]:
-        """Yield the rows of a bucket; nothing where there is no such bucket."""
+        """Yield the rows of a bucket; nothing if it does not exist."""
         if bucket in self.buckets:
             yield from self.tree.rows(self.buckets[bucket])
 
@@ -147,18 +147,18 @@ class EtcdFile:
         }
 
     def report(self, page: int, element: int, reason: str) -> None:
-        """Note a row of the `key` bucket that cannot be used."""
+        """Record a row of the `key` bucket that cannot be used."""
         self.damage.add(f"page {page}, element {element}", reason)
 
     def note_losses(self, bucket: str = "key") -> None:
-        """Move what the tree could not read into `damage`, in words of revisions."""
+        """Move the losses of the tree to `damage`, described by revisions."""
         for loss in self.tree.losses:
             self.damage.add(*_describe(loss, bucket))
         self.tree.losses.clear()
 
 
 def _better(trees: list[BoltTree], buckets: list[dict[bytes, Bucket]]) -> int:
-    """Choose between two states: the newest, unless only the other one can be read."""
+    """Choose between two states: the newer one, unless only the other can be read."""
 
     def score(index: int) -> int:
         tree, found = trees[index], buckets[index]
@@ -171,7 +171,7 @@ def _better(trees: list[BoltTree], buckets: list[dict[bytes, Bucket]]) -> int:
 
 
 def _fault(tree: BoltTree, found: dict[bytes, Bucket]) -> tuple[int, str]:
-    """Say why a state was not chosen: page, reason."""
+    """Return why a state was not chosen: page, reason."""
     if tree.losses:
         return tree.losses[0].page, tree.losses[0].reason
     if b"key" not in found:
@@ -180,7 +180,7 @@ def _fault(tree: BoltTree, found: dict[bytes, Bucket]) -> tuple[int, str]:
 
 
 def _describe(loss: Loss, bucket: str) -> tuple[str, str]:
-    """Say where keys are lost, and which."""
+    """Describe the range of lost keys."""
     where = f"page {loss.page}"
     if bucket != "key":
         return f"{where} (bucket {bucket})", loss.reason
@@ -199,7 +199,7 @@ def _describe(loss: Loss, bucket: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class MetaValues:
-    """What the bucket `meta` says; None: nothing."""
+    """Values of the bucket `meta`; None if one is missing."""
 
     consistent_index: int | None
     finished: int | None
@@ -223,5 +223,5 @@ class MetaValues:
         )
 
     def current_revision(self, last: int) -> int:
-        """Return the store's revision, given the last row's: a compacted deletion may have been newer."""
+        """Return the store's revision, given that of the last row: a compacted deletion may have been newer."""
         return max(1, last, self.finished or 0, self.scheduled or 0)

@@ -1,11 +1,11 @@
-"""etcd's write-ahead log: which writes are not in the database beside it yet.
+"""etcd's write-ahead log: finds writes that are not in the database yet.
 
-A member writes each request to its log first and commits the database now and then, so a data directory that was copied
-from a running or killed member has a log that is ahead. The log is checked and counted here; it is not applied.
+A member writes each request to its log first and commits the database periodically, so the log of a data directory that
+was copied from a running or killed member is ahead. The log is checked and counted here; it is not applied.
 
-Files are named by sequence, preallocated with zeros and cut where the next one begins. Each record carries a CRC-32C of
-all data so far; a record that breaks it ends the reading: in the last file that may be a torn write, which etcd drops
-as well, anywhere else it is damage.
+Files are named by sequence, preallocated with zeros and cut when the next one begins. Each record has a CRC-32C of all
+data so far; a record with a wrong one ends the reading: in the last file it may be a torn write, which etcd drops as
+well, elsewhere it is damage.
 Source: etcd server/storage/wal/{decoder,encoder,wal}.go, api/etcdserverpb/raft_internal.proto.
 """
 
@@ -33,10 +33,10 @@ _METADATA, _ENTRY, _STATE, _CRC, _SNAPSHOT = 1, 2, 3, 4, 5
 _SIZE_MASK: Final = (1 << 56) - 1
 _SECTOR: Final = 512
 _AT_ONCE: Final = 1 << 14
-"""Records whose checksums are taken together."""
+"""Number of records whose checksums are computed together."""
 
 MOST_KEYS: Final = 1000
-"""Keys that are held in memory, about."""
+"""Approximate number of keys held in memory."""
 
 _LEASE_REVOKE: Final = 9
 _V2_METHODS: Final = (b"PUT", b"SYNC", b"QGET", b"DELETE", b"POST", b"GET", b"HEAD")
@@ -50,16 +50,16 @@ class _Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unapplied:
-    """What a log holds beyond a database.
+    """Contents of a log that are not in a database.
 
     Attributes:
-        entries: Requests (and elections, and member changes) above the database's index; 0: none.
+        entries: Number of requests (and elections, and member changes) above the database's index.
         first: Raft index of the first of them.
         last: Raft index of the last.
-        keys: Different keys that they put or delete, up to a limit.
-        ranges: Deletions of ranges of keys.
-        gap: The log begins above the index behind the database's: entries between them are gone.
-        leases: Leases that are revoked, which deletes the keys attached to them.
+        keys: Distinct keys that they put or delete, up to a limit.
+        ranges: Number of deletions of ranges of keys.
+        gap: Whether the log begins later than the database ends: entries between them are missing.
+        leases: Number of revoked leases, which deletes the keys attached to them.
     """
 
     entries: int = 0
@@ -73,17 +73,17 @@ class Unapplied:
 
 @dataclass(slots=True)
 class WalLog:
-    """A log as far as it could be read.
+    """The readable part of a log.
 
     Attributes:
         files: Names in order.
         records: Records by type: 1 metadata, 2 entry, 3 hard state, 4 checksum, 5 snapshot.
-        last_index: Raft index of the last entry, 0 where there is none.
-        commit: Highest index that the log knows to be committed; what is acknowledged may be above it.
-        faults: (file, reason) of what could not be read.
-        torn: The last record was being written when the file was copied; etcd drops it too.
-        snapshot: Raft index of a snapshot above the database that the log goes on from, sent by the leader; 0: none.
-        unapplied: What is beyond the database (or that snapshot).
+        last_index: Raft index of the last entry, 0 if there is none.
+        commit: Highest index that the log records as committed; acknowledged requests may be above it.
+        faults: (file, reason) of unreadable parts.
+        torn: Whether the last record was being written when the file was copied; etcd drops it too.
+        snapshot: Raft index of a later snapshot from the leader, after which the log continues; 0 if there is none.
+        unapplied: Contents after the database (or after that snapshot).
     """
 
     files: list[str] = field(default_factory=list)
@@ -125,7 +125,7 @@ class _Record(NamedTuple):
 
 
 def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Record]:
-    """Yield the records of one file, up to where they end or break."""
+    """Yield the records of one file, up to the end or to a broken one."""
     at, size = 0, len(data)
     while at < size:
         header = int.from_bytes(data[at : at + 8], "little")
@@ -158,19 +158,19 @@ def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Reco
 
 
 def _broken(data: Any, name: str, log: WalLog, at: int, stop: int, what: str, *, last: bool) -> None:
-    """Note a record that does not hold: torn where it is in the last file and a whole sector of it is zero."""
-    start = at + 8  # the frame's own length does not count
+    """Record a broken record: torn if it is in the last file and a whole sector of it is zero."""
+    start = at + 8  # without the length of the frame itself
     begin = -(-start // _SECTOR) * _SECTOR
     sectors = [bytes(data[here : min(here + _SECTOR, stop)]) for here in range(begin, stop, _SECTOR)]
     head = bytes(data[start : min(begin, stop)])
     if last and any(part and not part.strip(b"\0") for part in (head, *sectors)):
         log.torn = True
     else:
-        log.faults.append((name, f"{what} at byte {at}; nothing behind it was read"))
+        log.faults.append((name, f"{what} at byte {at}; nothing after it was read"))
 
 
 class _Reader:
-    """Reads files one behind the other, keeping what is above the database's index."""
+    """Reads consecutive files, and collects entries above the database's index."""
 
     def __init__(self, applied: int) -> None:
         self.applied = applied
@@ -199,10 +199,10 @@ class _Reader:
         return not self.log.faults
 
     def _take(self, data: Any, name: str, records: list[_Record], *, last: bool) -> bool:
-        """Check and count some records; return whether all of them hold."""
+        """Check and count records; return whether all of them are valid."""
         if not records:
             return True
-        # Each record's checksum goes on from the one before, so all of them can be taken side by side.
+        # Each checksum continues the one before, so all of them can be computed in parallel.
         before = np.empty(len(records), dtype=np.uint32)
         running = self._running
         for index, record in enumerate(records):
@@ -248,7 +248,7 @@ class _Reader:
                 log.first_index = index
             log.last_index = index
             while self.entries and next(reversed(self.entries)) >= index:
-                self.entries.popitem()  # an older index behind newer ones takes these back
+                self.entries.popitem()  # a lower index after higher ones replaces these
             if self.entries and index > max(next(reversed(self.entries)), log.snapshot) + 1:
                 self.log.faults.append((self.log.files[len(self.data) - 1], f"no entry before index {index}"))
             if index > self.applied:
@@ -256,12 +256,12 @@ class _Reader:
         elif record.kind == _SNAPSHOT:
             for number, value, end in _fields(data, record.start, record.stop):
                 if number == 1 and end < 0 and value > max(self.applied, log.last_index):
-                    log.snapshot = value  # a member's own snapshots are of entries that are in its log
+                    log.snapshot = value  # a member's own snapshots cover entries of its log
 
     def finish(self) -> WalLog:
-        """Say what is beyond the database."""
+        """Summarize the contents after the database."""
         if self.log.snapshot > self.log.commit:
-            self.log.snapshot = 0  # it was not finished
+            self.log.snapshot = 0  # it was incomplete
         base = max(self.applied, self.log.snapshot)
         self.entries = {index: entry for index, entry in self.entries.items() if index > base}
         keys: set[bytes] = set()
@@ -285,12 +285,12 @@ class _Reader:
 
 
 def _touched(data: Any, start: int, stop: int, keys: set[bytes]) -> tuple[int, int]:
-    """Add the keys of one request; return how many ranges it deletes, and how many leases it revokes."""
+    """Add the keys of one request; return the number of ranges that it deletes, and of leases that it revokes."""
     ranges = leases = 0
     try:
         found = list(_fields(data, start, stop))
         if any(number == 2 and end >= 0 and bytes(data[at:end]) in _V2_METHODS for number, at, end in found):
-            return 0, 0  # a request of the old API
+            return 0, 0  # a request of the v2 API
         for number, at, end in found:
             if end >= 0 and number in {4, 5, 6}:
                 ranges += {4: _put, 5: _delete, 6: _transaction}[number](data, at, end, keys)

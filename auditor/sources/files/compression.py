@@ -1,7 +1,7 @@
-"""Compressed dumps: unpacked once into a file that workers can map, in pieces, with limits.
+"""Unpacks compressed dumps once into a file that workers can map, in blocks, with limits.
 
-Sizes in headers are never trusted: bytes are counted while they come out. A stream that breaks off keeps what came
-before; the break is damage. Layers (a .gz of a .zst) are unpacked one after another.
+Sizes in headers are not trusted: unpacked bytes are counted. If a stream is truncated, the bytes before are used and
+the truncation is damage. Layers (a .gz of a .zst) are unpacked one after another.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ __all__ = [
 
 HEAD_SIZE: Final = 64 << 10
 PACKED_SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2")
-"""How names of compressed files end."""
+"""Suffixes of compressed files."""
 
 _BLOCK: Final = 1 << 18
 _BLOCKS_AHEAD: Final = 4
-"""Blocks that are unpacked while others are written."""
+"""Number of blocks that are unpacked in advance while others are written."""
 
 _HEADER: Final = 512
-"""Bytes of a header of tar."""
+"""Size in bytes of a tar header."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far a compressed dump may expand.
+    """Limits of the expansion of a compressed dump.
 
     Attributes:
-        layers: Compressions over one another.
-        expanded: Bytes that come out, over all layers.
-        ratio: Bytes out for one byte in; counts once more than `ratio_from` bytes came out.
-        members: Files of one archive.
-        member: Bytes of a file of an archive that is read in memory; larger ones go through a file.
+        layers: Number of nested compressions.
+        expanded: Unpacked bytes, over all layers.
+        ratio: Unpacked bytes per input byte; checked after more than `ratio_from` unpacked bytes.
+        members: Number of files of one archive.
+        member: Size in bytes of an archive's file that is read in memory; larger ones go through a file.
     """
 
     layers: int = 4
@@ -73,12 +73,12 @@ class Limits:
 
 @dataclass(slots=True)
 class Unpacked:
-    """Where the plain bytes of an input lie.
+    """The location of the unpacked bytes of an input.
 
     Attributes:
         path: The file itself, or a copy in the working directory.
-        sha256: The SHA-256 of the input as given; empty where it was not read for unpacking (a plain file).
-        layers: Names of the compressions removed, outermost first.
+        sha256: SHA-256 of the given input; empty if it was not unpacked.
+        layers: Names of the compressions, outermost first.
     """
 
     path: Path
@@ -96,7 +96,7 @@ class _Source:
         self.hash = hashlib.sha256()
 
     def begin_again(self, start: int) -> None:
-        """Forget what was read; read again what was given as the head, and then from a position of the stream on."""
+        """Start over; read the bytes given as the head, and then the stream from a position."""
         assert not isinstance(self._stream, _Below)
         self._stream.seek(start)
         self._head, self.count, self.hash = self._first, 0, hashlib.sha256()
@@ -118,7 +118,7 @@ class _Source:
 
 
 def header_holds(block: bytes) -> bool:
-    """Whether the checksum in 512 bytes is that of a header of tar."""
+    """Whether 512 bytes have the checksum of a tar header."""
     try:
         told = int(block[148:156].strip(b"\0 ") or b"x", 8)
     except ValueError:
@@ -127,23 +127,23 @@ def header_holds(block: bytes) -> bool:
 
 
 def is_tar(head: bytes) -> bool:
-    """Whether some bytes begin with a header of tar."""
+    """Whether bytes begin with a tar header."""
     return len(head) >= _HEADER and bool(head[:_HEADER].strip(b"\0")) and header_holds(head[:_HEADER])
 
 
 class UnpackedStream:
-    """The plain bytes of a stream, however many times compressed, read once from front to end.
+    """The unpacked bytes of a stream with any number of compressions, read once from start to end.
 
     Args:
-        name: What to call it in errors.
+        name: Its name in errors.
         stream: The stream as given.
-        limits: How far it may expand.
-        quick: Unpack gzip fast. The caller can read all of it again without, and does so if `is_unsound`.
+        limits: Limits of its expansion.
+        quick: Unpack gzip fast. If `is_unsound`, the caller must read everything again without `quick`.
 
     Attributes:
-        layers: Names of the compressions removed, outermost first.
-        broken: Why a compressed stream broke off; empty: it did not. What came before was handed out.
-        is_unsound: Whether what was read with `quick` does not count.
+        layers: Names of the compressions, outermost first.
+        broken: Why a compressed stream broke off; empty means it did not. The bytes before were returned.
+        is_unsound: Whether the bytes read with `quick` are invalid.
     """
 
     def __init__(self, name: str, stream: BinaryIO, limits: Limits | None = None, *, quick: bool = False) -> None:
@@ -184,7 +184,7 @@ class UnpackedStream:
         return out
 
     def peek(self) -> bytes:
-        """Return the first bytes that were not read yet: 64 KiB at the beginning, later what is there."""
+        """Return the next bytes without reading them: 64 KiB at the beginning, later the bytes that are available."""
         return self._head
 
     def read(self, size: int) -> bytes:
@@ -195,14 +195,14 @@ class UnpackedStream:
         return block if len(block) == size else block + self._fill(size - len(block))
 
     def skip(self, size: int) -> int:
-        """Read past some bytes; return how many there were."""
+        """Skip bytes; return how many there were."""
         left = size
         while left and (block := self.read(min(left, _BLOCK))):
             left -= len(block)
         return size - left
 
     def drain(self) -> str:
-        """Read to the end, or to where the limits end it; return the hex digest of the stream as given."""
+        """Read to the end, or up to the limits; return the hex digest of the given stream."""
         with contextlib.suppress(DamagedDump):
             while self.read(_BLOCK):
                 pass
@@ -211,7 +211,7 @@ class UnpackedStream:
 
 
 class _Below:
-    """A layer's bytes as the stream of the one above it, beginning with what was looked at."""
+    """The bytes of one layer as input of the next, beginning with the bytes that were already read."""
 
     def __init__(self, read: Callable[[int], bytes], head: bytes) -> None:
         self._read = read
@@ -241,7 +241,7 @@ class _Blocks:
 
 
 def unpacked_head(path: Path) -> bytes:
-    """Return the first bytes of a file, of a compressed one the first that come out (of one layer)."""
+    """Return the first bytes of a file, unpacked by one layer if it is compressed."""
     with path.open("rb") as stream:
         head = stream.read(HEAD_SIZE)
         kind = compression_of(head)
@@ -270,17 +270,17 @@ def materialize(
     damage: DamageLog,
     limits: Limits | None = None,
 ) -> Unpacked:
-    """Bring an input into the form of a plain file.
+    """Convert an input to a plain file.
 
     Args:
-        name: What to call it in errors.
-        path: The file; None: read `stream` (standard input).
-        workdir: Where copies go.
+        name: Its name in errors.
+        path: The file; None to read `stream` (standard input).
+        workdir: Folder for copies.
         number: Position of the dump among the inputs.
-        damage: Gets the streams that break off.
+        damage: Receives truncated streams.
 
     Raises:
-        DamagedDump: Nothing of it can be unpacked, or it expands past the limits.
+        DamagedDump: Nothing can be unpacked, or it expands past the limits.
     """
     limits = limits or Limits()
     if path is None:
@@ -332,10 +332,10 @@ def _materialize(
 
 
 def _check_free_space(name: str, path: Path | None, kind: str, folder: Path) -> None:
-    """Refuse to unpack a file that does not fit: the size that it states is proven before it counts.
+    """Refuse to unpack a file that does not fit on disk; the size that it states is verified first.
 
     Raises:
-        Refused: It holds more than may be written.
+        Refused: It is larger than the free space.
     """
     free = free_space(folder)
     if path is None or free is None:
@@ -354,7 +354,7 @@ def _check_free_space(name: str, path: Path | None, kind: str, folder: Path) -> 
 
 
 def _size_of(stream: BinaryIO) -> int | None:
-    """Return the size of a stream that is a file, as `< dump.db` makes of standard input."""
+    """Return the size of a stream that is a file, as standard input is after `< dump.db`."""
     try:
         seen = os.fstat(stream.fileno())
     except (OSError, ValueError, AttributeError):
@@ -364,7 +364,7 @@ def _size_of(stream: BinaryIO) -> int | None:
 
 @dataclass(slots=True)
 class _Budget:
-    """What may still come out; the ratio is that of all layers to the outermost input."""
+    """Counts the remaining allowed bytes; the ratio compares all layers with the outermost input."""
 
     name: str
     limits: Limits
@@ -385,7 +385,7 @@ class _Budget:
 
 
 def _is_unpacked(source: _Source, start: int, target: Path, budget: _Budget) -> bool:
-    """Unpack a sound gzip stream; of one that is not, or that exceeds the limits, return False and begin again."""
+    """Unpack a valid gzip stream; for an invalid one, or one that exceeds the limits, start over and return False."""
     before = budget.total
     try:
         with target.open("wb") as out, ThreadPoolExecutor(1) as writer:
@@ -407,7 +407,7 @@ def _is_unpacked(source: _Source, start: int, target: Path, budget: _Budget) -> 
 def _unpack(
     name: str, source: _Source, start: int | None, kind: str, target: Path, budget: _Budget, damage: DamageLog
 ) -> None:
-    """Unpack one layer; `start`: where its source takes over the stream again, None if that can be read only once."""
+    """Unpack one layer; `start` is the position at which its source continues, None if it can be read only once."""
     if kind == "gzip" and start is not None and _is_unpacked(source, start, target, budget):
         return
     done = 0
@@ -421,6 +421,6 @@ def _unpack(
             if not done:
                 raise DamagedDump(name, str(broken), "", "copy it again") from None
             damage.add("compressed stream", f"{broken}; {done} bytes were unpacked before that")
-        except DamagedDump:  # past a limit: the run may go on without it
+        except DamagedDump:  # a limit is exceeded: the run may continue without it
             target.unlink()
             raise

@@ -1,6 +1,6 @@
-"""A file as a whole: its hash, made beside other work, and whether a server is using it.
+"""The hash of a file, computed beside other work, and whether a server is using the file.
 
-Light on purpose: a database is hashed while the libraries that read it are still being loaded.
+It imports little: a database is hashed while the libraries that read it are being loaded.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 __all__ = ["DIGEST_SIZE", "SECTOR", "Digest", "in_use", "map_file"]
 
 DIGEST_SIZE = 32
-"""Bytes of the digest behind a snapshot."""
+"""Size in bytes of the digest after a snapshot."""
 
 SECTOR = 512
 _HASH_AT_ONCE = 32 << 20
-"""Between two pieces the thread waits for the interpreter: up to 5 ms, in which 8 MB could be hashed."""
+"""Bytes that are hashed at once; between two calls the thread waits for the interpreter for up to 5 ms."""
 _BEHIND = 10
-"""By how much less is made of a thread that others should not wait for, where the system gives threads their own."""
+"""Increment of niceness for a thread that others should not wait for, if the system has priorities of threads."""
 
 
 def map_file(path: str | Path) -> mmap.mmap | bytes:
-    """Map a file for reading; an empty file, which cannot be mapped, gives empty bytes."""
+    """Map a file for reading; an empty file, which cannot be mapped, returns empty bytes."""
     with Path(path).open("rb") as stream:
         if stream.seek(0, 2) == 0:
             return b""
@@ -41,7 +41,7 @@ def map_file(path: str | Path) -> mmap.mmap | bytes:
 
 
 def in_use(path: Path) -> bool:
-    """Whether a server holds the lock of a database; nothing waits for it here."""
+    """Return whether a server holds the lock of a database, without waiting."""
     try:
         import fcntl  # noqa: PLC0415 - not on every platform
     except ImportError:
@@ -58,17 +58,17 @@ def in_use(path: Path) -> bool:
 
 
 class Digest(threading.Thread):
-    """Hashes a file beside other work; hashing holds no interpreter lock.
+    """Hashes a file beside other work; hashing does not hold the interpreter lock.
 
     Args:
         path: The file.
-        progress: Called now and then with bytes done and bytes in all.
-        behind: What is done beside it takes longer; it comes first where processors are few.
+        progress: Called periodically with bytes done and bytes in all.
+        behind: Whether the other work takes longer, and has priority if there are few processors.
 
     Attributes:
-        data: The file, mapped; a reader that uses this finds its pages there already.
+        data: The mapped file; a reader that uses it finds its pages in memory.
         sha256: Hex digest of the whole file, after `join`.
-        status: ``ok``, ``mismatch``, or ``absent`` where the file carries none, after `join`.
+        status: ``ok``, ``mismatch``, or ``absent`` if the file has no digest, after `join`.
     """
 
     def __init__(self, path: Path, progress: Progress | None = None, *, behind: bool = False) -> None:
@@ -80,10 +80,10 @@ class Digest(threading.Thread):
         self.status = "absent"
 
     def run(self) -> None:
-        """Hash everything, looking at the digest on the way."""
+        """Hash everything, and compare the digest at the end."""
         if self._behind and sys.platform == "linux":
-            with contextlib.suppress(OSError):  # it is all the same where that is refused
-                os.nice(_BEHIND)  # of this thread alone
+            with contextlib.suppress(OSError):  # not essential: it may be refused
+                os.nice(_BEHIND)  # only for this thread
         data, total = memoryview(self.data), len(self.data)
         carries = total % SECTOR == DIGEST_SIZE
         body = total - DIGEST_SIZE if carries else total

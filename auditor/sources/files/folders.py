@@ -1,4 +1,4 @@
-"""What is in folders beside files: links that lead out of them, pipes, sockets and devices."""
+"""Entries of folders that are not files: links that lead outside, pipes, sockets and devices."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ LINK_OUT: Final = "a symbolic link out of the folder; it was not read"
 
 
 def leads_out(path: Path, root: Path) -> bool:
-    """Whether a path is a symbolic link to what does not lie below a folder."""
+    """Whether a path is a symbolic link to a target outside of a folder."""
     return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def not_a_file(path: Path) -> str:
-    """Say why something in a folder is not read, as it may never end; empty where it is a file, or not there."""
+    """Return why an entry of a folder is not read, as reading may never end; empty if it is a file, or missing."""
     return "neither a file nor a folder; it was not read" if path.exists() and not path.is_file() else ""

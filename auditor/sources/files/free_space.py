@@ -1,4 +1,4 @@
-"""Ask for free space before a dump is unpacked or fetched, where it is known how much that takes."""
+"""Checks the free space before a dump is unpacked or fetched, if the needed size is known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_INDEX = 1 << 20
 
 
 def free_space(folder: Path) -> int | None:
-    """Return the bytes that may still be written to the file system of a folder. Returns None if it does not say."""
+    """Return the bytes that can still be written to the file system of a folder, or None if it does not say."""
     try:
         return shutil.disk_usage(folder).free
     except OSError:
@@ -27,15 +27,15 @@ def free_space(folder: Path) -> int | None:
 
 
 def check_free_space(name: str, folder: Path, size: int | None) -> None:
-    """Refuse to begin with a copy that does not fit.
+    """Refuse a copy that does not fit on disk.
 
     Args:
-        name: What is copied.
-        folder: Where to.
-        size: Bytes of the copy; None: not known.
+        name: Name of the dump.
+        folder: Target folder.
+        size: Size of the copy in bytes; None if not known.
 
     Raises:
-        Refused: There is less space; it says how much there is.
+        Refused: There is less space; the message has the free space.
     """
     free = None if not size else free_space(folder)
     if size and free is not None and size > free:
@@ -47,10 +47,10 @@ def check_free_space(name: str, folder: Path, size: int | None) -> None:
 
 
 def stated_size(stream: BinaryIO, kind: str, head: bytes) -> int | None:
-    """Return how many bytes a compressed file states that it holds, true or not. Returns None if it states nothing.
+    """Return the unpacked size that a compressed file states (which may be wrong), or None if it states none.
 
     Args:
-        stream: The file; it is left where it was.
+        stream: The file; its position does not change.
         kind: gzip, zstd, xz or bzip2.
         head: Its first bytes.
     """
@@ -83,7 +83,7 @@ def stated_size(stream: BinaryIO, kind: str, head: bytes) -> int | None:
 
 
 def _xz_size(index: bytes) -> int | None:
-    """Return the sum of the sizes in the index of an xz stream: a count, and two sizes for each block."""
+    """Return the sum of the sizes in the index of an xz stream, which has a count, and two sizes for each block."""
     numbers, value, shift = [], 0, 0
     for byte in index[1:]:
         value, shift = value | (byte & 0x7F) << shift, shift + 7

@@ -1,8 +1,8 @@
-"""Unpacks gzip streams fast, by ISA-L where it is installed; it may only find that a stream is sound.
+"""Unpacks valid gzip streams fast, by ISA-L if it is installed.
 
-ISA-L reports a broken stream in other words than zlib, and not at the same byte. So a caller that meets `Unsound`
-forgets what came out and reads the stream again with zlib, which says what is wrong with it.
-Blocks of bgzip state their sizes, so they are unpacked side by side.
+ISA-L and zlib report a broken stream with different messages, and not at the same byte. So on `Unsound` a caller drops
+the unpacked bytes and reads the stream again with zlib, which finds the fault. Blocks of bgzip state their sizes, so
+they are unpacked in parallel.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ __all__ = ["Unsound", "sound_blocks"]
 
 _FEED: Final = 1 << 18
 _BLOCK: Final = 1 << 20
-"""Bytes that are read at once, and that come out at once at most."""
+"""Bytes that are read at once, and limit of the bytes unpacked at once."""
 _MAGIC: Final = b"\x1f\x8b\x08"
 _RESERVED: Final = 0xE0
-"""Flags of a header that have no meaning: zlib refuses them, ISA-L does not look."""
+"""Flags of a header without meaning: zlib refuses them, ISA-L ignores them."""
 _BGZIP: Final = _MAGIC + b"\x04"
 _BGZIP_FIELD: Final = b"\x06\0BC\x02\0"
 _BGZIP_HEADER: Final = 18
-"""How a block of bgzip begins, its only extra field, which has its size, and where that ends."""
+"""Pattern of the header of a bgzip block: its only extra field, which has its size, and its end."""
 _BGZIP_MOST: Final = 1 << 16
-"""Bytes that a block of bgzip unpacks to at most."""
+"""Largest unpacked size of a bgzip block."""
 _AT_ONCE: Final = 32
-"""Blocks of bgzip that a thread is given at once."""
+"""Number of bgzip blocks that a thread unpacks at once."""
 _THREADS: Final = 8
-"""Threads that unpack blocks of bgzip, at most."""
+"""Largest number of threads that unpack bgzip blocks."""
 
 
 class Unsound(Exception):
-    """The stream is not sound, or not as simple as the fast path needs it."""
+    """The stream is invalid, or not as simple as the fast path needs it."""
 
 
 def sound_blocks(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield what a gzip stream of one or more members holds; zeros behind a member are padding.
+    """Yield the unpacked bytes of a gzip stream of one or more members; zeros after a member are padding.
 
     Args:
-        read: Returns the next bytes of the stream, at most as many as asked; none at its end.
+        read: Returns the next bytes of the stream, at most as many as requested; none at its end.
 
     Raises:
-        Unsound: The stream has to be read again with zlib, and nothing that was yielded counts.
+        Unsound: The stream must be read again with zlib, and the yielded bytes are invalid.
     """
     library = _library()
     rest = read(_FEED)
@@ -58,7 +58,7 @@ def sound_blocks(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def _library() -> Any:
-    """Return the module that unpacks; both have the same functions. Without ISA-L it takes more time, no more."""
+    """Return the module that unpacks: ISA-L, or the slower zlib, which has the same functions."""
     try:
         from isal import isal_zlib  # noqa: PLC0415 - only where needed, and not on every platform
     except ImportError:
@@ -69,7 +69,7 @@ def _library() -> Any:
 
 
 def _member(library: Any, read: Callable[[int], bytes], rest: bytes) -> Generator[bytes, None, bytes]:
-    """Yield what a member holds; return the bytes that were read behind it."""
+    """Yield the unpacked bytes of a member; return the bytes that were read after it."""
     while len(rest) < len(_BGZIP) and (more := read(_FEED)):
         rest += more
     if not rest.startswith(_MAGIC) or rest[3] & _RESERVED:
@@ -91,7 +91,7 @@ def _member(library: Any, read: Callable[[int], bytes], rest: bytes) -> Generato
 
 
 def _bgzip(library: Any, read: Callable[[int], bytes], rest: bytes) -> Generator[bytes, None, bytes]:
-    """Yield what blocks of bgzip hold; return the bytes that were read behind them."""
+    """Yield the unpacked bytes of bgzip blocks; return the bytes that were read after them."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = min(count, _THREADS)
     with ThreadPoolExecutor(count) as pool:
@@ -118,7 +118,7 @@ def _bgzip(library: Any, read: Callable[[int], bytes], rest: bytes) -> Generator
 
 
 def _size(data: bytes, at: int = 0) -> int:
-    """Return the size of the block of bgzip that is there, 0 if there is none."""
+    """Return the size of the bgzip block at the position, 0 if there is none."""
     if not data.startswith(_BGZIP, at) or data[at + 10 : at + 16] != _BGZIP_FIELD or len(data) < at + _BGZIP_HEADER:
         return 0
     return int.from_bytes(data[at + 16 : at + _BGZIP_HEADER], "little") + 1
@@ -130,7 +130,7 @@ def _unpacked(library: Any, blocks: list[bytes]) -> bytes:
         decoder = library.decompressobj(31)
         try:
             out.append(decoder.decompress(block, _BGZIP_MOST))
-            if not decoder.eof:  # a block of the greatest size ends behind its last byte
+            if not decoder.eof:  # the largest block ends after its last byte
                 out.append(decoder.decompress(decoder.unconsumed_tail, 1))
         except library.error:
             raise Unsound from None

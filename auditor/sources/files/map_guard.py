@@ -1,8 +1,8 @@
-"""A mapped file that is cut short while it is read: its lost pages read as zeros instead of ending the process.
+"""Handles a mapped file that is truncated while it is read: lost pages read as zeros instead of ending the process.
 
-The system sends SIGBUS to a process that touches a page of a mapping that the file does not reach any more. Here
-the page is replaced by one of zeros, and the reader goes on; the caller looks at the file once more at the end
-(`auditor.sources.files.state`) and says that it changed. On Linux, where the records of a signal are known.
+The system sends SIGBUS to a process that reads a page of a mapping after the end of the file. Here the page is replaced
+by one of zeros, and the reader continues; at the end, the caller checks the file again (`auditor.sources.files.state`)
+and reports that it changed. Only on Linux, where the layout of signal records is known.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["guard_maps"]
 
 _SA_SIGINFO: Final = 4
 _NO_SUCH_PAGE: Final = 2
-"""Code of a SIGBUS for an address that nothing lies behind."""
+"""Code of a SIGBUS for an address without a page."""
 _ADDRESS_AT: Final = 16
-"""Position of the address in the record of a signal, its code being the third number."""
+"""Index of the address in the record of a signal; its code is the third number."""
 _MAP: Final = 0x02 | 0x10 | 0x20
-"""Private, at this address, of no file."""
+"""Flags: private, at a fixed address, without a file."""
 _state: dict[str, Any] = {}
 
 
 def guard_maps() -> None:
-    """Let this process, and those forked from it, outlive mapped files that are cut short."""
+    """Let this process, and processes forked from it, survive the truncation of mapped files."""
     if _state or sys.platform != "linux" or struct.calcsize("P") != 8:
         return
     _state["tried"] = True
@@ -55,10 +55,10 @@ def guard_maps() -> None:
         address = address_at(record + _ADDRESS_AT).value & -page
         is_cut = number_at(record + 8).value == _NO_SUCH_PAGE
         if not is_cut or place(address, page, mmap.PROT_READ, _MAP, -1, 0) == failed:
-            default(bus, None)  # it was something else: the process ends as it would have
+            default(bus, None)  # another cause: the process ends as usual
             again(bus)
 
     handler = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(replace)
     wanted = _Action(ctypes.cast(handler, ctypes.c_void_p).value, flags=_SA_SIGINFO)
     action(bus, ctypes.byref(wanted), None)
-    _state["handler"] = handler  # as long as the process lives
+    _state["handler"] = handler  # until the process ends

@@ -1,4 +1,4 @@
-"""Files that change while they are read: what was read may be neither what they were nor what they are."""
+"""Detects files that change while they are read: the result may match neither the old nor the new content."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["FileState", "changes", "state_of_file", "states_below"]
 
 _BESIDE = ("-wal",)
-"""What is read with a file: a write-ahead log."""
+"""Suffixes of files that are read with a file: a write-ahead log."""
 
 
 class FileState(NamedTuple):
-    """A file as it was: which one, how long, and when it was last written."""
+    """The state of a file: identity, size, and time of its last change."""
 
     path: str
     device: int
@@ -30,7 +30,7 @@ class FileState(NamedTuple):
 
 
 def state_of_file(path: str | Path, opened: int | None = None) -> FileState | None:
-    """Return the state of a file, or of one that is open, or None if there is none, or it is no file."""
+    """Return the state of a path or an open file; None if it is missing, or not a file."""
     try:
         found = os.stat(path) if opened is None else os.fstat(opened)  # noqa: PTH116 - of paths and open files alike
     except OSError:
@@ -41,9 +41,9 @@ def state_of_file(path: str | Path, opened: int | None = None) -> FileState | No
 
 
 def states_below(path: str) -> tuple[FileState, ...]:
-    """Return the states of a file and what is read with it, or of the files in a folder; hidden ones are not read.
+    """Return the states of a file and of files that are read with it, or of the files in a folder, without hidden ones.
 
-    What this process prints to is none of them: it changes because of that.
+    Files to which this process prints are left out, as they change.
     """
     printed = {(state.device, state.number) for state in (state_of_file("", stream) for stream in (1, 2)) if state}
     found = (state_of_file(one) for one in _files(path))
@@ -61,7 +61,7 @@ def _files(path: str) -> Iterator[str]:
 
 
 def changes(states: Iterable[FileState]) -> list[Damage]:
-    """Return what has changed since, as parts of a dump that cannot be relied on."""
+    """Return the changes since then, as parts of a dump that are not reliable."""
     found = []
     for before in states:
         now = state_of_file(before.path)

@@ -1,4 +1,4 @@
-"""Ways to unpack: compressed bytes in, plain bytes out, in pieces. Where a stream breaks off, so do they."""
+"""Unpackers: compressed bytes in, plain bytes out, in blocks. Truncated streams give the bytes before the end."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["Broken", "blocks_of", "compression_of"]
 
 _BLOCK: Final = 1 << 18
 _ZSTD_FEED: Final = 4 << 10
-"""Input given to zstd at once: it has no limit on what one call gives, but one block of input gives 128 KiB at most."""
+"""Input given to zstd at once: a call has no limit of output, but one block of input gives at most 128 KiB."""
 _XZ_MEMORY: Final = 128 << 20
 
 
 class Broken(Exception):
-    """The compressed stream does not go on."""
+    """The compressed stream is truncated or broken."""
 
 
 def compression_of(head: bytes) -> str:
-    """Name the compression that some bytes begin with; empty: none."""
+    """Return the compression of some first bytes; empty if there is none."""
     if head[:3] == b"\x1f\x8b\x08":
         return "gzip"
     if head[:4] == b"\x28\xb5\x2f\xfd" or (head[1:4] == b"\x2a\x4d\x18" and 0x50 <= head[0] <= 0x5F):
@@ -36,7 +36,7 @@ def compression_of(head: bytes) -> str:
 
 
 def _gunzip(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield what a gzip stream of one or more members holds; zeros behind it are padding."""
+    """Yield the unpacked bytes of a gzip stream of one or more members; zeros after it are padding."""
     rest = read(_BLOCK)
     while True:
         decoder = zlib.decompressobj(31)
@@ -62,7 +62,7 @@ def _gunzip(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def _unzstd(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield what the frames of a zstd stream hold."""
+    """Yield the unpacked bytes of the frames of a zstd stream."""
     import zstandard  # noqa: PLC0415 - only where needed
 
     unpacker = zstandard.ZstdDecompressor()
@@ -87,7 +87,7 @@ def _unzstd(read: Callable[[int], bytes]) -> Iterator[bytes]:
 def _undo(
     read: Callable[[int], bytes], make: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor], name: str
 ) -> Iterator[bytes]:
-    """Yield what the streams of an xz or bzip2 file hold."""
+    """Yield the unpacked bytes of the streams of an xz or bzip2 file."""
     rest = read(_BLOCK)
     while rest:
         decoder = make()
@@ -105,14 +105,14 @@ def _undo(
 
 
 def blocks_of(read: Callable[[int], bytes], kind: str) -> Iterator[bytes]:
-    """Yield what a stream holds.
+    """Yield the unpacked bytes of a stream.
 
     Args:
-        read: Returns the next bytes of it, at most as many as asked; none at its end.
-        kind: Its compression, as `compression_of` names it.
+        read: Returns the next bytes of it, at most as many as requested; none at its end.
+        kind: Its compression, a name from `compression_of`.
 
     Raises:
-        Broken: It does not go on; what it held before was yielded.
+        Broken: It is truncated or broken; the bytes before were yielded.
     """
     if kind == "gzip":
         return _gunzip(read)

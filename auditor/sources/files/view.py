@@ -1,7 +1,7 @@
-"""The bytes of a file, cut many pieces at a time.
+"""Access to the bytes of a file, for many spans at once.
 
-Everything that reads large dumps goes through this: the file stays mapped (its pages are no memory of ours), and what
-is taken out is taken for thousands of places at once.
+All readers of large dumps use it: the file is mapped (its pages do not count as memory of the process), and data is
+copied for thousands of positions at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["I64", "U8", "U64", "FileView"]
 
-pa: Any = pyarrow  # type stubs, where there are any, lag behind the library
+pa: Any = pyarrow  # type stubs, if any, are older than the library
 
 I64: TypeAlias = "NDArray[np.int64]"
 U64: TypeAlias = "NDArray[np.uint64]"
@@ -28,11 +28,11 @@ U8: TypeAlias = "NDArray[np.uint8]"
 
 
 class FileView:
-    """Read-only bytes with bulk access; offsets are bytes from the start.
+    """Read-only access to bytes; offsets are bytes from the start.
 
     Args:
         data: The whole file.
-        size: How much of it counts (a digest at the end does not); None: all.
+        size: Number of bytes to use, for example without a digest at the end; None for all.
     """
 
     __slots__ = ("_buffer", "_strided", "data", "size")
@@ -44,13 +44,13 @@ class FileView:
         self._strided: dict[int, Any] = {}
 
     def cut(self, offset: int, length: int) -> bytes:
-        """Return a copy of one span, shorter where the bytes end before it."""
+        """Return a copy of one span, shorter if the bytes end before it."""
         return self.data[offset : min(offset + length, self.size)]
 
     def gather(self, offsets: I64, width: int) -> U8:
         """Return one row of `width` bytes for each offset, zeros beyond the end.
 
-        Offsets lie in [0, size]. Rows are cut by their byte address, so nothing needs to be aligned.
+        Offsets are in [0, size] and need no alignment.
         """
         room = self.size - width
         rows: U8
@@ -58,7 +58,7 @@ class FileView:
             return self._gather_tail(offsets, width)
         source = self._strided.get(width)
         if source is None:
-            # one overlapping row per byte of the file: fancy indexing then copies rows without an index of their bytes
+            # one overlapping row for each byte of the file: fancy indexing then copies rows without an array of indexes
             source = np.ndarray(shape=(room + 1,), dtype=f"V{width}", buffer=self.data, strides=(1,))
             self._strided[width] = source
         if len(offsets) and int(offsets.max()) > room:
@@ -81,12 +81,12 @@ class FileView:
         return self.gather(offsets, 8).view("<u8").reshape(-1).astype(np.uint64, copy=False)
 
     def binary(self, offsets: I64, lengths: I64) -> Any:
-        """Return the spans, which lie inside the file, as an Arrow array (large_binary), copied."""
+        """Return copies of spans, which are inside the file, as an Arrow array (large_binary)."""
         count = len(offsets)
         if not count:
             return pa.array([], pa.large_binary())
-        # The array's values are span, gap, span, gap, ...; only the spans are ever touched. The very last bound belongs
-        # to a gap: it is set so that Arrow, which guesses the size of a copy from the outer bounds, guesses right.
+        # The array's values are span, gap, span, gap, ...; only the spans are read. The last bound belongs to a gap: it
+        # is set so that Arrow, which estimates the size of a copy from the outer bounds, is right.
         bounds = np.empty(2 * count + 1, dtype=np.int64)
         bounds[0:-1:2] = offsets
         bounds[1::2] = offsets + lengths

@@ -1,7 +1,7 @@
-"""Folders for copies of dumps while a run lasts: readable by their owner alone, removed by a later run after a kill.
+"""Temporary folders for copies of dumps: readable only by their owner; a later run removes those of killed runs.
 
-Each holds a file that says which process made it and when that started, locked while the process lives. A later run
-removes folders beside its own whose lock is free and whose process is dead; it never touches others.
+Each has a file with the process that made it and the start time of that process, locked while the process lives. A
+later run removes folders beside its own whose lock is free and whose process is dead, and no others.
 """
 
 from __future__ import annotations
@@ -27,32 +27,35 @@ __all__ = ["clear_dead_folders", "is_dead", "temporary_folder", "this_process", 
 
 _OWNER: Final = "owner.json"
 _RANDOM: Final = 8
-"""Characters that `tempfile` appends."""
+"""Number of characters that `tempfile` appends."""
 _LONGEST: Final = 200
-"""Bytes of a prefix; what a file system takes is 255."""
+"""Largest length of a prefix in bytes; file systems allow 255."""
 _TOOL: Final = "auditor"
 
 
 @contextmanager
 def work_folder(parent: Path, name: str, restored: str = "") -> Iterator[Path]:
-    """Yield a new folder that is removed at the end; those that dead runs left beside it are removed first.
+    """Yield a new folder that is removed at the end; folders of dead runs beside it are removed first.
 
     Args:
-        parent: Where it is made.
-        name: What its name begins with.
-        restored: Name beside it of what stepped aside into ``old``; put back where a dead run left neither there.
+        parent: The parent folder.
+        name: Prefix of its name.
+        restored: Name of a sibling that a run moves to ``old`` before it replaces it; if a dead run replaced it by
+            nothing, it is moved back.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: It cannot be created.
     """
     prefix = name.encode("utf-8", "surrogateescape")[:_LONGEST].decode("utf-8", "ignore")
     clear_dead_folders(parent, prefix[:1])
     folder = Path(tempfile.mkdtemp(prefix=f"{prefix}.", dir=parent))
     try:
-        with (folder / _OWNER).open("w") as stream:
+        unfinished = folder / f"{_OWNER}.new"
+        with unfinished.open("w") as stream:
             json.dump({"tool": _TOOL, "restored": restored, **this_process()}, stream)
             stream.flush()
             try_lock(stream)
+            unfinished.rename(folder / _OWNER)  # appears whole: a run killed while writing it would never be removed
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -60,7 +63,7 @@ def work_folder(parent: Path, name: str, restored: str = "") -> Iterator[Path]:
 
 @contextmanager
 def temporary_folder(name: str) -> Iterator[Path]:
-    """Yield a work folder in the folder of the system for temporary files."""
+    """Yield a work folder in the system's folder for temporary files."""
     with work_folder(Path(tempfile.gettempdir()), f"auditor-{name}") as folder:
         yield folder
 
@@ -70,7 +73,7 @@ def clear_dead_folders(parent: Path, start: str) -> None:
 
     Args:
         parent: The folder.
-        start: What their names begin with.
+        start: Prefix of their names.
     """
     try:
         with os.scandir(parent) as found:
@@ -83,11 +86,11 @@ def clear_dead_folders(parent: Path, start: str) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove a folder if it is a work folder of ours whose process is dead."""
+    """Remove a folder if it is a work folder of the auditor whose process is dead."""
     try:
         seen = os.lstat(folder)
         if hasattr(os, "geteuid") and (seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) & 0o077):
-            return  # another user's, or not made by tempfile
+            return  # of another user, or not created by tempfile
         descriptor = os.open(folder / _OWNER, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return
@@ -108,7 +111,7 @@ def _clear(folder: Path) -> None:
 
 
 def try_lock(stream: IO[Any]) -> bool | None:
-    """Lock a file; return whether that went well. Returns None if the file system has no locks."""
+    """Lock a file; return whether it succeeded, or None if the file system has no locks."""
     if fcntl is None:
         return None
     try:
@@ -121,7 +124,7 @@ def try_lock(stream: IO[Any]) -> bool | None:
 
 
 def _restore(folder: Path, name: Any) -> None:
-    """Put back what had stepped aside when a run was killed before it had put something else there."""
+    """Move back a folder that a run moved away before it was killed."""
     if type(name) is not str or Path(name).name != name or name in {"", ".", ".."}:
         return
     target, old = folder.parent / name, folder / "old"
@@ -133,18 +136,18 @@ def _restore(folder: Path, name: Any) -> None:
 
 
 def this_process() -> dict[str, Any]:
-    """Return what identifies this process, on this machine and others, for `is_dead`."""
+    """Return the identity of this process, on this machine and others, for `is_dead`."""
     pid = os.getpid()
     return {"pid": pid, "started": _start_of(pid), "boot": _boot(), "space": _space(), "host": _host()}
 
 
 def is_dead(owner: dict[str, Any]) -> bool:
-    """Tell whether a process has ended; that of one on another machine is not known here."""
+    """Return whether a process has ended; False for one on another machine, where it is not known."""
     pid, boot = owner.get("pid"), owner.get("boot")
     if type(pid) is not int or pid <= 0:
         return False
     if boot != _boot():
-        return bool(boot) and owner.get("host") == _host()  # this machine was started anew since
+        return bool(boot) and owner.get("host") == _host()  # this machine was restarted since
     if not boot and owner.get("host") != _host():
         return False
     try:
@@ -154,11 +157,11 @@ def is_dead(owner: dict[str, Any]) -> bool:
     except OSError:
         pass
     started = _start_of(pid)
-    return bool(started) and started != owner.get("started")  # its number was given to another
+    return bool(started) and started != owner.get("started")  # another process has its number
 
 
 def _start_of(pid: int) -> str:
-    """Return when a process started, in ticks since the machine did; empty: not known."""
+    """Return the start time of a process, in ticks since the machine's; empty if not known."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
@@ -174,7 +177,7 @@ def _host() -> str:
 
 
 def _space() -> str:
-    """Return which processes a number means one of: those of a container have numbers of their own."""
+    """Return the namespace of process numbers: containers have their own."""
     try:
         return str(Path("/proc/self/ns/pid").readlink())
     except OSError:

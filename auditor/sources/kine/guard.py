@@ -1,4 +1,4 @@
-"""What a hostile SQLite database may make SQLite do: read the tables that are asked for, and for a bounded time."""
+"""Limits of what a hostile SQLite database can do: only the requested tables are read, for a limited time."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _TABLES: Final = frozenset({"", "kine", "sqlite_master", "sqlite_schema"})
 _PRAGMAS: Final = frozenset({"integrity_check", "table_xinfo", "wal_checkpoint"})
 _SECONDS: Final = 3.0
 _SECONDS_A_BYTE: Final = 1 / (5 << 20)
-"""Processor time of a step: far more than SQLite takes for any database that kine writes."""
+"""Processor time per byte of a step: far more than SQLite takes for any database of kine."""
 _INSTRUCTIONS: Final = 1000
-"""Instructions of SQLite's machine between two looks at the clock."""
+"""Instructions of SQLite's virtual machine between two checks of the time."""
 
 
 class Guard:
-    """Refuses what no reading of kine's table needs, and ends what takes too long.
+    """Refuses all operations that reading kine's table does not need, and stops steps that take too long.
 
     Args:
-        connection: Guarded from now on.
+        connection: The connection to guard.
         size: Bytes of the database.
 
     Attributes:
@@ -35,7 +35,7 @@ class Guard:
         connection.set_progress_handler(self._look, _INSTRUCTIONS)
 
     def begin(self) -> None:
-        """Give the next step its time."""
+        """Start the time limit of the next step."""
         self.is_over = False
         self._end = thread_time() + self._seconds
 

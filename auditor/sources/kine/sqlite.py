@@ -1,8 +1,8 @@
-"""kine's table in SQLite: k3s and RKE2 without etcd keep what etcd would hold in `state.db`.
+"""kine's table in SQLite: k3s and RKE2 without etcd store in `state.db` what etcd would have.
 
-Each row is a revision: `id` is its number, the newest row of a `name` counts, and `deleted` there means that the key is
-gone. The file of the user is never opened for writing: where a write-ahead log lies beside it both are copied, since
-SQLite would fold and delete the log; else it is opened as immutable, without locks.
+Each row is a revision: `id` is its number, the newest row of a `name` counts, and its `deleted` means that the key was
+deleted. The user's file is never opened for writing: if it has a write-ahead log, both are copied, as SQLite would
+merge and delete the log; otherwise it is opened as immutable, without locks.
 Source: kine pkg/drivers/generic/generic.go, pkg/drivers/sqlite.
 """
 
@@ -42,7 +42,7 @@ _COMPACTED: Final = b"compact_rev_key"
 _INTERNAL: Final = frozenset({_COMPACTED, b"compact_rev_key_apiserver"})
 _GAP: Final = b"gap-"
 _ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeDecodeError)
-"""What a damaged database raises; SQLite's own messages and names of columns may be no UTF-8."""
+"""Exceptions for a damaged database; SQLite's messages and names of columns may not be UTF-8."""
 
 _LOG_HEADER: Final = 32
 _FRAME_HEADER: Final = 24
@@ -50,12 +50,12 @@ _LIVE: Final = (
     "JOIN (SELECT MAX(id) AS id FROM kine NOT INDEXED GROUP BY CAST(name AS BLOB)) m ON m.id = k.id"
     " WHERE k.deleted = 0 OR k.id = (SELECT MAX(id) FROM kine NOT INDEXED)"
 )
-"""The newest live rows, and the row of the revision."""
+"""Query for the newest live rows, and the row of the revision."""
 
 _GENERATED: Final = (2, 3)
-"""How SQLite marks columns that it computes, virtual and stored."""
+"""SQLite's marks of generated columns, virtual and stored."""
 _LONGEST_VALUE: Final = 64 << 20
-"""Bytes of a value beyond which SQLite gives none."""
+"""Largest value in bytes; SQLite returns an error for larger ones."""
 _TOO_LONG: Final = "SQLite takes far longer than for any database of this size that kine wrote, and was interrupted"
 _ONE: Final = "WHERE id >= ? LIMIT 1"
 _BATCH: Final = 1 << 12
@@ -77,15 +77,15 @@ class KineRow:
 
 
 def is_internal(name: bytes) -> bool:
-    """Whether a name is kine's own and no key of the store."""
+    """Whether a name is internal to kine and not a key of the store."""
     return name in _INTERNAL or name.startswith(_GAP)
 
 
 class KineTable:
-    """Collects rows of a table of kine; values go to a file that workers map.
+    """Collects rows of a kine table; values go to a file that workers map.
 
     Args:
-        workdir: Where the values and the live table go.
+        workdir: Folder for the values and the live table.
         number: Position of the dump among the inputs.
     """
 
@@ -103,7 +103,7 @@ class KineTable:
         self._rows: list[tuple[int, int, int, int, bool]] = []
 
     def add(self, row: KineRow) -> None:
-        """Take one row; rows come in any order."""
+        """Add one row; rows can come in any order."""
         self.seen += 1
         self.revision = max(self.revision, row.revision)
         if row.name == _COMPACTED:
@@ -151,7 +151,7 @@ class KineTable:
 
 
 def wal_of(path: Path) -> Path | None:
-    """Return the write-ahead log that lies beside a database, packed as it is or not, or None if there is none."""
+    """Return the write-ahead log of a database, which may be compressed, or None if there is none."""
     name = path.name
     for suffix in ("", *PACKED_SUFFIXES):
         if suffix and not name.endswith(suffix):
@@ -182,12 +182,12 @@ def _page_size(head: bytes) -> int:
 
 
 def _declared_size(head: bytes) -> int:
-    """Return how many bytes a database has by its header, or 0 if it does not say."""
+    """Return the size in bytes that a database has by its header, or 0 if it states none."""
     return int.from_bytes(head[28:32], "big") * _page_size(head) if head[24:28] == head[92:96] else 0
 
 
 def _whole_pages(path: Path, head: bytes, workdir: Path, number: int) -> Path:
-    """Return a cut database, or a copy of it without its last page where that is not whole; SQLite would fill it."""
+    """Return a truncated database, or a copy of it without an incomplete last page, which SQLite would fill."""
     rest = path.stat().st_size % _page_size(head)
     if not rest:
         return path
@@ -205,20 +205,20 @@ def _connect(path: Path, *, immutable: bool, cut: bool = False) -> sqlite3.Conne
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
     for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0"):
         connection.execute(f"PRAGMA {pragma}")
-    if cut:  # else SQLite refuses all of it
+    if cut:  # otherwise SQLite refuses the whole file
         connection.execute("PRAGMA writable_schema=ON")
     return connection
 
 
 def _state(path: Path, wal: Path) -> tuple[Any, ...]:
-    """Return what must not change while both are copied; the log may grow."""
+    """Return the state that must not change while both are copied; the log may grow."""
     status = path.stat()
     with wal.open("rb") as stream:
         return status.st_mtime_ns, status.st_size, stream.read(32)
 
 
 def _copied(name: str, path: Path, wal: Path, workdir: Path, number: int) -> Path:
-    """Copy a database and its log to where SQLite may fold them."""
+    """Copy a database and its log to a folder where SQLite may merge them."""
     target = workdir / f"state-{number:03d}.db"
     for _ in range(_TRIES):
         before = _state(path, wal)
@@ -231,7 +231,7 @@ def _copied(name: str, path: Path, wal: Path, workdir: Path, number: int) -> Pat
 
 
 def _left_out(connection: sqlite3.Connection, wal: Path, damage: DamageLog) -> list[str]:
-    """Tell what of a log SQLite does not apply: all behind a wrong checksum, and at its end what was not committed."""
+    """Return what SQLite does not apply of a log: all after a wrong checksum, and uncommitted frames at the end."""
     (_, used, _) = next(iter(connection.execute("PRAGMA wal_checkpoint(PASSIVE)")))
     if used <= 0:
         damage.add("write-ahead log", "nothing in it can be applied; newest rows are missing")
@@ -244,7 +244,7 @@ def _left_out(connection: sqlite3.Connection, wal: Path, damage: DamageLog) -> l
         for start in range(_LOG_HEADER + used * frame_size, size, frame_size):
             stream.seek(start)
             frame = stream.read(_FRAME_HEADER)
-            # frames of an older round of the log have another salt; those of no commit have no size
+            # frames of an older generation of the log have another salt; uncommitted frames have no size
             ours, whole = frame[8:16] == header[16:24], start + frame_size <= size
             begun = begun or ours or not whole
             commits += ours and whole and any(frame[4:8])
@@ -261,7 +261,7 @@ def _tables(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def _refuse_computed(connection: sqlite3.Connection, name: str) -> None:
-    """Refuse a table whose values SQLite would compute: kine has none, and a few bytes would make gigabytes."""
+    """Refuse a table whose values SQLite would compute: kine has none, and a few bytes could produce gigabytes."""
     expected = "the table as kine makes it"
     columns = [_bytes(row[1]) for row in connection.execute("PRAGMA table_xinfo(kine)") if row[6] in _GENERATED]
     if columns:
@@ -289,7 +289,7 @@ def _rows(connection: sqlite3.Connection, condition: str, *numbers: int) -> Iter
 
 
 def _read(connection: sqlite3.Connection, guard: Guard, make: Callable[[], KineTable], damage: DamageLog) -> KineTable:
-    """Read the live rows; where the database is damaged, what a scan of the table gives."""
+    """Read the live rows; if the database is damaged, use a scan of the table."""
     try:
         (told,) = next(iter(connection.execute("PRAGMA integrity_check(1)")))
         sound = _bytes(told) == b"ok"
@@ -318,7 +318,7 @@ def _read(connection: sqlite3.Connection, guard: Guard, make: Callable[[], KineT
 
 
 def _scan(connection: sqlite3.Connection, guard: Guard, table: KineTable, damage: DamageLog) -> None:
-    """Take the rows that can be read, and report between which the others are."""
+    """Add the readable rows, and report the ranges of the others."""
     first, ascending = 0, True
     while True:
         try:
@@ -330,11 +330,11 @@ def _scan(connection: sqlite3.Connection, guard: Guard, table: KineTable, damage
             if guard.is_over:
                 damage.add("table kine", f"{_TOO_LONG}; {table.seen} rows were read before that")
                 return
-            if not ascending:  # what is missing is not known
+            if not ascending:  # the missing range is not known
                 damage.add("table kine", f"{error}; {table.seen} rows were read before that, newer ones are missing")
                 return
             with suppress(*_ERRORS):
-                for row in _rows(connection, _ONE, first):  # Python had read a row ahead of the last one that it gave
+                for row in _rows(connection, _ONE, first):  # Python reads one row ahead
                     table.add(row)
                     first = max(first, row.revision + 1)
             end = _end_of_gap(connection, first)
@@ -348,7 +348,7 @@ def _scan(connection: sqlite3.Connection, guard: Guard, table: KineTable, damage
 
 
 def _end_of_gap(connection: sqlite3.Connection, first: int) -> int:
-    """Return the last revision from which on reading fails, in strides that grow and then shrink."""
+    """Return the last revision up to which reading fails, with steps that grow and then shrink."""
     last, stride, growing = first, 1, True
     while stride:
         at = min(last + stride, _MAX_INT)
@@ -373,20 +373,20 @@ def _plain_name(path: str) -> str:
 def open_kine(
     name: str, path: Path, *, number: int, workdir: Path, sha256: str, wal: Path | None = None, database: str = ""
 ) -> SourcePlan:
-    """Write the live table of kine's table in a SQLite database.
+    """Write the live table of a kine table in a SQLite database.
 
     Args:
-        name: The file as the user named it.
-        path: Its bytes, uncompressed.
-        number: The source's position among the inputs.
-        workdir: Where the live table and the values go, and copies.
-        sha256: The SHA-256 of the file as given.
-        wal: The write-ahead log beside it, uncompressed; None: there is none.
-        database: The file itself, where `name` is the folder that it lies in.
+        name: The name that the user gave.
+        path: The uncompressed file.
+        number: Position of the dump among the inputs.
+        workdir: Folder for the live table, the values and copies.
+        sha256: SHA-256 of the given file.
+        wal: Its uncompressed write-ahead log; None if there is none.
+        database: The file itself, if `name` is its folder.
 
     Raises:
-        UnknownDump: A database of something else.
-        DamagedDump: Nothing can be read, or it changes all the time.
+        UnknownDump: It is a database of another program.
+        DamagedDump: Nothing can be read, or it changes during each copy.
     """
     notes: list[str] = []
     damage = DamageLog()

@@ -1,8 +1,8 @@
 """kine's table as text: CSV with a header line, tab-separated lines of MySQL, and COPY of a PostgreSQL dump.
 
 Columns are found by their names, in any order. Values are bytes: PostgreSQL writes them as ``\\x`` and hex digits,
-MySQL as ``0x`` and hex digits where it was asked to, else as they are with its escapes. A value that a tool cut at its
-first zero byte cannot be distinguished from a short one.
+MySQL as ``0x`` and hex digits with an option, else raw with its escapes. A value that a tool cut at its first zero byte
+cannot be distinguished from a short one.
 Source: PostgreSQL COPY (text format, CSV format), bytea_output hex; MySQL SELECT ... INTO OUTFILE, mysql --batch.
 """
 
@@ -53,14 +53,14 @@ _ESCAPES: Final = {
 _ESCAPED: Final = re.compile(rb"\\(.)", re.DOTALL)
 _OCTAL: Final = re.compile(rb"\\(?:\\|([0-7]{3}))")
 _QUOTE: Final = re.compile(rb'"(?:(?<=\\")(?!")|(?<=[^\\,;|\r\n]")")')
-"""A quote inside a cell of CSV, behind a backslash or doubled; a doubled one may be behind a backslash of JSON."""
+"""A quote inside a CSV cell, after a backslash or doubled; a doubled one may follow a backslash of JSON."""
 _TRUE: Final = frozenset({b"1", b"t", b"true", b"\x01"})
 
 
 def _header(line: bytes) -> tuple[list[str], str] | None:
-    """Return the columns that a line names and what is between them, or None if it is no header of the table.
+    """Return the columns in a line and their separator, or None if it is not a header of the table.
 
-    A column that is called ``HEX(value)`` keeps that name.
+    A column ``HEX(value)`` keeps that name.
     """
     text = line.removeprefix(b"\xef\xbb\xbf").strip(b"\r\n").decode("latin-1")
     for delimiter in (",", "\t", ";", "|"):
@@ -71,13 +71,13 @@ def _header(line: bytes) -> tuple[list[str], str] | None:
 
 
 def looks_like_kine_text(head: bytes) -> bool:
-    """Whether a file that begins like this holds the table of kine as text."""
+    """Whether a file with this beginning has kine's table as text."""
     text = plain_text(head)
     return _header(text.split(b"\n", 1)[0]) is not None or _COPY.search(text) is not None
 
 
 def _in_utf8(path: Path, target: Path) -> Path:
-    """Return the file, or a copy of it where it is in UTF-16, as PowerShell writes what a command prints."""
+    """Return the file, or a UTF-8 copy if it is in UTF-16, which PowerShell writes."""
     with path.open("rb") as stream:
         if stream.read(2) not in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
             return path
@@ -94,14 +94,14 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 
 def _plain(cell: bytes) -> bytes | None:
-    """Undo the escapes of one cell of tab-separated text; None: it is null."""
+    """Undo the escapes of one cell of tab-separated text; None if it is null."""
     if cell in {b"\\N", b"NULL"}:
         return None
     return _ESCAPED.sub(_unescape, cell) if b"\\" in cell else cell
 
 
 def _value(cell: bytes | None) -> bytes | None:
-    """Return the bytes that a cell stands for."""
+    """Return the bytes of a cell."""
     if cell is None:
         return None
     for prefix in (b"\\x", b"0x", b"0X"):
@@ -115,7 +115,7 @@ def _as_it_is(cell: bytes | None) -> bytes | None:
 
 
 def _copied_value(cell: bytes | None) -> bytes | None:
-    """Return the bytes of a bytea of PostgreSQL: in hex, or partly in octal where `bytea_output` is escape."""
+    """Return the bytes of a PostgreSQL bytea: in hex, or partly in octal if `bytea_output` is escape."""
     if cell is None or cell.startswith(b"\\x"):
         return _value(cell)
     return _OCTAL.sub(lambda match: bytes([int(match[1], 8) & 0xFF]) if match[1] else b"\\", cell)
@@ -136,16 +136,16 @@ def _csv_lines(stream: Iterable[bytes], delimiter: str, *, escaped: bool) -> Ite
 
 
 def _number(cell: bytes | None) -> int:
-    if cell and not _INTEGER.fullmatch(cell):  # Python reads more, 1_0 for one
+    if cell and not _INTEGER.fullmatch(cell):  # Python accepts more, such as 1_0
         raise ValueError(f"{cell!r} is no number")
     return int(cell) if cell else 0
 
 
 def _row(columns: dict[str, int], cells: list[bytes | None], value_of: ValueOf) -> KineRow:
-    """Make a row of the cells of a line.
+    """Make a row from the cells of a line.
 
     Raises:
-        ValueError: They are no row.
+        ValueError: They are not a row.
     """
 
     def cell(name: str) -> bytes | None:
@@ -170,7 +170,7 @@ def _row(columns: dict[str, int], cells: list[bytes | None], value_of: ValueOf) 
 
 
 class _Reader:
-    """Reads the lines behind a header into a table."""
+    """Reads the lines after a header into a table."""
 
     def __init__(self, table: KineTable, damage: DamageLog, names: list[str], value_of: ValueOf = _value) -> None:
         self.table = table
@@ -185,7 +185,7 @@ class _Reader:
         self.lines = 0
 
     def read(self, lines: Iterable[list[bytes | None]]) -> None:
-        """Take lines until they end or break."""
+        """Read lines up to the end or to a broken one."""
         try:
             for cells in lines:
                 self.lines += 1
@@ -206,14 +206,14 @@ class _Reader:
 
 
 def open_kine_text(name: str, path: Path, *, number: int, workdir: Path, sha256: str) -> SourcePlan:
-    """Write the live table of kine's table as text.
+    """Write the live table of a kine table in a text file.
 
     Args:
-        name: The file as the user named it.
-        path: Its bytes, uncompressed.
-        number: The source's position among the inputs.
-        workdir: Where the live table and the values go.
-        sha256: The SHA-256 of the file as given.
+        name: The name that the user gave.
+        path: The uncompressed file.
+        number: Position of the dump among the inputs.
+        workdir: Folder for the live table and the values.
+        sha256: SHA-256 of the given file.
 
     Raises:
         DamagedDump: No row of the table can be read.
@@ -245,14 +245,14 @@ def open_kine_text(name: str, path: Path, *, number: int, workdir: Path, sha256:
 
 
 def _copy(stream: io.BufferedReader, table: KineTable, damage: DamageLog) -> None:
-    """Read the COPY of the table out of a dump of PostgreSQL."""
+    """Read the COPY of the table in a dump of PostgreSQL."""
     for line in stream:
         found = _COPY.match(line)
         if found:
             names = [name.strip().strip(b'"').decode("latin-1") for name in found[1].split(b",")]
             ended: list[bool] = []
             lines = _until_end(stream, ended)
-            if table.seen:  # of another database of the server, or of another schema
+            if table.seen:  # from another database of the server, or another schema
                 more = sum(1 for _ in lines)
                 if more:
                     damage.add("another table kine", f"{more} lines of another store, not read; make a file of each")

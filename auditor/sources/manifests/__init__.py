@@ -1,1 +1,1 @@
-"""Manifests (JSON or YAML, written by people or exported through the API) to a live table."""
+"""Manifests (JSON or YAML, written by people or exported through the API) as a live table."""

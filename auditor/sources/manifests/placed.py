@@ -1,7 +1,7 @@
 """The documents of a manifest file with their lines, read as kubectl reads them.
 
-A file is JSON values one after another, or YAML documents between lines of ``---``. Unlike kubectl, which ends at the
-first document that it cannot read, reading goes on with the next one.
+A file is JSON values one after another, or YAML documents between lines of ``---``. Unlike kubectl, which stops at the
+first document that it cannot read, reading continues with the next one.
 
 Source: k8s.io/apimachinery/pkg/util/yaml, YAMLOrJSONDecoder; k8s.io/cli-runtime pkg/resource/visitor.go.
 """
@@ -27,7 +27,7 @@ __all__ = ["TEMPLATE", "PlacedDocument", "objects_in", "placed_documents"]
 
 TEMPLATE: Final = " (a template? render it first, for example with `helm template`)"
 LARGEST: Final = 4 << 20
-"""Bytes of a document up to which the lines of its fields are known."""
+"""Size in bytes of the largest document for which the lines of fields are computed."""
 
 
 @dataclass(slots=True)
@@ -35,11 +35,11 @@ class PlacedDocument:
     """A document, or why there is none.
 
     Attributes:
-        line: The line it starts on, from 1; of one that cannot be read the line of the error.
-        value: What a server gets of it: numbers as kubectl sends them; None where the document is empty.
+        line: The line on which it starts, from 1; the line of the error if it cannot be read.
+        value: The value that a server receives, with numbers as kubectl sends them; None if the document is empty.
         error: Why it cannot be read.
-        root: Its tree with the lines of all nodes; None where it is too large, or JSON that no YAML parser reads.
-        above: Lines above the first one of the tree.
+        root: Its tree with the lines of all nodes; None if it is too large, or JSON that is not valid YAML.
+        above: Number of lines before the tree.
     """
 
     line: int
@@ -50,7 +50,7 @@ class PlacedDocument:
 
 
 def placed_documents(data: bytes) -> Iterator[PlacedDocument]:
-    """Yield the documents of a file that are not empty, and errors in the place of those that cannot be read.
+    """Yield the non-empty documents of a file, and an error for each document that cannot be read.
 
     Args:
         data: JSON or YAML, in UTF-8 or UTF-16, with or without a byte order mark.
@@ -90,7 +90,7 @@ def _json(data: bytes) -> Iterator[PlacedDocument]:
 
 
 def _end(data: bytes, at: int) -> int:
-    """Return the end of the JSON value at a place; raise what is wrong with it."""
+    """Return the end of the JSON value at an offset; raise if it is not valid."""
     end = value_end(data, at) if data[at : at + 1] in (b"{", b"[") else -1
     if end > at:
         try:
@@ -158,12 +158,12 @@ def _yaml_document(text: bytes, above: int) -> PlacedDocument | None:
 
 
 def _hint(text: bytes) -> str:
-    """Return what to do with a text that does not parse where it is a template."""
+    """Return advice for a text that does not parse and looks like a template."""
     return TEMPLATE if b"{{" in text else ""
 
 
 def _line_in(text: str) -> int:
-    """Return the line that an error of the YAML parser names; 0: none."""
+    """Return the line in an error of the YAML parser; 0 if there is none."""
     _, found, rest = text.partition("line ")
     number = rest.partition(":")[0]
     return int(number) if found and number.isdigit() else 0
@@ -178,10 +178,10 @@ def _first_line(text: bytes) -> int:
 
 
 def objects_in(value: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Yield the objects of a document with their places: itself, or the items of a List.
+    """Yield the objects of a document with their positions: the document itself, or the items of a List.
 
-    Items that name neither apiVersion nor kind get those of a typed list. A List in a List stays one object, which no
-    server knows: kubectl refuses it.
+    Items without apiVersion and kind get those of a typed list. A List inside a List is one object, which kubectl
+    refuses.
 
     Source: apimachinery pkg/apis/meta/v1/unstructured/helpers.go; cli-runtime pkg/resource FlattenListVisitor.
     """

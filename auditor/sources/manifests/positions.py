@@ -1,7 +1,7 @@
-"""The line of a field in a document, and the fields that are written twice.
+"""Finds the line of a field in a document, and repeated keys.
 
-Paths are those of a server's messages: ``spec.list[0].name``, ``spec.map[key]``, ``.spec.replicas``. Keys with dots
-are not marked in them, so every key that fits is tried; what is missing is placed at what it is missing in.
+Paths are those of a server's messages: ``spec.list[0].name``, ``spec.map[key]``, ``.spec.replicas``. These do not mark
+keys with dots, so every matching key is tried; a missing field has the line of its parent.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _MERGES: Final = 8
 
 
 def field_line(document: PlacedDocument, path: str, items: tuple[int, ...] = (), bad: object = None) -> int:
-    """Return the line, from 1, of a field, or of what holds it where it is not there.
+    """Return the line, from 1, of a field, or of its nearest existing parent.
 
     Args:
         document: The document.
-        path: The field, below the object; anything that is no path gives the line of the object.
-        items: Where the object is in a List: its place among the items, for each List around it.
-        bad: The value at fault; a text that is a key or a value in the field is where the line is.
+        path: Path of the field in the object; for any other text, the line of the object is returned.
+        items: Indexes of the object in the Lists that contain it, outermost first.
+        bad: The invalid value; if it is a key or a value in the field, its line is returned.
     """
     node = document.root
     if node is None:
@@ -55,7 +55,7 @@ def _target(node: Node) -> Node:
 
 
 def _entries(node: Node, depth: int = 0) -> Iterator[tuple[Node, Node]]:
-    """Yield keys and values, the one that counts of equal keys first: the last, and merged ones after all."""
+    """Yield keys and values, with the effective one of equal keys first: the last one, and merged keys at the end."""
     pairs = list(zip(node.children[::2], node.children[1::2], strict=True))
     yield from reversed(pairs)
     for key, value in pairs:
@@ -66,7 +66,7 @@ def _entries(node: Node, depth: int = 0) -> Iterator[tuple[Node, Node]]:
 
 
 def _entry(node: Node, key: str, line: int) -> tuple[int, Node | None]:
-    """Return the line of a key and its value, or the line given and None if there is none."""
+    """Return the line of a key and its value, or the given line and None if the key is missing."""
     for name, value in _entries(_target(node)) if _target(node).kind == MAPPING else ():
         if name.kind == SCALAR and name.value == key:
             return name.line, _target(value)
@@ -74,7 +74,7 @@ def _entry(node: Node, key: str, line: int) -> tuple[int, Node | None]:
 
 
 def _deepest(node: Node, rest: str, line: int, done: int, seen: set[tuple[int, int]]) -> tuple[int, int, Node]:
-    """Return how much of a path leads to something, the line of that, and its node."""
+    """Return how much of a path exists, its line, and its node."""
     node = _target(node)
     best = done, line, node
     if not rest or (id(node), done) in seen:
@@ -96,7 +96,7 @@ def _deepest(node: Node, rest: str, line: int, done: int, seen: set[tuple[int, i
 
 
 def _used(rest: str, key: str) -> int:
-    """Return how many characters of a path a key takes; 0: it is not the next one."""
+    """Return how many characters of a path a key matches; 0 if it does not match."""
     for text in (f".{key}", f"[{key}]", f'["{key}"]'):
         if rest.startswith(text) and (len(rest) == len(text) or rest[len(text)] in ".["):
             return len(text)
@@ -104,7 +104,7 @@ def _used(rest: str, key: str) -> int:
 
 
 def repeated_keys(root: Node, items: tuple[int, ...] = ()) -> list[str]:
-    """Return the paths of keys that their mapping has already, each once, in the order of the text.
+    """Return the paths of repeated keys, each once, in the order of the text.
 
     Args:
         root: The tree of a document.

@@ -1,11 +1,11 @@
-"""Manifests -> live table: objects that came through an API, or were written by people.
+"""Reads manifests into a live table: objects exported through an API, or written by people.
 
-Read: NDJSON, one JSON object, JSON values one after another, ``kind: List`` and typed lists (nested ones are
+Supported: NDJSON, one JSON object, JSON values one after another, ``kind: List`` and typed lists (nested ones are
 flattened), a bare JSON array, YAML of one or many documents, folders of all these; with byte order marks and in UTF-16.
-Workers cut objects out of the file itself where they are complete there, else out of a spool of JSON lines.
+Workers cut objects out of the file itself if they are complete there, else out of a spool of JSON lines.
 
-An export does not tell keys or revisions, so every plan says `is_export`; lines that were copied out of etcd look the
-same and are treated the same.
+An export has no keys and revisions, so every plan has `is_export`; lines that were copied from etcd look the same and
+are treated the same.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _TYPE_META = re.compile(rb"^[ \t]*(?:- )?[\"']?(?:apiVersion|kind|items)[\"']?[ 
 
 
 def looks_like_manifests(head: bytes) -> str | None:
-    """Say what the head of a file looks like: ``json`` or ``yaml`` of Kubernetes objects, or None.
+    """Return the format that the head of a file suggests: ``json`` or ``yaml`` of Kubernetes objects, or None.
 
     Args:
-        head: The first bytes, 64 KiB or all there are. A head that says nothing of a kind but begins as a JSON
-            object counts: a List may hold its kind behind its items.
+        head: The first bytes, 64 KiB or the whole file. A head without a kind that begins as a JSON object counts: a
+            List may have its kind after its items.
     """
     encoding = _UTF16.get(head[:2])
     if encoding is not None:
@@ -85,7 +85,7 @@ def _joined(digest: Digest | None) -> str:
 
 
 def _as_utf8(data_file: Path, target: Path) -> Path | None:
-    """Write a UTF-16 file as UTF-8 to `target`; None where it is not UTF-16."""
+    """Write a UTF-16 file as UTF-8 to `target`; None if it is not UTF-16."""
     with data_file.open("rb") as source:
         encoding = _UTF16.get(source.read(2))
         if encoding is None:
@@ -129,18 +129,18 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
     """Find the objects in one file of manifests.
 
     Args:
-        path: The file as the user named it.
-        data_file: Its bytes, uncompressed: the file itself or a spool.
-        number: The source's position among the inputs.
-        workdir: Where the live table goes, and a spool of objects where one is needed.
-        sha256: The SHA-256 of the file as given; empty: computed from it.
+        path: The path that the user gave.
+        data_file: The uncompressed file: the file itself or a spool.
+        number: Position of the dump among the inputs.
+        workdir: Folder for the live table, and for a spool of objects if one is needed.
+        sha256: SHA-256 of the given file; computed if it is empty.
 
     Returns:
         The plan; rows in the order of group, kind, namespace, name, then position. `format` is ndjson, json,
         list-json or yaml.
 
     Raises:
-        UnknownDump: The file holds a printed table.
+        UnknownDump: The file is a printed table.
         DamagedDump: Nothing in it can be read.
     """
     digest = None
@@ -153,7 +153,9 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
     if converted is not None:
         notes.append("UTF-16 text, read as UTF-8; broken characters became U+FFFD")
         data_file = converted
-    data = digest.data if digest is not None and given == data_file else map_file(data_file)  # its pages are there once
+    data = (
+        digest.data if digest is not None and given == data_file else map_file(data_file)
+    )  # its pages are read only once
     mapped = data_file
     found = _walk_spans(data, number)
     if found is None:
@@ -164,7 +166,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
     live = workdir / f"live-{number}.arrow"
     if not walk.objects:
         notes.append("no object in this file")
-    count = rows.write(live)  # while the rest is hashed
+    count = rows.write(live)  # while the rest of the file is hashed
     return SourcePlan(
         name=path,
         format=walk.format,
@@ -182,7 +184,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
 
 
 def _suffix(path: Path) -> str:
-    """Return the suffix that tells the form, what it is packed with cut off."""
+    """Return the suffix of the format, without that of a compression."""
     name = path.name.lower()
     for packed in PACKED_SUFFIXES:
         name = name.removesuffix(packed)
@@ -192,11 +194,11 @@ def _suffix(path: Path) -> str:
 def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = None) -> tuple[list[Path], list[Path]]:
     """Return the files below a folder that are manifests by their names, and the others; both sorted by path.
 
-    Links to folders elsewhere are followed, each folder once; one to a folder that holds this one is among the others.
+    Links to other folders are followed, each folder once; a link to a parent folder is among the others.
 
     Args:
-        folder: Where they are looked for.
-        on_error: Called where a folder cannot be read; then nothing of it is returned.
+        folder: The folder to search.
+        on_error: Called for a folder that cannot be read, whose files are not returned.
     """
     chosen: list[Path] = []
     others: list[Path] = []
@@ -217,7 +219,7 @@ def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = 
 
 
 def read_packed(path: Path) -> bytes:
-    """Return the bytes of a file, uncompressed where its name says that it is packed.
+    """Return the bytes of a file, uncompressed if its name has the suffix of a compression.
 
     Raises:
         DamagedDump: The compressed stream is broken or expands past the limit for one member.
@@ -239,7 +241,7 @@ def _is_packed(path: Path) -> bool:
 
 
 def _unpacked(path: Path) -> tuple[bytes, str]:
-    """Return the plain bytes of a packed file, and why they break off; empty: they do not.
+    """Return the unpacked bytes of a compressed file, and the error that ends them; empty if there is none.
 
     Raises:
         SourceError: They expand past a limit.
@@ -256,12 +258,12 @@ def _unpacked(path: Path) -> tuple[bytes, str]:
 
 
 def _shown(path: Path, root: Path) -> str:
-    """Return the path of a file below a folder as text; of bytes that are no UTF-8 what they are."""
+    """Return the path of a file below a folder as text; invalid UTF-8 is escaped."""
     return printable_name(str(path.relative_to(root)))
 
 
 class _Folder:
-    """Walks the files of a folder into one spool."""
+    """Reads the files of a folder into one spool."""
 
     def __init__(self, root: Path, number: int, file: BinaryIO) -> None:
         self.root = root
@@ -300,15 +302,15 @@ class _Folder:
 
 
 def text_bytes(data: Any) -> Any:
-    """Return the bytes of a text as they are, UTF-16 as UTF-8."""
+    """Return the bytes of a text, UTF-16 converted to UTF-8."""
     encoding = _UTF16.get(bytes(data[:2]))
     return data if encoding is None else bytes(data[2:]).decode(encoding, "replace").encode("utf-8", "replace")
 
 
 def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
-    """Find the objects in a folder of manifests and below it.
+    """Find the objects in a folder of manifests and its subfolders.
 
-    Files count by their names: .json .yaml .yml .ndjson .jsonl, and these with .gz, .zst, .xz or .bz2; the notes tell
+    Files count by their names: .json .yaml .yml .ndjson .jsonl, and these with .gz, .zst, .xz or .bz2; the notes list
     the others. All objects are copied into one spool.
 
     Args:

@@ -1,6 +1,6 @@
-"""The live table of an export: headers of objects in, sorted Arrow file out.
+"""The live table of an export: from the headers of objects to a sorted Arrow file.
 
-Rows are held as flat arrays (24 bytes a row and the names), never as Python objects: a List may hold millions of items.
+Rows are flat arrays (24 bytes a row, and the names), not Python objects: a List may have millions of items.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["Header", "ManifestRows", "fast_header", "fast_headers", "header_of",
 
 BATCH: Final = 65_536
 FEW: Final = 4096
-"""Rows that are sorted without Arrow's functions."""
+"""Number of rows that are sorted without Arrow's functions."""
 NAMES: Final = 8192
 """Names of rows added one by one that are gathered before they go to Arrow; more than few."""
 EXACT_LIMIT: Final = 64 << 20
-"""Bytes of one value up to which the exact decoder is asked about what the fast one refuses."""
+"""Size in bytes of a value up to which the exact decoder reads it if the fast one refuses."""
 
 
 class _Metadata(msgspec.Struct, frozen=True, gc=False):
@@ -39,7 +39,7 @@ class _Metadata(msgspec.Struct, frozen=True, gc=False):
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):
-    """What orders an object, and tells lists from objects; empty where absent or no text."""
+    """The fields that sort an object and distinguish lists from objects; empty if absent or not text."""
 
     apiVersion: str = ""  # noqa: N815 - the name in the JSON text
     kind: str = ""
@@ -67,7 +67,7 @@ _TYPE: Final = attrgetter("apiVersion", "kind")
 
 
 def header_of(value: Any) -> Header | None:
-    """Return the header of a decoded object, None for anything else."""
+    """Return the header of a decoded object, or None for any other value."""
     if type(value) is not dict:
         return None
     metadata = value.get("metadata")
@@ -79,7 +79,7 @@ def header_of(value: Any) -> Header | None:
 
 
 def fast_header(data: bytes | memoryview) -> Header | None:
-    """Return the header as `read_header`, or None where the fast decoder refuses the text."""
+    """Return the header as `read_header`, or None if the fast decoder refuses the text."""
     try:
         return _DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -95,10 +95,10 @@ def fast_headers(data: bytes | memoryview) -> list[Header] | None:
 
 
 def read_header(data: bytes | memoryview, *, exact: bool = True) -> Header | None:
-    """Return the header of the object in some bytes, None where the server could not decode them as one.
+    """Return the header of the object in some bytes, or None if the server could not decode them as an object.
 
-    The fast decoder checks the syntax of the whole text without building it; what it refuses the exact one decides,
-    unless `exact` is False.
+    The fast decoder checks the syntax of the whole text without building it; the exact one decides about texts that it
+    refuses, unless `exact` is False.
     """
     found = fast_header(data)
     if found is not None:
@@ -112,7 +112,7 @@ def read_header(data: bytes | memoryview, *, exact: bool = True) -> Header | Non
 
 
 def _numbered(numbers: dict[Any, int], keys: list[Any]) -> list[int]:
-    """Return the numbers of keys, by first appearance; hardly any is new."""
+    """Return the numbers of keys, by first appearance; few are new."""
     try:
         return [*map(numbers.__getitem__, keys)]
     except KeyError:
@@ -120,7 +120,7 @@ def _numbered(numbers: dict[Any, int], keys: list[Any]) -> list[int]:
 
 
 def _ranked(keys: list[Any], column: array[int]) -> NDArray[np.int32]:
-    """Return a column of positions in a list as ranks of the values there in sort order; -1 ranks behind all."""
+    """Convert a column of indexes in a list to ranks of the values in sort order; -1 ranks last."""
     rank = {key: number for number, key in enumerate(sorted(set(keys)))}
     return np.array([*(rank[key] for key in keys), len(rank)], dtype=np.int32)[np.frombuffer(column, dtype=np.int32)]
 
@@ -132,8 +132,8 @@ class ManifestRows:
         number: The source's position among the inputs.
 
     Attributes:
-        defining: Once they are written: the ranges of rows (first, end) that may be definitions or hold some. Lists do,
-            and what is no object may be one.
+        defining: After writing, the ranges of rows (first, end) that may be or contain definitions, including lists and
+            rows that are not objects.
     """
 
     def __init__(self, number: int) -> None:
@@ -152,7 +152,7 @@ class ManifestRows:
         return len(self._offset)
 
     def add(self, header: Header | None, offset: int, length: int) -> None:
-        """Add one row; without header it goes behind all others, in the order of the dump."""
+        """Add one row; a row without header comes after all others, in the order of the dump."""
         types, namespaces = self._types, self._namespaces
         self._type.append(-1 if header is None else types.setdefault(_TYPE(header), len(types)))
         name = None if header is None else header.metadata.namespace
@@ -179,7 +179,7 @@ class ManifestRows:
         self._pending = []
 
     def _order(self) -> Any:
-        """Return the positions of the rows in the order in which they are written; equal ones stay in theirs."""
+        """Return the positions of the rows in the order of writing; equal ones keep their order."""
         kinds = _ranked([(Header(api).group, kind) for api, kind in self._types], self._type)
         namespaces = _ranked([*self._namespaces], self._namespace)
         if len(self) <= FEW:
@@ -192,7 +192,7 @@ class ManifestRows:
 
     def _defining(self, order: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
         may = [kind == "CustomResourceDefinition" or kind.endswith("List") for _, kind in self._types]
-        rows = np.array([*may, True])[np.frombuffer(self._type, dtype=np.int32)[order]]  # -1, no object, is the last
+        rows = np.array([*may, True])[np.frombuffer(self._type, dtype=np.int32)[order]]  # -1, not an object, is last
         edges = np.flatnonzero(np.diff(rows, prepend=False, append=False)).tolist()
         return tuple(zip(edges[::2], edges[1::2], strict=True))
 

@@ -1,8 +1,7 @@
-"""Where the objects of manifests go.
+"""Receivers of the objects of manifests.
 
-`Spans` notes where they lie in the file, `Spool` writes them to a file of their own, one a line, which is needed where
-the input does not have the text of an object as it must be read (YAML, items of a typed list that leave kind and
-apiVersion to the list, folders).
+`Spans` records their positions in the file. `Spool` writes them to a separate file, one per line, if the input does not
+have the complete JSON text of an object (YAML, items of a typed list without kind and apiVersion, folders).
 """
 
 from __future__ import annotations
@@ -24,27 +23,27 @@ __all__ = ["NeedsSpool", "Sink", "Spans", "Spool"]
 
 
 class NeedsSpool(Exception):
-    """An item is not complete where it is."""
+    """An item is not complete in the file."""
 
 
 class Sink(Protocol):
-    """Where objects go."""
+    """Receives objects."""
 
     def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:
-        """Take an object that is complete in the file."""
+        """Add an object that is complete in the file."""
 
     def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:
-        """Take many of them."""
+        """Add many such objects."""
 
     def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:
-        """Take an item of a list that lacks some of its type; `missing` has the values, `header` has them already."""
+        """Add an item of a list without its own type; `missing` has the missing fields, `header` has them already."""
 
     def value(self, value: Any) -> None:
-        """Take a decoded object."""
+        """Add a decoded object."""
 
 
 class Spans:
-    """Notes where objects lie in the mapped file."""
+    """Records the positions of objects in the mapped file."""
 
     def __init__(self, rows: ManifestRows) -> None:
         self.rows = rows
@@ -62,12 +61,12 @@ class Spans:
         raise NeedsSpool
 
     def value(self, value: Any) -> None:  # noqa: ARG002
-        """Refuse, likewise."""
+        """Refuse, for the same reason."""
         raise NeedsSpool
 
 
 class Spool:
-    """Writes objects to a file of their own, one a line."""
+    """Writes objects to a separate file, one per line."""
 
     def __init__(self, rows: ManifestRows, file: BinaryIO) -> None:
         self.rows = rows
@@ -90,7 +89,7 @@ class Spool:
             self._write(bytes(data[start:end]), header)
 
     def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:
-        """Copy an object with what it lacks put behind, where it wins over a key that is there but empty or null."""
+        """Copy an object and append its missing fields, which replace an empty or null field."""
         tail = orjson.dumps(missing)[1:]
         body = bytes(data[start : end - 1])
         comma = b"" if body.rstrip() == b"{" else b","

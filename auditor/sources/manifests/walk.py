@@ -1,9 +1,9 @@
-"""Walks the bytes of manifests and gives every object in them to a sink, in the order of the text.
+"""Walks the bytes of manifests and passes every object to a sink, in the order of the text.
 
-Nothing is dropped: what no decoder reads becomes a row that the worker will call unreadable, and where not even the
-extent of a thing is known the walk reports damage.
+Nothing is dropped: a value that no decoder reads becomes a row that the worker reports as unreadable, and if not even
+its end is known, the walk reports damage.
 
-A sink (sinks.py) says where objects go.
+sinks.py has the sinks.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ __all__ = ["ManifestWalk"]
 
 MAX_NESTED_LISTS: Final = 8
 MAX_LONG_SCANS: Final = 16
-"""Objects without end that may each cost a scan of the rest of the file; later ones end where the next line begins."""
+"""Number of objects without end for which the rest of the file is scanned; later ones end at the next line."""
 LONG_LINE: Final = 1 << 22
-"""Bytes of a line from which on it is scanned, not decoded, where the fast decoder refuses it."""
+"""Size in bytes of a line that is scanned, not decoded, if the fast decoder refuses it."""
 SHORT: Final = 1 << 12
 """Bytes of a line of several values in which the end of one is looked for first."""
 FEW_LINES: Final = 16
@@ -59,12 +59,12 @@ class ManifestWalk:
     """One walk over one file.
 
     Args:
-        sink: Where objects go.
+        sink: Receives the objects.
 
     Attributes:
-        damage: What could not be read.
-        notes: What a reader of the report should know.
-        format: What the bytes turned out to be: ndjson, json, list-json or yaml; empty before the walk.
+        damage: Parts that could not be read.
+        notes: Notes for the report.
+        format: The detected format: ndjson, json, list-json or yaml; empty before the walk.
         shared_line: Where the line ends on which several values were found last; it is not looked at as a whole again.
     """
 
@@ -100,7 +100,7 @@ class ManifestWalk:
     # -- JSON ----------------------------------------------------------------------------------------------------------
 
     def _starts_as_json(self, data: Bytes, start: int) -> bool:
-        """Tell JSON from YAML that begins with a brace, by the first two tokens and, where short, the first value."""
+        """Distinguish JSON from YAML that begins with a brace, by two tokens and, if short, by the first value."""
         after = skip_space(data, start + 1)
         opened, following = data[start : start + 1], data[after : after + 1]
         if opened == b"{" and following not in (b'"', b"}"):
@@ -134,9 +134,9 @@ class ManifestWalk:
             at = skip_space(data, at)
 
     def _lines(self, data: Bytes, view: memoryview, at: int) -> int:
-        """Take as many lines from `at` on as are plain objects, one each; return where the last of them ends.
+        """Read as many lines from `at` on as have one plain object each; return the end of the last one.
 
-        Nearly all large exports are nothing else; whatever is odd about a line is left to `_object`.
+        Nearly all large exports have only such lines; `_object` handles other lines.
         """
         begin, count = at, FEW_LINES
         while True:
@@ -145,7 +145,7 @@ class ManifestWalk:
                 return after - 1 if after > begin else begin
             while (at := after) < (after := self._many_lines(data, view, at)):
                 pass
-            count = MANY_LINES  # what is odd is one of them
+            count = MANY_LINES  # one of them is unusual
 
     def _single_lines(self, data: Bytes, view: memoryview, at: int, count: int) -> tuple[int, int]:
         """Take so many lines one by one, if all are plain; return where the last of them ends, and their number."""
@@ -186,7 +186,7 @@ class ManifestWalk:
         return stop
 
     def _object(self, data: Bytes, view: memoryview, at: int) -> int:
-        """Take the value at `at`, which begins with a brace; return where it ends."""
+        """Read the value at `at`, which begins with a brace; return its end."""
         line_end = self.shared_line
         if at >= line_end:
             line_end = data.find(b"\n", at)
@@ -231,7 +231,7 @@ class ManifestWalk:
         return read_header(view[start : len(data) if end < 0 else end]) is not None
 
     def _resume(self, data: Bytes, at: int) -> int:
-        """Return where the next line begins with a brace, or the end: there reading can go on."""
+        """Return the start of the next line that begins with a brace, or the end: reading can continue there."""
         found = data.find(b"\n{", at)
         return len(data) if found < 0 else found + 1
 
@@ -286,7 +286,7 @@ class ManifestWalk:
         return parts.end
 
     def _other(self, data: Bytes, at: int) -> int:
-        """Take what is neither object nor array: a YAML separator, a comment, or a line that cannot be read."""
+        """Read a value that is neither object nor array: a YAML separator, a comment, or an unreadable line."""
         end = data.find(b"\n", at)
         end = len(data) if end < 0 else end
         line = bytes(data[at:end]).strip()
@@ -305,7 +305,7 @@ class ManifestWalk:
         return max(self._unreadable(data, at, end), at + 1)
 
     def _take(self, data: Bytes, view: memoryview, start: int, end: int, header: Header | None, depth: int) -> None:
-        """Give one value to the sink, or its items where it is a list."""
+        """Pass one value to the sink, or its items if it is a list."""
         while end > start and data[end - 1] in b" \t\r\n":
             end -= 1
         if header is None or not self._take_no_object(data, view, start, header, depth):
@@ -313,7 +313,7 @@ class ManifestWalk:
             self.sink.span(data, start, end, header)
 
     def _take_no_object(self, data: Bytes, view: memoryview, start: int, header: Header, depth: int) -> bool:
-        """Take a printed table, or the items of a list; tell whether the value is one of these."""
+        """Handle a printed table, or the items of a list; return whether the value is one of these."""
         if header.kind == "Table" and header.apiVersion.startswith("meta.k8s.io/"):
             self.tables += 1
             self.damage.add(f"Table at byte {start}", PRINTED)
@@ -380,7 +380,7 @@ class ManifestWalk:
             value = yaml_to_json(text)
         except YamlError as error:
             try:
-                # kubectl would refuse it, being led to YAML by a comment or separator; JSON it is all the same.
+                # kubectl would refuse it, as a comment or separator makes it expect YAML; but it is JSON.
                 value = jsontext.decode_object(_PREAMBLE.sub(b"", text))
             except jsontext.GoJsonError:
                 self._damaged(where, error, chunk.line)
@@ -397,7 +397,7 @@ class ManifestWalk:
         self.damage.add(where, reason)
 
     def _value(self, value: Any, inherited: dict[str, str], depth: int) -> None:
-        """Give one decoded value to the sink, or its items where it is a list."""
+        """Pass one decoded value to the sink, or its items if it is a list."""
         if type(value) is list and not depth:
             self.lists += 1
             for item in value:
@@ -428,7 +428,7 @@ class ManifestWalk:
 
 
 def _is_no_object(kind: str) -> bool:
-    """Tell whether something of a kind may be a list or the output of a printer."""
+    """Return whether a value of a kind may be a list or the output of a printer."""
     return kind.endswith("List") or kind == "Table"
 
 
@@ -436,7 +436,7 @@ _TALK = re.compile(rb"(?!---|#|%)[^\n]+\n\{[ \t]*\"")
 
 
 def _talks_first(data: Bytes, start: int) -> bool:
-    """Tell lines of JSON behind one line of something else, e.g. a warning that went to the same file."""
+    """Detect JSON lines after a line of other text, e.g. a warning that was written to the same file."""
     return _TALK.match(data, start) is not None
 
 
@@ -466,7 +466,7 @@ def _text(data: Bytes, parts: Layout, key: bytes) -> str:
 
 
 def _is_list_kind(kind: str, parts: Layout) -> bool:
-    """Tell whether an object with items is a list; a list cut off before its kind counts as one."""
+    """Return whether an object with items is a list; a list that is truncated before its kind counts as one."""
     return kind.endswith("List") or (not kind and bool(parts.broken))
 
 

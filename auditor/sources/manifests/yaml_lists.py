@@ -1,4 +1,4 @@
-"""Long YAML lists in pieces, and the lines that errors of YAML name."""
+"""Splits long YAML lists, and corrects the lines in errors of YAML."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ANCHOR = re.compile(rb"(?:^|[ \t\[{,])[*&][A-Za-z0-9_-]")
 
 
 def list_pieces(text: bytes) -> tuple[str, str, list[int]] | None:
-    """Cut a long block list, as kubectl prints it, into its items; None where it is not plainly one.
+    """Split a long block list, as kubectl prints it, into its items; None if it does not have that form.
 
     Converting items one by one keeps the tree of the whole list out of memory, and one broken item from taking the
     others with it.

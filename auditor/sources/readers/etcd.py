@@ -77,8 +77,8 @@ def read_database(
         digest = Digest(copy, settings.progress)
         digest.start()
         plan, applied = _read_once(settings, name, copy, number, sha256, form, digest, in_use=True)
-        # The transaction behind the one that was copied leaves its pages alone. Later ones may have written over
-        # some; a page of another place does not fit there, and what does not fit is damage.
+        # A transaction after the copied one does not change its pages. Later ones may have overwritten some; such a
+        # page does not fit its position, which is damage.
         if not plan.damage or (newest and newest[0] <= taken[0] + 1):
             plan.notes += (f"the database is in use: its state at revision {plan.revision} was read, from a copy",)
             return plan, applied
@@ -145,7 +145,7 @@ def _read_once(
 
 def open_data_dir(settings: Settings, path: Path, database: Path, number: int) -> SourcePlan:
     """Open an etcd data directory: its database alone."""
-    now = replace(settings, digests=None)  # it has none at its end, which is no note on a data directory
+    now = replace(settings, digests=None)  # it has no checksum, which is normal for a data directory
     plan, applied = read_database(now, str(path), database, number, form="etcd-data-dir")
     settings.copied = settings.copied or now.copied
     from auditor.sources.etcd.wal import read_wal  # noqa: PLC0415 - loaded where needed
@@ -163,7 +163,7 @@ def open_data_dir(settings: Settings, path: Path, database: Path, number: int) -
 
 
 def _last_revision(file: EtcdFile) -> int | None:
-    """Return the last revision of a database's state; rows behind it are of transactions that came later."""
+    """Return the last revision of a database's state; later rows are from later transactions."""
     bucket = file.buckets.get(b"key")
     from auditor.sources.etcd.mvcc import parse_revision  # noqa: PLC0415 - loaded where needed
 

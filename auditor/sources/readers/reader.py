@@ -1,4 +1,4 @@
-"""What a reader of one format is given, and what it has to offer."""
+"""The interface of the reader of a format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["DumpFile", "Reader", "Settings"]
 
 @dataclass(slots=True)
 class Settings:
-    """What all files of one call share, see `auditor.sources.opening.open_source`.
+    """State that all files of one call share, see `auditor.sources.opening.open_source`.
 
     Attributes:
         copied: Whether a copy was read of a database in use.
@@ -38,7 +38,7 @@ class Settings:
     digests: LateDigests | None = None
 
     def digest(self, path: Path) -> str:
-        """Hash a file; return its digest, or a text in its place until it is known."""
+        """Hash a file; return its digest, or a placeholder until it is known."""
         digest = Digest(path, self.progress, behind=self.digests is not None)
         if self.digests is not None:
             digest.start()
@@ -57,7 +57,7 @@ class DumpFile:
         plain: The same without compression.
         head: Its first 64 KiB.
         number: Its position among the inputs.
-        damage: What was lost when it was unpacked.
+        damage: Damage found while it was unpacked.
     """
 
     name: str
@@ -73,13 +73,13 @@ class Reader:
     """The reader of one format. Its module loads what it needs when it opens a file.
 
     Attributes:
-        form: What `auditor.sources.formats` calls it.
+        form: Its name in `auditor.sources.formats`.
         detect: Takes the path (None if only the head is available) and the first 64 KiB of an uncompressed file, and
             returns whether it has this format.
         open: Reads a file.
-        is_text: Whether it takes any text with the right beginning. It is asked only about files that are not known to
-            be something else (`refused_file`).
-        is_dump: Whether each file of a folder is a dump of its own.
+        is_text: Whether it accepts any text with the right beginning; it is tried only for files without another known
+            format (`refused_file`).
+        is_dump: Whether each file of a folder is a separate dump.
     """
 
     form: str

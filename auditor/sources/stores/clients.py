@@ -1,7 +1,7 @@
-"""Clients of object stores: from a URL and the environment to a file system as pyarrow has them, and a path in it.
+"""Clients of object stores: from a URL and the environment to a pyarrow file system and a path in it.
 
-Credentials and endpoints are found as the stores' own tools find them; options behind the ``?`` of a URL win. What
-pyarrow has no client for goes through fsspec where that is installed.
+Credentials and endpoints are found as by the stores' own tools; options after the ``?`` of a URL take precedence.
+Schemes without a client in pyarrow use fsspec if it is installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["file_system"]
 _KNOWN: Final = "s3://, gs://, az://, file://, https://"
 _ENDPOINT: Final = "endpoint_override"
 _PATIENCE: Final = timedelta(seconds=60)
-"""How long a store that does not answer is asked again; Google's client would go on for a quarter of an hour."""
+"""How long requests to a store that does not answer are repeated; Google's client would repeat them for 15 minutes."""
 
 _TRUE: Final = frozenset({"1", "true"})
 
@@ -27,12 +27,12 @@ def file_system(scheme: str, rest: str, shown: str) -> tuple[Any, str]:
     """Return the file system of a URL and the path in it.
 
     Args:
-        scheme: What is before ``://``, in lower case.
-        rest: What is behind it.
-        shown: The URL as errors have it.
+        scheme: The part before ``://``, in lower case.
+        rest: The part after it.
+        shown: The URL for errors.
 
     Raises:
-        SourceError: There is no client for it, or it lacks something.
+        SourceError: There is no client for it, or it is incomplete.
     """
     import urllib.parse  # noqa: PLC0415 - only for what is remote
 
@@ -64,7 +64,7 @@ def _client(name: str, shown: str) -> Any:
 
 
 def _endpoint(options: dict[str, str], *variables: str) -> tuple[str, str]:
-    """Return (scheme, host and port) of an endpoint; empty: the store's own."""
+    """Return (scheme, host and port) of an endpoint; empty means the store's own."""
     found = options.get(_ENDPOINT) or next((os.environ[name] for name in variables if os.environ.get(name)), "")
     scheme, _, host = found.rpartition("://")
     return options.get("scheme") or scheme, host.rstrip("/")
@@ -86,7 +86,7 @@ def _s3(options: dict[str, str], shown: str) -> Any:
 
 
 def _google(options: dict[str, str], shown: str) -> Any:
-    """Return a client of Google's store; its emulators are found as all of Google's libraries find them."""
+    """Return a client of Google's store; emulators are found as in all of Google's libraries."""
     scheme, host = _endpoint(options, "STORAGE_EMULATOR_HOST")
     given: dict[str, Any] = {"retry_time_limit": _PATIENCE}
     if host:
@@ -137,7 +137,7 @@ def _other(scheme: str, url: str, shown: str) -> tuple[Any, str]:
         raise SourceError(shown, f"no reader of {scheme}://", _KNOWN, "pip install fsspec for others") from None
     try:
         found, path = fsspec.core.url_to_fs(url)
-    except ImportError as error:  # the package of this very scheme; fsspec says which
+    except ImportError as error:  # the package for this scheme; fsspec names it
         raise SourceError(shown, f"no reader of {scheme}://", _KNOWN, str(error)) from None
     import pyarrow.fs  # noqa: PLC0415
 

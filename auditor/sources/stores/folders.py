@@ -15,10 +15,10 @@ __all__ = ["listed", "remote_files", "remote_names", "upload"]
 
 
 def listed(file_system: Any, base: str) -> list[tuple[str, bool]]:
-    """Return (name, whether it is a folder) of what lies in a folder; nothing where there is none."""
+    """Return (name, whether it is a folder) of each entry of a folder; nothing if it does not exist."""
     import pyarrow.fs  # noqa: PLC0415
 
-    # Google's client shows a folder only if an object of its name exists, so all below is listed
+    # Google's client shows a folder only if an object with its name exists, so everything below is listed
     deep = getattr(file_system, "type_name", "") == "gcs"
     selector = pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=deep)
     kinds = {pyarrow.fs.FileType.Directory: True, pyarrow.fs.FileType.File: False}
@@ -31,16 +31,16 @@ def listed(file_system: Any, base: str) -> list[tuple[str, bool]]:
 
 
 def upload(folder: Path, url: str, *, last: str, replaced: Sequence[str] = ()) -> None:
-    """Copy a folder to a store; the file `last` at its root comes last, so that it stands for all of it.
+    """Copy a folder to a store; the file `last` at its root is written last, so that its existence means completeness.
 
     Args:
         folder: The folder.
-        url: Where it goes.
+        url: The target.
         last: Name of that file.
         replaced: Paths of files there that are removed, `last` first, unless there is a new one of the name.
 
     Raises:
-        SourceError: The store does not take it.
+        SourceError: The store refuses it.
     """
     if is_web(url):
         raise SourceError(shown_url(url), "a web server takes no report", "s3://, gs://, az:// or a folder")
@@ -62,7 +62,7 @@ def upload(folder: Path, url: str, *, last: str, replaced: Sequence[str] = ()) -
 
 
 def remote_files(url: str) -> list[str]:
-    """Return the path below a folder of a store of each file in it; nothing where there is no such folder."""
+    """Return the path, relative to a folder of a store, of each file in it; nothing if there is no such folder."""
     import pyarrow.fs  # noqa: PLC0415
 
     with store_failures(url):
@@ -73,7 +73,7 @@ def remote_files(url: str) -> list[str]:
 
 
 def remote_names(url: str) -> list[str]:
-    """Return the names of what lies directly in a folder of a store; nothing where there is none."""
+    """Return the names of the direct entries of a folder of a store; nothing if there is no such folder."""
     with store_failures(url):
         file_system, base = store_of(url)
         return [name for name, _ in listed(file_system, base.rstrip("/"))]

@@ -1,11 +1,11 @@
-"""Where dumps are that are no local files: object stores and web servers.
+"""Dumps that are not local files: object stores and web servers.
 
 ``s3://`` goes through boto3, ``gs://``, ``az://`` (``abfs://``) and ``file://`` through pyarrow.fs, with the
-credentials of the environment, as the tools of these stores find them; ``https://`` through the standard library;
-other schemes through fsspec where it is installed. ``http://`` is refused unless the user allows it: others on the
-way could change a dump. A server that is too slow, or whose listing does not end, is given up (`patience`).
+credentials of the environment, as the tools of these stores find them; ``https://`` through the standard library; other
+schemes through fsspec where it is installed. ``http://`` is refused unless the user allows it, as a dump could be
+changed in transit. Requests to a server that is too slow, or whose listing does not end, are stopped (`patience`).
 
-A tar is read from the store as a stream; what has to be mapped is copied to the working directory first. Names in
+A tar is read from the store as a stream; files that must be mapped are copied to the working directory first. Names in
 errors and reports carry neither user, password nor query.
 """
 
@@ -50,7 +50,7 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 COPY: Final = 1 << 20
 _TIMEOUT: Final = 60
 _LONGEST_NAME: Final = 60
-"""Characters of the name of a copy: at most 240 bytes."""
+"""Largest length of the name of a copy in characters: at most 240 bytes."""
 _MOST_TEXT: Final = 400
 _INSECURE: Final = "AUDITOR_INSECURE_HTTP"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -59,7 +59,7 @@ _NAME_ERRORS: Final = frozenset({
 })  # fmt: skip
 _WEB: Final = frozenset({"http", "https"})
 _CONTAINERS: Final = frozenset({"az", "abfs", "abfss"})
-"""Schemes that have a container where others have a user."""
+"""Schemes that have a container at the position of a user."""
 
 
 def is_remote(path: str) -> bool:
@@ -82,7 +82,7 @@ def shown_url(url: str) -> str:
 
 @contextmanager
 def store_failures(url: str) -> Iterator[None]:
-    """Turn what a client of a store raises into an error of ours, without secrets and of bearable length."""
+    """Convert exceptions of a store's client to errors of ours, without secrets and of limited length."""
     import http.client  # noqa: PLC0415 - only for what is remote
 
     import pyarrow as pa  # noqa: PLC0415
@@ -94,12 +94,12 @@ def store_failures(url: str) -> Iterator[None]:
     except (OSError, ValueError, http.client.HTTPException, pa.ArrowException) as error:
         text = str(error).replace(url, shown_url(url)).partition("\n")[0] or type(error).__name__
         text = text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "..."
-        kind = SourceError if isinstance(error, ValueError) else StoreUnreachable  # a URL that no client knows
+        kind = SourceError if isinstance(error, ValueError) else StoreUnreachable  # a URL that no client supports
         raise kind(shown_url(url), text, "", "see the credentials in use") from None
 
 
 class _Stream:
-    """The bytes behind a URL; breaks are errors of ours, an early end and a slow server among them."""
+    """The bytes at a URL; failures, including an early end and a slow server, are errors of ours."""
 
     def __init__(self, url: str, stream: Any, size: int | None) -> None:
         self._url = url
@@ -118,7 +118,7 @@ class _Stream:
         return block
 
     def close(self) -> None:
-        """End the connection; one that is being waited for ends with the process."""
+        """Close the connection; one that a thread waits for ends with the process."""
         if self._ahead.stop():
             self._stream.close()
 
@@ -130,12 +130,12 @@ class _Stream:
 
 
 def ask_store(call: Callable[[], Result]) -> Result:
-    """Return what a store answers, or give it up."""
+    """Return the answer of a store, or stop waiting for it."""
     return patience.within(patience.CALL_SECONDS, call)
 
 
 def allow_http() -> None:
-    """Let this process and those that it starts read ``http://``."""
+    """Let this process and those that it starts read ``http://`` URLs."""
     os.environ[_INSECURE] = "1"
 
 
@@ -150,12 +150,12 @@ def _check_http(url: str) -> None:
             shown_url(url),
             "http:// is neither encrypted nor authenticated: others on the way can read and change the file",
             "https://",
-            "give --insecure-http to read it all the same",
+            "give --insecure-http to read it nevertheless",
         )
 
 
 def _redirects() -> Any:
-    """Return what follows the redirects of a web server: not from https to http, unless that is allowed."""
+    """Return the redirect handler of a web server: no redirects from https to http, unless allowed."""
     import urllib.request  # noqa: PLC0415
 
     class Redirects(urllib.request.HTTPRedirectHandler):
@@ -171,12 +171,12 @@ def _redirects() -> Any:
 
 
 def is_web(url: str) -> bool:
-    """Whether a URL is that of a web server, which names no folders and takes no files."""
+    """Whether a URL is that of a web server, which has no folders and is read-only."""
     return url.partition("://")[0].lower() in _WEB
 
 
 def local_path(url: str) -> str:
-    """Return the path of a ``file://`` URL; empty: it is another."""
+    """Return the path of a ``file://`` URL; empty for other URLs."""
     scheme, _, rest = url.partition("://")
     return store_of(url)[1] if scheme.lower() == "file" and rest else ""
 
@@ -191,13 +191,13 @@ def store_of(url: str) -> tuple[Any, str]:
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file or folder behind a URL."""
+    """A file or folder at a URL."""
 
     url: str
 
     @property
     def shown(self) -> str:
-        """The URL as errors and reports have it."""
+        """The URL for errors and reports."""
         return shown_url(self.url)
 
     def open(self) -> BinaryIO:
@@ -212,7 +212,7 @@ class RemoteFile:
             if is_web(self.url):
                 _check_http(self.url)
                 request = urllib.request.Request(self.url)  # noqa: S310 - http or https, see above
-                # Not urlopen, which keeps the certificates that were trusted when it was first called.
+                # Not urlopen, which caches the trusted certificates at its first call.
                 opener = urllib.request.build_opener(_redirects())
                 answer = ask_store(lambda: opener.open(request, timeout=_TIMEOUT))
                 return cast("BinaryIO", _Stream(self.url, answer, answer.length))
@@ -221,7 +221,7 @@ class RemoteFile:
             return cast("BinaryIO", _Stream(self.url, stream, None))
 
     def is_folder(self) -> bool:
-        """Whether it is a folder (of an object store: whether names begin with it and a slash)."""
+        """Whether it is a folder (in an object store: a prefix of names, followed by a slash)."""
         if is_web(self.url):
             return False
         import pyarrow.fs  # noqa: PLC0415
@@ -234,7 +234,7 @@ class RemoteFile:
         return bool(info.type == pyarrow.fs.FileType.Directory)
 
     def modified(self) -> float | None:
-        """Return when the store last changed the file, in seconds since 1970; None where it does not say."""
+        """Return when the store last changed the file, in seconds since 1970, or None if it does not say."""
         if is_web(self.url):
             return None
         with store_failures(self.url):
@@ -250,7 +250,7 @@ class RemoteFile:
                 out.write(block)
 
     def _size(self, stream: _Stream) -> int | None:
-        """Return the size that the server states. Returns None if it states none."""
+        """Return the size that the server states, or None if it states none."""
         if is_web(self.url):
             return stream.size
         with store_failures(self.url):
@@ -258,7 +258,7 @@ class RemoteFile:
             return cast("int | None", ask_store(lambda: file_system.get_file_info(path)).size)
 
     def copy_folder_to(self, target: Path) -> list[tuple[str, str]]:
-        """Copy all files below a folder; return those whose names no file here can have, each with the reason."""
+        """Copy all files below a folder; return those whose names are not possible here, each with the reason."""
         import pyarrow.fs  # noqa: PLC0415
 
         with store_failures(self.url):
@@ -270,7 +270,7 @@ class RemoteFile:
             left_out: list[tuple[str, str]] = []
             for info in found:
                 name = info.path[len(base) :].lstrip("/")
-                is_marker = name.endswith("/") and not info.size  # some tools make one for a folder
+                is_marker = name.endswith("/") and not info.size  # some tools create one for a folder
                 if info.type != pyarrow.fs.FileType.File or not name or is_marker:
                     continue
                 try:
@@ -286,14 +286,14 @@ class RemoteFile:
 
 
 class _BadName(Exception):
-    """No file below a folder can have a name."""
+    """A name that no local file can have."""
 
 
 def _made_below(target: Path, name: str) -> Path:
-    """Make an empty file below a folder, by the name that a store lists.
+    """Create an empty file below a folder, with the name from the store.
 
     Raises:
-        _BadName: There can be none of this name; the text is the reason.
+        _BadName: No file can have this name; the text is the reason.
     """
     parts = [part for part in name.split("/") if part]
     if ".." in parts or "." in parts:
@@ -312,18 +312,18 @@ def _made_below(target: Path, name: str) -> Path:
 
 
 def copy_name(url: str) -> str:
-    """Return a name for the copy of what a URL names: its last part, whose suffix counts."""
+    """Return a name for the copy of a URL: its last part, whose suffix matters."""
     name = url.rstrip("/").rpartition("/")[2].replace("\0", "")
     return name[-_LONGEST_NAME:] if name not in {"", ".", ".."} else "copy"
 
 
 def remote_file(url: str) -> RemoteFile:
-    """Return the file behind a URL; nothing is asked yet."""
+    """Return the file at a URL, without a request."""
     return RemoteFile(url)
 
 
 def modified_at(path: str) -> float | None:
-    """Return when a dump was last changed, in seconds since 1970; None where nothing says so.
+    """Return when a dump was last changed, in seconds since 1970, or None if not known.
 
     The time of a folder is that of the newest of its files.
     """

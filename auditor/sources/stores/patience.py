@@ -1,7 +1,7 @@
-"""Waiting for servers, but not for ever: a store or web server decides what it sends, how fast, and how much.
+"""Time limits for servers: a store or web server decides what it sends, how fast, and how much.
 
-A call is made in a thread of its own; one that does not return in time is given up, and its thread ends with the
-process. A stream is read ahead by such a thread, block by block, and every block has to arrive in time.
+A call runs in its own thread; if it does not return in time, it is abandoned, and its thread ends with the process.
+Such a thread also reads a stream ahead, block by block, and every block must arrive in time.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ __all__ = ["BLOCK", "CALL_SECONDS", "ENTRIES", "READ_SECONDS", "ReadAhead", "wit
 Result = TypeVar("Result")
 
 BLOCK: Final = 256 << 10
-"""Bytes of a stream that have to arrive within `READ_SECONDS`: 4 KiB a second is the least speed."""
+"""Bytes of a stream that must arrive within `READ_SECONDS`: at least 4 KiB a second."""
 
 READ_SECONDS: float = 60.0
 CALL_SECONDS: float = 300.0
-"""Most seconds of a call such as a listing."""
+"""Largest number of seconds of a call such as a listing."""
 
 ENTRIES: int = 1_000_000
-"""Most names of a listing."""
+"""Largest number of names in a listing."""
 
 _AHEAD: Final = 4
 
 
 def within(seconds: float, call: Callable[[], Result]) -> Result:
-    """Return the result of a call, or raise what it raises.
+    """Return the result of a call, or raise its exception.
 
     Args:
-        seconds: How long it may take.
-        call: Runs in a thread of its own.
+        seconds: Its time limit.
+        call: Runs in its own thread.
 
     Raises:
         TimeoutError: It took longer.
@@ -60,11 +60,11 @@ def within(seconds: float, call: Callable[[], Result]) -> Result:
 
 
 class ReadAhead:
-    """The bytes of a stream, read by a thread before they are asked for.
+    """The bytes of a stream, which a thread reads in advance.
 
     Args:
         read: Returns up to a number of bytes, nothing at the end.
-        seconds: How long a block of `BLOCK` bytes may take.
+        seconds: Time limit for a block of `BLOCK` bytes.
     """
 
     def __init__(self, read: Callable[[int], bytes], seconds: float) -> None:
@@ -123,7 +123,7 @@ class ReadAhead:
         return block
 
     def stop(self) -> bool:
-        """End the thread; return whether it has ended, so that the stream may be closed."""
+        """Stop the thread; return whether it has ended, so that the stream may be closed."""
         self._stopped.set()
         self._thread.join(1)
         return not self._thread.is_alive()

@@ -1,4 +1,4 @@
-"""Patterns of names, of local files and in object stores, and copies of what they name."""
+"""Patterns of names, of local files and in object stores, and copies of their matches."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _WILD: Final = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A file or folder that a pattern names.
+    """A file or folder that matches a pattern.
 
     Attributes:
         path: Path or URL.
-        parts: What its wildcards stood for, in order.
+        parts: The texts that its wildcards match, in order.
     """
 
     path: str
@@ -44,15 +44,15 @@ class Match:
 
 
 def has_wildcards(path: str) -> bool:
-    """Whether a path is a pattern; what is behind a ``?`` of a web address is none."""
+    """Whether a path is a pattern; text after the ``?`` of a web URL is not."""
     return _WILD.search(path) is not None and not is_web(path)
 
 
 def fetched(url: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Bring what a URL or a pattern of URLs names here, files and folders; yield (URL as it is shown, copy).
+    """Copy the files and folders of a URL or a pattern of URLs here; yield (URL for messages, copy).
 
     Raises:
-        SourceError: It is not there, or not available.
+        SourceError: It does not exist, or is not available.
     """
     for number, match in enumerate(expand(url)):
         there = remote_file(match.path)
@@ -67,7 +67,7 @@ def fetched(url: str, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _pattern(segment: str) -> re.Pattern[str]:
-    """Return the expression of one segment of a pattern, each wildcard a group."""
+    """Return the regular expression of one segment of a pattern, with a group for each wildcard."""
     out, at = "", 0
     for found in re.finditer(r"\*+|\?|\[!?\]?[^\]]*\]", segment):
         out += re.escape(segment[at : found.start()])
@@ -78,12 +78,12 @@ def _pattern(segment: str) -> re.Pattern[str]:
 
 
 def expand(pattern: str) -> list[Match]:
-    """Return what a pattern names, sorted; a path that is no pattern, or that exists as it is, stays as it is.
+    """Return the matches of a pattern, sorted; a path without wildcards, or an existing one, is returned unchanged.
 
     Wildcards are ``*``, ``?`` and ``[...]`` inside a segment, and ``**`` for any number of segments.
 
     Raises:
-        SourceError: The pattern names nothing, or the store cannot be asked.
+        SourceError: Nothing matches the pattern, or the store does not answer.
     """
     if pattern == "-" or not has_wildcards(pattern) or (not is_remote(pattern) and Path(pattern).exists()):
         return [Match(pattern)]
@@ -109,7 +109,7 @@ def expand(pattern: str) -> list[Match]:
             out.append(Match(path, parts))
         else:
             below = path[len(base.rstrip("/")) :].lstrip("/")
-            if scheme.lower() == "file":  # of these alone the path is written as in a web address
+            if scheme.lower() == "file":  # their paths are written as in a web URL
                 below = urllib.parse.quote(below)
             out.append(Match(f"{scheme}://{head.rstrip('/')}/{below}{mark}{query}", parts))
     return out
@@ -118,7 +118,7 @@ def expand(pattern: str) -> list[Match]:
 def _walk(
     file_system: Any, base: str, segments: list[str], parts: tuple[str, ...]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (path, parts) of what the segments name below a folder."""
+    """Yield (path, parts) of the matches of the segments below a folder."""
     import pyarrow.fs  # noqa: PLC0415
 
     def below(name: str) -> str:

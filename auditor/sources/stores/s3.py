@@ -1,7 +1,7 @@
-"""Amazon's S3 and stores that speak it, through boto3.
+"""Amazon's S3 and compatible stores, through boto3.
 
-pyarrow's own client follows redirects of a server to any host and sends the session token along. boto3 follows none:
-the only other place that it asks is the endpoint of the region in which a bucket is, which it makes up itself.
+pyarrow's own client follows redirects of a server to any host and sends the session token there. boto3 does not follow
+them: the only other host that it contacts is the endpoint of a bucket's region, whose name it builds itself.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _SPOOLED: Final = 8 << 20
 _SECONDS: Final = 60
 _MISSING: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey", "NotFound"})
 _EXISTS: Final = (409, 412)
-"""Status of a conditional write that lost: another write is under way, or the object exists."""
+"""Status codes of a conditional write that failed: another write is in progress, or the object exists."""
 _EMPTY_PAGES: Final = 100
-"""Pages of a listing that may follow each other without a name."""
+"""Largest number of consecutive empty pages of a listing."""
 
 
 class S3Store:
-    """As much of a `pyarrow.fs.FileSystem` as is asked of stores; paths are ``BUCKET/KEY``.
+    """The part of `pyarrow.fs.FileSystem` that stores need; paths are ``BUCKET/KEY``.
 
     Args:
-        endpoint: URL of a compatible server; empty: Amazon's.
-        region: The region of the buckets; empty: of the environment, else us-east-1.
-        anonymous: Ask without credentials.
+        endpoint: URL of a compatible server; empty for Amazon.
+        region: The region of the buckets; empty for that of the environment, else us-east-1.
+        anonymous: Send no credentials.
     """
 
     type_name = "s3"
@@ -45,7 +45,7 @@ class S3Store:
 
         region = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
         given: dict[str, Any] = {"signature_version": UNSIGNED} if anonymous else {}
-        if endpoint:  # compatible servers know buckets by path, and not all know the newer checksums
+        if endpoint:  # compatible servers address buckets by path, and some do not support the newer checksums
             given |= {"s3": {"addressing_style": "path"}}
             given |= {"request_checksum_calculation": "when_required", "response_checksum_validation": "when_required"}
         config = Config(
@@ -58,7 +58,7 @@ class S3Store:
         self._client = boto3.session.Session().client("s3", endpoint_url=endpoint or None, config=config)
 
     def get_file_info(self, asked: Any) -> Any:
-        """Return the `pyarrow.fs.FileInfo` of a path, or the list of those that a FileSelector names."""
+        """Return the `pyarrow.fs.FileInfo` of a path, or the list of those of a FileSelector."""
         import pyarrow.fs  # noqa: PLC0415
 
         if isinstance(asked, pyarrow.fs.FileSelector):
@@ -119,7 +119,7 @@ class S3Store:
 
     @contextlib.contextmanager
     def open_output_stream(self, path: str, compression: None = None) -> Iterator[IO[bytes]]:  # noqa: ARG002
-        """Yield a stream; what is written is an object where the block ends well."""
+        """Yield a stream; the written bytes become an object if the block ends without an exception."""
         bucket, key = _split(path)
         with tempfile.SpooledTemporaryFile(_SPOOLED) as stream:
             yield stream
@@ -128,7 +128,7 @@ class S3Store:
                 self._client.upload_fileobj(stream, bucket, key)
 
     def create_file(self, path: str, data: bytes) -> bool:
-        """Write an object unless there is one; return whether it was written."""
+        """Write an object unless it exists; return whether it was written."""
         from botocore.exceptions import ClientError  # noqa: PLC0415
 
         bucket, key = _split(path)
@@ -149,7 +149,7 @@ class S3Store:
 
 
 class _Body:
-    """The bytes of an answer, whose errors are those of a file."""
+    """The bytes of an answer; errors are those of a file."""
 
     def __init__(self, body: Any, path: str) -> None:
         self._body = body
@@ -172,7 +172,7 @@ class _Body:
 
 @contextlib.contextmanager
 def _errors(path: str) -> Iterator[None]:
-    """Turn errors of boto3 into those of files."""
+    """Convert errors of boto3 to those of files."""
     from boto3.exceptions import Boto3Error  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Files in object stores: read, write, write only if absent, remove. What is read has to be small."""
+"""Files in object stores: read, write, write only if absent, remove. Files to read must be small."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _BLOCK = 1 << 20
 
 
 def joined(url: str, name: str) -> str:
-    """Return the URL of a file or folder below another; options behind the ``?`` stay."""
+    """Return the URL of a file or folder below another; options after the ``?`` are kept."""
     path, mark, query = url.partition("?")
     return f"{path.rstrip('/')}/{name}{mark}{query}"
 
 
 def read_file(url: str) -> bytes | None:
-    """Return the content of a file. Returns None if there is none.
+    """Return the content of a file, or None if it does not exist.
 
     Raises:
         SourceError: The store does not answer, or the file has more than 256 MiB.
@@ -52,7 +52,7 @@ def write_file(url: str, data: bytes) -> None:
     """Write a file; an existing one is replaced.
 
     Raises:
-        SourceError: The store does not take it.
+        SourceError: The store refuses it.
     """
     with store_failures(url):
         store, path = store_of(url)
@@ -64,7 +64,7 @@ def copy_file(path: Path, url: str) -> None:
     """Copy a local file to a store, block by block; an existing one is replaced.
 
     Raises:
-        SourceError: The store does not take it.
+        SourceError: The store refuses it.
     """
     with path.open("rb") as stream, store_failures(url):
         store, target = store_of(url)
@@ -74,9 +74,9 @@ def copy_file(path: Path, url: str) -> None:
 
 
 def create_file(url: str, data: bytes) -> bool | None:
-    """Write a file unless there is one, in one step of the store; return whether it was written.
+    """Write a file unless it exists, atomically; return whether it was written.
 
-    Returns None if the store has no such step.
+    Returns None if the store has no such operation.
 
     Raises:
         SourceError: The store does not answer.

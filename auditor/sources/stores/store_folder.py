@@ -1,4 +1,4 @@
-"""The files that are directly in a folder of an object store: one client for all requests, several files at once."""
+"""The files directly in a folder of an object store: one client for all requests, several files at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StoreFolder:
         self._base = base.rstrip("/")
 
     def names(self) -> list[str]:
-        """Return the names of what is in the folder; nothing where there is no such folder."""
+        """Return the names of the files in the folder; nothing if it does not exist."""
         with store_failures(self._url):
             return [name for name, _ in listed(self._store, self._base)]
 
@@ -45,7 +45,7 @@ class StoreFolder:
         """Copy files to a local folder, and return the copies.
 
         Raises:
-            FileNotFoundError: One is gone.
+            FileNotFoundError: A file no longer exists.
         """
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             answers = [pool.submit(self._fetch, name, folder / name) for name in names]
@@ -70,7 +70,7 @@ class StoreFolder:
         return target
 
     def add(self, path: Path) -> None:
-        """Copy a local file into the folder, under its own name; one of that name is replaced."""
+        """Copy a local file into the folder, under its own name; an existing file is replaced."""
         target = f"{self._base}/{path.name}"
         with (
             path.open("rb") as stream,
@@ -81,7 +81,7 @@ class StoreFolder:
                 out.write(block)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files; one that is gone is no error."""
+        """Remove files; a missing one is not an error."""
         with store_failures(self._url):
             for name in names:
                 with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Cuts a YAML stream into chunks, line by line, without looking at the YAML; tells JSON from YAML.
+"""Splits a YAML stream into chunks, line by line, without parsing the YAML; distinguishes JSON from YAML.
 
 Source: k8s.io/apimachinery/pkg/util/yaml, YAMLReader and GuessJSONStream.
 """
@@ -58,7 +58,7 @@ def _separators(data: bytes | mmap) -> Iterator[re.Match[bytes]]:
 def yaml_chunks(data: bytes | mmap) -> Iterator[Chunk]:
     """Yield the chunks between lines that start with ``---``.
 
-    A separator stays as the first line of a chunk that would otherwise be empty. Blank chunks are yielded too.
+    A separator remains as the first line of a chunk that would otherwise be empty. Blank chunks are yielded, too.
 
     Args:
         data: The stream; only one chunk at a time is copied out of it.
@@ -83,7 +83,7 @@ def yaml_chunks(data: bytes | mmap) -> Iterator[Chunk]:
 
 
 def looks_like_json(data: bytes) -> bool:
-    """Tell whether the first 4096 bytes begin, after Unicode white space, with a brace."""
+    """Return whether the first 4096 bytes begin, after Unicode white space, with a brace."""
     head = data[:PEEK].decode("utf-8", "replace")
     match = _LEADING_SPACE.match(head)
     return match is not None and head.startswith("{", match.end())

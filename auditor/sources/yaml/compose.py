@@ -1,6 +1,6 @@
-"""Parser events to a tree of nodes that keeps what the conversion needs: aliases as aliases, tags as written, lines.
+"""From parser events to a tree of nodes with everything that the conversion needs: aliases, written tags, lines.
 
-PyYAML's own composer is not used: it refuses redefined anchors, loses which nodes are aliases, and has no depth limit.
+PyYAML's own composer is not used: it refuses redefined anchors, does not mark aliases, and has no depth limit.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Node:
     Attributes:
         kind: SCALAR, MAPPING, SEQUENCE or ALIAS.
         value: Text of a scalar, name of an alias.
-        tag: Explicit tag of a scalar; empty where there is none.
+        tag: Explicit tag of a scalar; empty if there is none.
         implicit: The scalar is plain and has no tag, or the tag is a lone exclamation mark.
-        line: Line where it starts, from 0.
-        children: Items; keys and values in turn; for an alias the node that it stands for.
+        line: Line at which it starts, from 0.
+        children: Items; keys and values in turn; for an alias, the node that it refers to.
     """
 
     __slots__ = ("children", "implicit", "kind", "line", "tag", "value")
@@ -47,7 +47,7 @@ class Node:
 
 
 class _Depth:
-    """Counts what Go's scanner counts: open flow collections, and indentations of block collections."""
+    """Counts the depth as Go's scanner does: open flow collections, and indentations of block collections."""
 
     def __init__(self) -> None:
         self.flow = 0
@@ -63,7 +63,7 @@ class _Depth:
             self.columns.append(mark.column)
             self.opened.append("block")
         else:
-            # A sequence as far left as the mapping around it has no indentation of its own.
+            # A sequence at the indentation of its parent mapping has no indentation of its own.
             self.opened.append("")
         if self.flow > MAX_DEPTH or len(self.columns) > MAX_DEPTH:
             where = f"line {mark.line + 1}: " if mark.line else ""
@@ -78,7 +78,7 @@ class _Depth:
 
 
 def compose(data: bytes) -> Node | None:
-    """Return the root node of the first document, None where there is no document.
+    """Return the root node of the first document, None if there is no document.
 
     Args:
         data: UTF-8, or UTF-16 with a byte order mark.

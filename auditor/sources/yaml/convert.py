@@ -1,9 +1,9 @@
-"""A tree of nodes to the value that Go's library makes of it, with keys that JSON has.
+"""Converts a tree of nodes to the value that Go's library makes of it, with keys that JSON allows.
 
 Iterative throughout: 10,000 levels, and more through aliases, would exceed CPython's recursion limit.
 
-The typed tree is plain Python but for mapping keys: a key that is no string is a pair of a type letter and the
-value, so that 1, 1.0, true and "1" stay apart until they are turned into text.
+The typed tree is plain Python except for mapping keys: a key that is not a string is a pair of a type letter and the
+value, so that 1, 1.0, true and "1" are distinct until they become text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _is_merge(node: Node) -> bool:
 
 
 _Walk = Generator["tuple[Node, dict[Any, Any] | None]", Any, Any]
-"""The decoding of one node: asks for other nodes (and the mapping to merge them into), returns its value."""
+"""The decoding of one node: requests other nodes (and the mapping to merge them into), returns its value."""
 
 
 class _Decoder:
@@ -87,7 +87,7 @@ class _Decoder:
         self.odd = True
         if kind is int:
             return ("i" if value <= INT64_MAX else "u", value)
-        # A NaN equals nothing, itself included; a new object each time keeps dict's identity check out of it.
+        # A NaN equals nothing, not even itself; a new object each time avoids dict's identity check.
         return (kind.__name__[0], float(str(value)) if value != value else value)  # noqa: PLR0124
 
     def run(self, root: Node) -> Any:
@@ -140,7 +140,7 @@ class _Decoder:
         children = iter(node.children)
         for name, child in zip(children, children, strict=True):
             if name.value == "<<" and _is_merge(name):
-                # In text order, the last mapping of a sequence first: entries overwrite what is there already.
+                # In text order, the last mapping of a sequence first: entries overwrite existing ones.
                 for source in reversed(child.children) if child.kind == SEQUENCE else (child,):
                     target = source.children[0] if source.kind == ALIAS else source
                     if target.kind != MAPPING:
@@ -161,13 +161,13 @@ class _Decoder:
                 self.repeated.append(f"line {child.line + 1}: key {go_syntax(key)} already set in map")
             else:
                 if type(key) is tuple and not key[1]:
-                    out.pop(key, None)  # of 0.0 and -0.0 a map of Go keeps the one that came last
+                    out.pop(key, None)  # for 0.0 and -0.0, a Go map keeps the later key
                 out[key] = value
         return out
 
 
 def decode_tree(root: Node | None, *, strict: bool) -> tuple[Any, bool]:
-    """Return the typed tree of a document, and whether it holds anything that JSON may have no form for.
+    """Return the typed tree of a document, and whether it has values that JSON may not be able to express.
 
     Args:
         root: None gives null.
@@ -188,7 +188,7 @@ def decode_tree(root: Node | None, *, strict: bool) -> tuple[Any, bool]:
 
 
 def _float_key(number: float) -> str:
-    """Return a float key as text: Go's 'g' form with the digits that tell a float32 apart."""
+    """Return a float key as text: Go's 'g' format with the digits of a float32."""
     if number != number:  # noqa: PLR0124 - NaN
         return ".nan"
     try:
@@ -222,7 +222,7 @@ def _items(value: Any) -> list[tuple[Any, Any]]:
 
 
 def with_text_keys(tree: Any) -> Any:
-    """Return the tree with every key as text; where two keys give one text, the one that is text already wins.
+    """Return the tree with all keys as text; if two keys have the same text, the one that was text already wins.
 
     Raises:
         YamlError: A key that has no text: null, or beyond int64.
@@ -240,7 +240,7 @@ def with_text_keys(tree: Any) -> Any:
                 container[place] = texts
                 todo.append(texts)
                 if len(texts) < len(value):
-                    todo.append([*value.values()])  # what lost its place is converted as well, for its errors
+                    todo.append([*value.values()])  # the replaced value is converted as well, for its errors
             elif type(value) is dict or type(value) is list:
                 todo.append(value)
     return holder[0]
@@ -250,7 +250,7 @@ def go_syntax(value: Any, *, top: bool = False) -> str:
     """Return a typed value (or key) as Go's %#v prints it; nested values alike.
 
     Args:
-        top: The value is printed by itself, where null is ``<nil>`` and not ``interface {}(nil)``.
+        top: The value is printed alone, so that null is ``<nil>`` and not ``interface {}(nil)``.
 
     Source: fmt, %#v of interface{}, []interface{} and map[interface{}]interface{} (keys sorted by type and value).
     """
@@ -282,7 +282,7 @@ def go_syntax(value: Any, *, top: bool = False) -> str:
 
 
 class _Verbatim(str):
-    """Text that go_syntax copies."""
+    """Text that go_syntax copies unchanged."""
 
     __slots__ = ()
 
@@ -310,7 +310,7 @@ def _go_scalar(value: Any, nil: str) -> str:
 
 
 def check_finite(tree: Any) -> None:
-    """Refuse a tree with text keys that holds NaN or an infinity, which JSON cannot write.
+    """Refuse a tree with text keys that has NaN or an infinity, which JSON cannot express.
 
     Raises:
         YamlError: As encoding/json says it.

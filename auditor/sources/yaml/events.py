@@ -1,7 +1,7 @@
-"""The events of the first document of a text, as Go's parser would give them.
+"""The events of the first document of a text, as Go's parser produces them.
 
-libyaml does the scanning. It is younger than the C code that Go's parser was made from and differs in seven places,
-which are put right here:
+libyaml scans the text. It is newer than the C code from which Go's parser was made, and differs in seven places, which
+are corrected here:
 
 - ``"\\/"`` is an escape for libyaml and an error for Go;
 - ``"\\'"`` is an error for libyaml and an escape for Go;
@@ -33,9 +33,9 @@ __all__ = ["document_events", "line_behind"]
 
 BOM: Final = "\ufeff"
 MAX_STAND_INS: Final = 200
-"""Re-reads of one text for colons and tags that libyaml refuses; each costs a parse, and real texts have none."""
+"""Number of repeated parses with placeholders for colons and tags that libyaml refuses; real texts need none."""
 MAX_READ_AGAIN: Final = 1 << 25
-"""Characters read again for the apostrophes of one text, which real ones may escape in many of their scalars."""
+"""Number of characters that are parsed again because of apostrophes, which real texts may escape in many scalars."""
 
 _UNEXPECTED_COLON: Final = "found unexpected ':'"
 _UNKNOWN_ESCAPE: Final = "found unknown escape character"
@@ -47,11 +47,11 @@ _PARSER: Final[Callable[[bytes], Any]] = yaml.CSafeLoader
 
 
 class _PartingHere(Exception):
-    """Libyaml refuses or takes for something else what Go reads on over.
+    """Libyaml refuses or misreads a text that Go accepts.
 
     Attributes:
         start: Index of the colon, the double-quoted scalar or the character of a tag.
-        end: Index behind it.
+        end: Index after it.
     """
 
     def __init__(self, start: int, end: int) -> None:
@@ -61,9 +61,9 @@ class _PartingHere(Exception):
 
 
 def _decoded(data: bytes) -> str:
-    """Return the text that libyaml's marks count in: without the byte order mark that tells the encoding.
+    """Return the text in which libyaml counts positions: without the byte order mark that names the encoding.
 
-    Bytes that are no UTF-8 are kept, so that `_encoded` gives them to the parser as they were.
+    Invalid UTF-8 is preserved, so that `_encoded` passes it to the parser unchanged.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
@@ -71,7 +71,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _go_error(error: yaml.MarkedYAMLError) -> YamlError:
-    """Return the error with the line that Go names: of the problem, or of its context where that is on line 0."""
+    """Return the error with the line that Go names: of the problem, or of its context if that is on line 0."""
     problem, context = error.problem_mark, error.context_mark
     line = 0
     if problem is not None and problem.line:
@@ -83,7 +83,7 @@ def _go_error(error: yaml.MarkedYAMLError) -> YamlError:
 
 
 def _parting(error: yaml.MarkedYAMLError, data: bytes) -> _PartingHere | None:
-    """Return what is to be put right before the text is read once more; None where the error is Go's as well."""
+    """Return the place to correct before the text is parsed again; None if Go has the error, too."""
     if error.problem_mark is None:
         return None
     at = error.problem_mark.index
@@ -131,7 +131,7 @@ def _check_escapes(event: Any, text: str) -> None:
 
 
 def _check_tag(event: Any, text: str) -> None:
-    """Refuse a comma right behind the tag of an empty scalar, where libyaml ends the tag."""
+    """Refuse a comma directly after the tag of an empty scalar, where libyaml ends the tag."""
     end = event.end_mark.index
     tag = text[event.start_mark.index : end].rsplit(maxsplit=1)[-1]
     if not tag.startswith("!") or not text.startswith(",", end):
@@ -144,7 +144,7 @@ def _check_tag(event: Any, text: str) -> None:
 
 
 class _Flow:
-    """Which flow collections are open, to say what Go misses when a question mark cuts a plain scalar off."""
+    """The open flow collections, for Go's error if a question mark ends a plain scalar."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -161,7 +161,7 @@ class _Flow:
         elif kind is yaml.SequenceStartEvent:
             self.closers.append("]" if event.flow_style else "")
         elif kind is yaml.MappingStartEvent:
-            # A pair in a flow sequence has no brace of its own; the sequence around it is what misses something.
+            # A pair in a flow sequence has no brace; Go's error is about the sequence.
             braced = self.text[event.end_mark.index - 1 : event.end_mark.index] == "{"
             self.closers.append(("}" if braced else "]") if event.flow_style else "")
         elif kind in (yaml.SequenceEndEvent, yaml.MappingEndEvent):
@@ -169,7 +169,7 @@ class _Flow:
 
 
 def _checked(data: bytes, text: str | None) -> Iterator[Any]:
-    """Yield the events, raising where Go's parser would."""
+    """Yield the events, and raise at the positions at which Go's parser does."""
     if text is None and data.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = _decoded(data)
     escapes = b"\\/" in data if text is None else "\\/" in text
@@ -193,7 +193,7 @@ def _checked(data: bytes, text: str | None) -> Iterator[Any]:
 
 
 def _unused(text: str) -> list[str]:
-    """Return three private characters that a text does not have."""
+    """Return three private characters that do not occur in a text."""
     found = list(islice((one for one in map(chr, range(0xE000, 0xF900)) if one not in text), 3))
     if len(found) < 3:
         raise YamlError("yaml: text uses every private character")
@@ -206,10 +206,10 @@ def _encoded(text: str) -> bytes:
 
 
 def _with_placeholders(data: bytes) -> Iterator[Any]:
-    """Yield the events of a text with byte order marks inside, or with something that libyaml refuses."""
+    """Yield the events of a text with byte order marks inside, or with text that libyaml refuses."""
     text = _decoded(data)
     colon, mark, apostrophe = _unused(text)
-    apostrophe *= 2  # as long as the escape, so that positions stay the same
+    apostrophe *= 2  # as long as the escape, so that positions do not change
     text = text[:1] + text[1:].replace(BOM, mark)
 
     def instead(piece: str) -> str:
@@ -240,13 +240,13 @@ def _with_placeholders(data: bytes) -> Iterator[Any]:
 
 
 def document_events(data: bytes) -> Iterator[Any]:
-    """Yield the parser events of the first document; what follows it is not looked at.
+    """Yield the parser events of the first document; the rest of the text is ignored.
 
     Args:
         data: UTF-8, or UTF-16 with a byte order mark.
 
     Raises:
-        YamlError: With Go's text, ``yaml: line N: `` included.
+        YamlError: The text is Go's, ``yaml: line N: `` included.
 
     Source: go.yaml.in/yaml v2, scannerc.go, parserc.go, the errors of decode.go fail.
     """
@@ -260,7 +260,7 @@ def document_events(data: bytes) -> Iterator[Any]:
             yield event
             given += 1
     except _PartingHere:
-        # Events already given are the same the second time.
+        # The events that were already yielded are the same the second time.
         for number, event in enumerate(_with_placeholders(data)):
             if number >= given:
                 yield event
@@ -271,7 +271,7 @@ def _line(mark: Any, otherwise: int) -> int:
 
 
 def line_behind(data: bytes) -> int | None:
-    """Return the line, from 0, of something behind the first document, or None if nothing is there.
+    """Return the line, from 0, of text after the first document, or None if there is none.
 
     Args:
         data: UTF-8; its first document has no errors.

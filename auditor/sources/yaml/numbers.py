@@ -1,4 +1,4 @@
-"""The numbers of YAML as a decoder of Kubernetes objects sees them, after Go has printed them as JSON."""
+"""Numbers of YAML as a decoder of Kubernetes objects reads them, after Go has printed them as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["to_json_value"]
 
 
 def _number(value: float) -> int | float:
-    """Return what a decoder of Kubernetes objects makes of a double that Go printed: int64 where the digits are one."""
+    """Return a float as a decoder of Kubernetes objects reads it after Go printed it: int64 if the digits are one."""
     if abs(value) >= 1e21 or value != int(value):
         return value
     digits = int(float_json(value))
@@ -19,7 +19,7 @@ def _number(value: float) -> int | float:
 
 
 def to_json_value(tree: Any) -> Any:
-    """Turn the numbers of a finite tree with text keys, in place, into what decoding its JSON text gives.
+    """Convert the numbers of a finite tree with text keys, in place, to the values that its JSON text decodes to.
 
     Source: encoding/json; k8s.io/apimachinery/pkg/util/json: int64 where it parses as one, else float64.
     """

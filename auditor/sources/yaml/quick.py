@@ -1,9 +1,9 @@
-"""The YAML that machines write, read by one regular expression instead of a parser.
+"""Reads the YAML that programs write with one regular expression instead of a parser.
 
 Definitions as controller-gen, Helm and kubectl print them: block mappings and sequences, scalars on one line or folded
-over deeper ones, literal blocks. A text is read here only where it means exactly what the parser would make of it;
-with anything else in it (tabs, tags, anchors, flow collections, merge keys, odd indentation, errors) it is not read at
-all, and the caller asks the parser. Four times as fast, and a folder of definitions is most of the start of a run.
+over deeper ones, literal blocks. A text is read here only if the parser would return the same value; a text with
+anything else (tabs, tags, anchors, flow collections, merge keys, unusual indentation, errors) is left to the parser.
+This is four times as fast, and reading a folder of definitions takes most of the start of a run.
 
 Source: YAML 1.1, chapters 4, 8 and 9, as libyaml reads them.
 """
@@ -26,9 +26,9 @@ _TEXT: Final = bytes([*b"\n", *range(0x20, 0x7F), *range(0x80, 0x100)])
 _NO_TEXT: Final = tuple(char.encode() for char in "\u2028\u2029\ufeff\ufffe\uffff")
 _MORE_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]")
 
-# One match is an entry with the lines that belong to it, an item of a sequence, or a line that says nothing; what is
-# none of these is caught last. What belongs to an entry is deeper than its key, which a hyphen moves by two. Keys
-# with colons are those of managed fields. What can only be matched as far as it goes is not tried shorter.
+# One match is an entry with the lines that belong to it, an item of a sequence, or an ignored line; the last
+# alternative catches all others. Lines that belong to an entry are deeper than its key, which a hyphen moves by two.
+# Keys with colons are those of managed fields. Possessive groups prevent shorter matches.
 _DEEPER: Final = r"(?(2)\1   |\1 )"
 _ENTRY = re.compile(
     r"( *)(?:"
@@ -49,14 +49,14 @@ _MAX_COLUMN: Final = 1000
 _words: dict[str, Any] = {}
 _keys: dict[str, str] = {}
 _REMEMBERED: Final = 20_000
-"""Short scalars and keys whose meaning is kept from one document to the next; then all are forgotten."""
+"""Number of short scalars and keys whose values are cached between documents; then the cache is emptied."""
 _LARGE: Final = 4 << 20
 _LONG: Final = 64
-"""Scalars of this length and more are not remembered; they hardly ever come twice."""
+"""Scalars of at least this length are not cached; they seldom repeat."""
 
 
 class _Unusual(Exception):
-    """The text holds something that is not read here."""
+    """The text has something that is not supported here."""
 
 
 def _decoded(data: bytes) -> str:
@@ -71,7 +71,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _scalar(text: str, more: str = "") -> Any:
-    """Return what a scalar stands for: the first line of it, and the others where there are any."""
+    """Return the value of a scalar: its first line, and further lines if there are any."""
     if more:
         text = _folded(text, more)
     first = text[0]
@@ -98,7 +98,7 @@ def _scalar(text: str, more: str = "") -> Any:
 
 
 def _folded(text: str, more: str) -> str:
-    """Return a plain or quoted scalar of several lines, none of them blank, as one line."""
+    """Return a plain or quoted scalar of several non-blank lines as one line."""
     lines = [line.strip(" ") for line in (text + "\n" + more).split("\n")]
     if "\\" in text + more and any(line.endswith("\\") for line in lines):
         raise _Unusual
@@ -108,7 +108,7 @@ def _folded(text: str, more: str) -> str:
 def _block(text: str, chomp: str) -> str:
     """Return the text of a literal block."""
     indent = len(text) - len(text.lstrip(" "))
-    if text[indent] == "\n":  # its first line alone decides how deep it is
+    if text[indent] == "\n":  # its first line alone determines the indentation
         raise _Unusual
     lead = "\n" + " " * indent
     spaces = " \n" in text
@@ -122,7 +122,7 @@ def _block(text: str, chomp: str) -> str:
 
 
 def _key(text: str) -> str:
-    """Return the name that a key is, where it is text."""
+    """Return the name of a key, if it is text."""
     if text.startswith('"'):
         return text[1:-1]
     if type(resolve_plain(text)) is not str:
@@ -131,7 +131,7 @@ def _key(text: str) -> str:
 
 
 def _entries(text: str) -> Iterable[tuple[str, ...]]:
-    """Return the entries of a text; of a large one they are not all there at once."""
+    """Return the entries of a text; those of a large one one after another."""
     start = 4 if text.startswith("---\n") else 0
     if len(text) < _LARGE:
         return _ENTRY.findall(text, start)
@@ -139,10 +139,10 @@ def _entries(text: str) -> Iterable[tuple[str, ...]]:
 
 
 def _read(text: str) -> dict[str, Any]:
-    """Return the mapping that a document is.
+    """Return the mapping in a document.
 
-    `container` is the collection that the last line belongs to, `column` where its entries are; `around` are those
-    open around it. `pending` is the key of the last line, where its value has yet to come.
+    `container` is the collection of the last line, `column` the column of its entries; `around` are the open
+    collections that contain it. `pending` is the key of the last line if its value follows.
     """
     root: dict[str, Any] = {}
     container: Any = root
@@ -211,10 +211,10 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def quick_value(data: bytes) -> dict[str, Any] | None:
-    """Return the JSON value of a document that machines write; None where the parser must be asked.
+    """Return the JSON value of a document that a program wrote; None if the parser must read it.
 
     Args:
-        data: One document; what comes out is what `yaml_to_json` gives.
+        data: One document; the result equals that of `yaml_to_json`.
     """
     try:
         return _read(_decoded(data)) or None

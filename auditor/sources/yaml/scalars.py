@@ -1,6 +1,7 @@
-"""What one scalar means: the table of Go's YAML, which is YAML 1.1 with changes of its own.
+"""The types of scalars: the table of Go's YAML, which is YAML 1.1 with changes.
 
-The first character gives the type of a plain scalar; what fits no row is a string. Timestamps are always strings.
+The first character determines the possible types of a plain scalar; the default is a string. Timestamps are always
+strings.
 Source: go.yaml.in/yaml v2, resolve; strconv ParseInt (base 0) and ParseFloat.
 """
 
@@ -49,7 +50,7 @@ _BASES: Final = (16, 2, 8, 8, 10)
 
 
 def _integer(text: str) -> int | None:
-    """Return an int64 or, without sign, a uint64; None where the text is neither."""
+    """Return an int64 or, without sign, a uint64; None if the text is neither."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None
@@ -80,13 +81,13 @@ def _number(text: str) -> int | float | None:
 
 
 def resolve_plain(text: str) -> Any:
-    """Return what a plain scalar without a tag stands for.
+    """Return the value of a plain scalar without a tag.
 
     Args:
-        text: The scalar as the parser gives it.
+        text: The scalar from the parser.
 
     Returns:
-        None, bool, int (int64, or uint64 where only that fits), float (NaN and infinities too) or str.
+        None, bool, int (int64, or uint64 if only that fits), float (including NaN and infinities) or str.
 
     Source: go.yaml.in/yaml v2, resolve.
     """
@@ -168,7 +169,7 @@ _TAGGED: Final[dict[str, Callable[[str], Any]]] = {
 
 
 def resolve_tagged(tag: str, text: str) -> Any:
-    """Return what a scalar with an explicit tag stands for; plain, quoted and block scalars alike.
+    """Return the value of a scalar with an explicit tag; plain, quoted and block scalars alike.
 
     Args:
         tag: The tag with its handle written out.

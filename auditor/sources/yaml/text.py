@@ -31,11 +31,11 @@ def yaml_to_json_text(data: bytes, *, strict: bool = False) -> str:
     """Return the first document as JSON text, spelled as Go prints it.
 
     Args:
-        data: UTF-8, or UTF-16 with a byte order mark. What follows the first document is not looked at.
+        data: UTF-8, or UTF-16 with a byte order mark. The rest after the first document is ignored.
         strict: Repeated keys are an error; else the last one counts.
 
     Raises:
-        YamlError: With Go's text.
+        YamlError: The text is Go's.
 
     Source: sigs.k8s.io/yaml, YAMLToJSON and YAMLToJSONStrict.
     """
@@ -43,16 +43,16 @@ def yaml_to_json_text(data: bytes, *, strict: bool = False) -> str:
 
 
 def yaml_to_json(data: bytes, *, strict: bool = False) -> Any:
-    """Return the first document as the JSON value that a decoder of Kubernetes objects sees.
+    """Return the first document as the JSON value that a decoder of Kubernetes objects reads.
 
     Numbers are int where the JSON text Go prints is an int64, else float: ``1.0`` and ``1e3`` are ints.
 
     Args:
-        data: As for `yaml_to_json_text`.
-        strict: As for `yaml_to_json_text`.
+        data: As in `yaml_to_json_text`.
+        strict: As in `yaml_to_json_text`.
 
     Raises:
-        YamlError: With Go's text.
+        YamlError: The text is Go's.
 
     Source: sigs.k8s.io/yaml Unmarshal; k8s.io/apimachinery/pkg/util/json.
     """
@@ -66,16 +66,16 @@ def yaml_to_json(data: bytes, *, strict: bool = False) -> Any:
 
 
 def line_behind_document(data: bytes) -> int | None:
-    """Return the line, from 0, of something behind the first document, or None if nothing is there.
+    """Return the line, from 0, of text after the first document, or None if there is none.
 
-    What `yaml_to_json` does not look at: another document behind ``...``, a second flow collection, what is indented
+    `yaml_to_json` ignores such text: another document after ``...``, a second flow collection, lines that are indented
     less than the first key.
 
     Args:
         data: A chunk that `yaml_to_json` reads; its lines end with LF.
     """
     if _BLOCK.match(data) and not any(one in data for one in _BREAKS):
-        return None  # collections that begin at the left edge go on to the end
+        return None  # collections that begin at the left edge continue to the end
     from auditor.sources.yaml.events import line_behind  # noqa: PLC0415 - the parser, which few documents need
 
     return line_behind(data)

@@ -33,6 +33,7 @@ __all__ = ["NO_TYPE", "CompiledRule", "RuleNode", "compile_node", "compile_rules
 
 NO_TYPE = "failed to convert to declType for CEL validation rules"
 """The error for rules on a node that expressions cannot access."""
+_UNTYPED = "missing type conversion to proto: "
 _SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004"
     "\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -159,6 +160,8 @@ def _rule(schema: StructuralSchema, rule: Rule, environment: Environment) -> Com
         return CompiledRule(rule, error=f"compilation failed: {error.text}", environment=environment)
     if checked.type != BOOL:
         return CompiledRule(rule, error="cel expression must evaluate to a bool", environment=environment)
+    if not checked.is_typed:
+        return CompiledRule(rule, error=f"unexpected compilation error: {_UNTYPED}", environment=environment)
     uses_old_self = checked.uses("oldSelf")
     try:
         program = environment.program(checked)
@@ -186,6 +189,8 @@ def _message(text: str, environment: Environment) -> tuple[Program | None, str]:
         return None, f"messageExpression compilation failed: {error.text}"
     if checked.type != STRING:
         return None, "messageExpression must evaluate to a string"
+    if not checked.is_typed:
+        return None, f"unexpected messageExpression compilation error: {_UNTYPED}"
     try:
         return environment.program(checked), ""
     except CompileError as error:

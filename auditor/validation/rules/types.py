@@ -32,7 +32,7 @@ SELF_TYPE: Final = "selfType"
 """Name of the type of `self`; random in the server, so that no rule can depend on it."""
 _MAX_NAME_LENGTH = 253
 _STRING_FORMATS: Final = {
-    # format: CEL type, smallest size and largest length in JSON (None: that of the request)
+    # format: CEL type, smallest size and largest length in JSON (None means that of the request)
     "byte": (cel.BYTES, 2, None),
     "duration": (cel.DURATION, 3, 32),
     "date": (cel.TIMESTAMP, 12, 12),

@@ -1,4 +1,4 @@
-"""Options about what is kept of definitions from one run to the next."""
+"""Options about the cache of definitions between runs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def cache_options(command: Any) -> Any:
 
 
 def cache_folder(given: str, *, no_cache: bool) -> str:
-    """Return the folder for what is kept from run to run; empty: nothing is kept.
+    """Return the cache folder for definitions; empty to cache nothing.
 
     Raises:
-        UsageError: A folder is given, and that there shall be none.
+        UsageError: Both --cache and --no-cache are given.
     """
     if given and no_cache:
         raise click.UsageError("give either --cache DIR or --no-cache: whether anything is kept for later runs")
@@ -42,6 +42,6 @@ def cache_folder(given: str, *, no_cache: bool) -> str:
     if given:
         return str(Path(given).absolute())
     folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not folder.is_absolute():  # which is ignored, as XDG says
+    if not folder.is_absolute():  # relative paths are ignored, as XDG says
         folder = Path(os.path.expanduser("~/.cache"))  # noqa: PTH111 - without a home it stays unchanged
     return str(folder / "auditor") if folder.is_absolute() else ""

@@ -1,4 +1,4 @@
-"""The options for where a run does its work; the same for every command that has them."""
+"""The options for the engine of a run, the same for every command that has them."""
 
 from __future__ import annotations
 

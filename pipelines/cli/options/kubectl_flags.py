@@ -17,7 +17,7 @@ class KubectlCommand(click.Command):
     """A command whose boolean options may have a value after ``=``, as those of Go programs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put options in the form that click reads."""
+        """Bring options to the form that click reads."""
         switches: dict[str, click.Option] = {}
         shorts: set[str] = set()
         for param in self.params:
@@ -60,7 +60,7 @@ def moment(ctx: click.Context, param: click.Parameter, value: str) -> float | No
 
 
 def unsupported(flags: dict[str, Any]) -> str:
-    """Return where a flag of kubectl that asks for something else leads; empty: there is none."""
+    """Return the command to use instead of an unsupported flag of kubectl; empty if there is none."""
     if flags.get("watch") or flags.get("watch_only"):
         return "a dump does not change: `auditor watch DUMP KIND` prints the changes that it holds"
     if flags.get("output_watch_events"):

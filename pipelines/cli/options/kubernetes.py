@@ -1,4 +1,4 @@
-"""The option that says which release of Kubernetes a command reproduces."""
+"""The option that selects the release of Kubernetes that a command reproduces."""
 
 from __future__ import annotations
 

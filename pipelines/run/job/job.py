@@ -29,12 +29,12 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
-    """What a job does beside its audit.
+    """Options of a job beside those of its audit.
 
     Attributes:
         root: Folder or URL below which its reports are.
         name: Template of the names of reports.
-        keep: Which reports remain; None: all.
+        keep: Which reports remain; None for all.
         lock: Whether the run holds the lock of the root.
     """
 
@@ -46,21 +46,21 @@ class JobOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """What a run will do."""
+    """The plan of a run."""
 
     root: Root
     options: AuditOptions
     name: str
     earlier: StoredReport | None
     surplus: list[tuple[StoredReport, str]]
-    """Reports that --keep-reports does not keep, and why one of them stays all the same."""
+    """Reports that --keep-reports would remove, with the reason if one must stay."""
 
 
 def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -> _Planned:
     """Return what a run will do; nothing is written.
 
     Raises:
-        AuditorError: The root cannot be read, or the name is none.
+        AuditorError: The root cannot be read, or the name is not valid.
     """
     root = root or open_root(job.root)
     now = datetime.datetime.now(datetime.UTC)
@@ -115,7 +115,7 @@ def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
         Locked: Another run holds the lock of the root.
     """
     root = open_root(job.root)
-    report_name(job.name, datetime.datetime.now(datetime.UTC))  # a wrong one is refused before anything is written
+    report_name(job.name, datetime.datetime.now(datetime.UTC))  # an invalid one is refused before anything is written
     with ExitStack() as stack:
         root.prepare()
         if job.lock:
@@ -143,7 +143,7 @@ def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
 
 
 def _was_written(error: BaseException) -> bool:
-    """Return whether a run that ended so has put its report in place: then the command ends by its exit code."""
+    """Return whether a run with this end has written its report: then the exit code of the command decides."""
     return isinstance(error, SystemExit) and exit_code_of(error) in (0, 1, 3)
 
 

@@ -26,7 +26,7 @@ class Keep:
 
     @classmethod
     def parse(cls, text: str) -> Keep | None:
-        """Return what `30` or `90d` (hours, days, weeks) says. Returns None if it says nothing of the kind."""
+        """Parse `30` or `90d` (hours, days, weeks). Returns None if the text has another form."""
         found = re.fullmatch(r"([0-9]{1,6})([hdw]?)", text.strip())
         if found is None or int(found[1]) < 1:
             return None

@@ -1,4 +1,4 @@
-"""`last-run.json`: when the last run for a place of reports started and ended, its exit code, and why it has it."""
+"""`last-run.json`: start, end, exit code and its reason of the last run for a report root."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LastRun:
     Args:
         root: Where it is written.
         report: The report that the run writes.
-        since: The earlier report that it uses; empty: none.
+        since: The earlier report that it uses; empty if there is none.
     """
 
     def __init__(self, root: Root, report: str, since: str) -> None:
@@ -58,7 +58,7 @@ class LastRun:
 
         Args:
             code: Its exit code.
-            reason: The error; empty: what the code means.
+            reason: The error; empty for the meaning of the exit code.
         """
         ended = _now()
         self._content |= {

@@ -1,4 +1,4 @@
-"""One run at a time for a place of reports.
+"""One run at a time for a report root.
 
 In a folder it is an advisory lock (flock) on a file: the system frees it when its process ends, however that happens.
 In a store it is a file written by a conditional create; one whose process is dead, or that is older than a day, is
@@ -30,17 +30,17 @@ __all__ = ["LOCK_FILE", "run_lock"]
 
 LOCK_FILE: Final = ".auditor-lock"
 _EXPIRES: Final = 86400.0
-"""Seconds after which the lock of a process on another machine counts as left behind."""
+"""Seconds after which the lock of a process on another machine counts as abandoned."""
 _LONGEST: Final = 1 << 16
 
 
 @contextmanager
 def run_lock(root: Root) -> Iterator[None]:
-    """Hold the lock of a place of reports while the block runs.
+    """Hold the lock of a report root while the block runs.
 
     Raises:
         Locked: Another run holds it; names the run.
-        PlanError: Locks do not exist there.
+        PlanError: The file system or store has no locks.
     """
     if isinstance(root, LocalRoot):
         with _folder_lock(Path(root.location)):
@@ -88,7 +88,7 @@ def _folder_lock(folder: Path) -> Iterator[None]:
         stream.flush()
         yield
         stream.seek(0)
-        stream.truncate()  # the file stays: removing it would let two runs lock two files of one name
+        stream.truncate()  # the file remains: after removing it, two runs could lock different files with the same name
 
 
 def _no_locks(where: str) -> PlanError:
@@ -97,14 +97,14 @@ def _no_locks(where: str) -> PlanError:
 
 
 def _take(url: str) -> None:
-    """Create the lock of a store, or take over one that was left behind."""
+    """Create the lock of a store, or take over an abandoned one."""
     where = shown_url(url)
     for _ in range(2):
         created = create_file(url, _holder())
         if created is None:
             raise _no_locks(where)
         if created:
-            if create_file(url, _holder()):  # a server that ignores the condition answers yes again
+            if create_file(url, _holder()):  # a server that ignores the condition reports success again
                 remove_files([url])
                 raise _no_locks(where)
             return

@@ -1,7 +1,7 @@
 """The reports below one folder, or below one prefix of an object store.
 
 A report counts if an audit of ours wrote it and it is complete: its manifest is valid and every file that the manifest
-lists exists. Whatever else lies there is neither used nor removed, except what killed runs left.
+lists exists. Other files are neither used nor removed, except leftovers of killed runs.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def report_name(template: str, now: datetime.datetime) -> str:
 
 
 def free_name(template: str, now: datetime.datetime, root: Root) -> str:
-    """Return the name of a report; a name with the time that a run of the same second took gets a number.
+    """Return the name of a report; if a run of the same second has the name, a number is added.
 
     Args:
         template: As for `report_name`.
@@ -105,18 +105,18 @@ class Root(ABC):
 
     @abstractmethod
     def has(self, name: str) -> bool:
-        """Return whether there is something of this name."""
+        """Return whether anything has this name."""
 
     @abstractmethod
     def refusal(self, report: StoredReport) -> str:
-        """Return why a report must not be removed; empty: it may."""
+        """Return why a report must not be removed; empty means it may."""
 
     @abstractmethod
     def remove(self, report: StoredReport) -> None:
         """Remove a report whole."""
 
     def leftovers(self) -> list[str]:
-        """Return the names of what killed runs left; the caller holds the lock."""
+        """Return the names of leftovers of killed runs; the caller must hold the lock."""
         return []
 
     def clear(self, name: str) -> None:  # noqa: ARG002
@@ -124,24 +124,24 @@ class Root(ABC):
         return
 
     def prepare(self) -> None:
-        """Make the place, if it needs that."""
+        """Create the root, if needed."""
         return
 
     def begin(self, name: str) -> None:  # noqa: ARG002
-        """Note that a run starts to write a report, so that a later run can remove it if this one is killed."""
+        """Record that a run starts to write a report, so that a later run can remove it if this one is killed."""
         return
 
     def end(self, name: str, *, written: bool) -> None:  # noqa: ARG002
-        """Note that no run writes this report any more; remove what there is of it, unless it was written whole."""
+        """Record that no run writes this report any more; remove its files unless it is complete."""
         return
 
     @abstractmethod
     def write(self, name: str, data: bytes) -> None:
-        """Write a small file at the root; it appears whole."""
+        """Write a small file at the root, atomically."""
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
-        """Return a small file at the root. Returns None if there is none."""
+        """Return the content of a small file at the root, or None if it does not exist."""
 
 
 def open_root(given: str) -> Root:
@@ -161,7 +161,7 @@ def open_root(given: str) -> Root:
 
 
 def _started(data: bytes, names: set[str]) -> datetime.datetime | None:
-    """Return when the audit of a complete report started. Returns None if it is not one of ours, or incomplete."""
+    """Return when the audit of a complete report started, or None if it is not a report of ours, or incomplete."""
     manifest = parse_manifest(data)
     if manifest is None or "upgrade" in manifest or not _is_complete(manifest, names):
         return None
@@ -230,7 +230,7 @@ class LocalRoot(Root):
         return ""
 
     def remove(self, report: StoredReport) -> None:
-        """Move a report into a work folder, which is removed: a run that is killed meanwhile leaves no part of it."""
+        """Move a report into a work folder and remove it there, so that a killed run leaves no incomplete report."""
         with work_folder(self._folder, f".{report.name}") as folder:
             Path(report.location).rename(folder / "surplus")
 
@@ -300,7 +300,7 @@ class StoreRoot(Root):
         self.end(report.name, written=True)
 
     def leftovers(self) -> list[str]:
-        """Return the names of reports that killed runs began, without a manifest and with nothing but their files."""
+        """Return the names of reports that killed runs began: without a manifest, and with only their own files."""
         marks = [one for one in remote_names(self.location) if one.startswith(_STARTED)]
         return [one.removeprefix(_STARTED) for one in marks]
 
@@ -316,7 +316,7 @@ class StoreRoot(Root):
         write_file(joined(self.location, _STARTED + name), orjson.dumps({"tool": "auditor"}))
 
     def end(self, name: str, *, written: bool) -> None:
-        """Remove the mark; without a report also what there is of one."""
+        """Remove the mark, and the files if there is no complete report."""
         if written:
             remove_files([joined(self.location, _STARTED + name)])
         else:

@@ -1,1 +1,1 @@
-"""What commands about objects and kinds of dumps do: lists of kinds, explanations, events, histories, comparisons."""
+"""Commands about objects and kinds of dumps: lists of kinds, explanations, events, histories, comparisons."""

@@ -1,4 +1,4 @@
-"""`auditor describe`: custom resources in words, with the events about them."""
+"""`auditor describe`: custom resources as kubectl describes them, with their events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["run_describe"]
 
 
 def run_describe(options: QueryOptions, *, now: float | None) -> int:
-    """Print the objects that are asked for; return the exit code: 1 where one of them is not there."""
+    """Print the requested objects; return the exit code: 1 if one of them does not exist."""
     out, err = Writer(sys.stdout), ErrorLines()
     with open_store(options, err) as store:
         if not isinstance(store, DumpStore):
@@ -90,7 +90,7 @@ def _objects(
 
 
 def _text(store: DumpStore, one: tuple[Resource, JsonObject], now: float | None, *, with_events: bool) -> str:
-    """Return the description of an object; of several objects kubectl prints no events."""
+    """Return the description of an object; for several objects kubectl prints no events."""
     resource, obj = one
     if not with_events:
         return described(obj, None, 0, on_terminal=sys.stdout.isatty())

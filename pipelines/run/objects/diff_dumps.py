@@ -39,7 +39,7 @@ _PATHS = 3
 
 
 def are_dumps(old: str, new: str) -> bool:
-    """Tell two dumps from two reports.
+    """Return whether two targets are dumps and not reports.
 
     Raises:
         PlanError: One is a report and the other a dump.
@@ -60,10 +60,10 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
     """Compare two dumps; return the exit code.
 
     Args:
-        options: How both are opened; the target is the older one.
+        options: Options for opening both; the target is the older one.
         new: The newer one.
-        wanted: KIND or KIND/NAME; empty: everything.
-        write: Takes the output.
+        wanted: KIND or KIND/NAME; empty for everything.
+        write: Called with the output.
         output: text or ndjson.
     Raises:
         PlanError: There is no such kind or object.
@@ -95,7 +95,7 @@ def _kinds(before: DumpStore, after: DumpStore, kind: str) -> list[Resource]:
 
 
 class _All:
-    """The differences of some kinds, and how many objects are what."""
+    """The differences of some kinds, and the counts of objects by change."""
 
     def __init__(self, changes: Callable[[], Iterator[ObjectChange | None]]) -> None:
         self.counts = dict.fromkeys(("added", "removed", "changed", "unreadable", "same"), 0)

@@ -1,4 +1,4 @@
-"""`auditor api-resources`, `explain` and `events`: what a dump says of its kinds, and of what happened."""
+"""`auditor api-resources`, `explain` and `events`: the kinds and events of a dump."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["run_api_resources", "run_events", "run_explain"]
 
 _NOT_BY_DEFAULT = frozenset(["storageversions", "podgroups", "workloads", "leasecandidates"])
-"""Built-in kinds that a server serves only if its options say so; they are printed where a dump has objects of them."""
+"""Built-in kinds that a server serves only with an option; they are printed if a dump has objects of them."""
 
 
 def _dump(store: object, target: str) -> DumpStore:
@@ -56,7 +56,7 @@ def _is_served(store: DumpStore, resource: Resource) -> bool:
 
 
 def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive: bool, most_levels: int) -> int:
-    """Print what a definition says of a kind or one of its fields; return kubectl's exit code."""
+    """Print the description of a kind or one of its fields; return kubectl's exit code."""
     out, err = Writer(plain(sys.stdout)), ErrorLines()  # the tabs are kubectl's; every other text is escaped here
     with open_store(options, err) as opened:
         store = _dump(opened, options.target)
@@ -104,12 +104,12 @@ def _visible_names(schema: Any) -> Any:
 
 
 def _line(text: str) -> str:
-    """Return a line as kubectl has it, with tabs; on a terminal with spaces, as content may have tabs too."""
+    """Return a line with tabs, as kubectl prints it; on a terminal with spaces, as content may have tabs too."""
     return ("  " if sys.stdout.isatty() else "\t").join(map(visible, text.split("\t")))
 
 
 def _schema(definition: CustomResourceDefinition, version: str) -> dict[str, object] | None:
-    """Return the schema of a version as the definition writes it."""
+    """Return the schema of a version as the definition has it."""
     spec = definition.document.get("spec") or {}
     own: dict[str, Any] = next((one for one in spec.get("versions") or () if one.get("name") == version), {})
     schema = (own.get("schema") or spec.get("validation") or {}).get("openAPIV3Schema")
@@ -117,7 +117,7 @@ def _schema(definition: CustomResourceDefinition, version: str) -> dict[str, obj
 
 
 def _resource_and_path(store: DumpStore, text: str) -> tuple[Resource, list[str]]:
-    """Return the kind and the path of fields that ``widgets.spec.size`` or ``widgets.example.com.spec`` names."""
+    """Return the kind and the path in a text like ``widgets.spec.size`` or ``widgets.example.com.spec``."""
     word, _, rest = text.partition(".")
     first = store.discovery.resolve(word)
     for one in (first, *store.discovery.resources):

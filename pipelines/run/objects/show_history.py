@@ -67,7 +67,7 @@ def run_history(options: QueryOptions, key: str, *, output: str, as_diff: bool) 
 
 
 def _keys(store: DumpStore, key: str, options: QueryOptions) -> Iterator[tuple[int, bytes]]:
-    """Yield the sources and keys that are asked for; an etcd key may be one that was deleted."""
+    """Yield the requested sources and keys; an etcd key may be one that was deleted."""
     rows = [row for row in rows_of(store, key, options.namespace) if row.key is not None]
     if rows:
         yield from ((row.source, row.key or b"") for row in rows)
@@ -79,7 +79,7 @@ def _keys(store: DumpStore, key: str, options: QueryOptions) -> Iterator[tuple[i
 
 
 def _candidates(store: DumpStore, key: str, namespace: str) -> list[bytes]:
-    """Return the etcd keys that a key or KIND/NAME stands for, where nothing is alive at them."""
+    """Return the etcd keys that a key or KIND/NAME can mean, if no live key matches."""
     if key.startswith("/"):
         return [key.encode("utf-8", "surrogateescape")]
     kind, _, name = key.partition("/")
@@ -132,5 +132,5 @@ def _step(before: tuple[JsonObject | None, str], now: JsonObject | None, label: 
 def _yaml(record: dict[str, Any]) -> str:
     try:
         return to_yaml(record, for_terminal=sys.stdout.isatty())
-    except YamlTextError:  # control characters, which the real writer refuses
+    except YamlTextError:  # control characters, which the YAML writer refuses
         return to_json(record)

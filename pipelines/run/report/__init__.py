@@ -1,1 +1,1 @@
-"""What the commands that read a stored report do."""
+"""The commands that read a stored report."""

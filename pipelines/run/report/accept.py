@@ -27,7 +27,7 @@ def run_accept(cause: str, values: dict[str, Any], *, file: str, report: str, to
         cause: Id of a cause, or the beginning of one if a report is given.
         values: The other keys of the entry; empty ones are left out.
         file: The file.
-        report: A report that has the cause; empty: it is not looked up.
+        report: A report that has the cause; empty means it is not looked up.
         today: The current day.
 
     Raises:

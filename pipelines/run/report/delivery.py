@@ -1,4 +1,4 @@
-"""What an audit gives away of its report: formats, then messages. The report is opened once for all of them."""
+"""Writes the formats of a report after an audit, then sends messages. The report is opened once for all of them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def deliver(report: str, outputs: Sequence[Output], receivers: Sequence[Receiver
     Args:
         report: Its folder or URL.
         outputs: The formats.
-        receivers: Where the message goes; one that cannot be sent is a warning.
-        history: Folder or URL of the history that the run was added to; a page shows it; empty: none.
+        receivers: Receivers of the message; one that cannot be sent is a warning.
+        history: Folder or URL of the history that the run was added to; a page shows it; empty if there is none.
 
     Raises:
-        AuditorError: It is no report, or a file cannot be written.
+        AuditorError: It is not a report, or a file cannot be written.
     """
     if not outputs:
         notify(report, receivers)

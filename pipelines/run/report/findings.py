@@ -39,14 +39,14 @@ _UNBOUNDED: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """How a report is shown.
+    """Options for showing a report.
 
     Attributes:
         report: Folder or URL of the report.
         output: One of `auditor.report.views.data.OUTPUTS`.
         color: auto, always or never.
-        lines: Lines at most; 0: all.
-        filters: What is wanted.
+        lines: Largest number of lines; 0 for all.
+        filters: Filters of causes and findings.
     """
 
     report: str
@@ -76,9 +76,9 @@ def has_color(color: str) -> bool:
 
 
 def _print(lines: Iterable[Line], color: str) -> None:
-    """Print lines; their content is visible already, so only our own colours reach the terminal.
+    """Print lines; their content is already escaped, so only our own colours are control characters.
 
-    Only for a terminal paths and commands are cut to its width: a shell takes them as one, but other programs do not.
+    Paths and commands are wrapped only for a terminal, where they can be copied as one; in a pipe they stay whole.
     """
     sys.stdout.flush()
     lines = lines if sys.stdout.isatty() else undivided(lines)
@@ -103,7 +103,7 @@ def run_summary(options: ViewOptions) -> int:
 
 
 def print_end(report: str) -> None:
-    """Print the summary of a report that a run has just written; of one in a store only what that needs is read."""
+    """Print the summary of a report that a run has just written; from a store, only the needed files are read."""
     named = local_path(report) or report
     with ExitStack() as stack:
         folder = Path(named)
@@ -115,7 +115,7 @@ def print_end(report: str) -> None:
 
 
 def _print_summary(model: FindingsModel, color: str = "auto", lines: int = LINES) -> None:
-    """Print the summary; that of an upgrade, whose sentences others search, is only wrapped for a terminal."""
+    """Print the summary; that of an upgrade, whose lines users search for, is only wrapped for a terminal."""
     is_wide = "upgrade" in model.manifest and not sys.stdout.isatty()
     _print(summary_lines(model, _UNBOUNDED if is_wide else terminal_width(), lines or _UNBOUNDED), color)
 

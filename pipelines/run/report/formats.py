@@ -38,20 +38,20 @@ __all__ = [
 ]
 
 _LOCKED: Final = 5
-"""Another run holds the lock of the report root: it will write the metrics."""
+"""Message if another run holds the lock of the report root: that run will write the metrics."""
 _MODE: Final = 0o644
 
 _MOST_KEPT: Final = 20_000
-"""Problems up to which those of a report are kept in memory while several formats are written."""
+"""Up to this many problems of a report are cached while several formats are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A format and where it goes.
+    """A format and its target.
 
     Attributes:
         format: The format.
-        target: A file, a folder that ends in a slash, or a URL; empty: standard output.
+        target: A file, a folder that ends in a slash, or a URL; empty for standard output.
     """
 
     format: Format
@@ -59,7 +59,7 @@ class Output:
 
 
 def parse_outputs(texts: Sequence[str], report: str = "") -> list[Output]:
-    """Return the outputs that `-o FORMAT` and `-o FORMAT=FILE` of `audit` and `report` name.
+    """Return the outputs of `-o FORMAT` and `-o FORMAT=FILE` of `audit` and `report`.
 
     Args:
         texts: The values of the option.
@@ -95,7 +95,7 @@ def split_outputs(texts: Sequence[str], command: str, report: str = "") -> tuple
 
 
 def _parsed(text: str, command: str, report: str) -> tuple[str, str]:
-    """Return the name of a format that the command has, and a file, a folder or a URL; empty: it is printed."""
+    """Return the name of a format that the command has, and a file, a folder or a URL; empty means it is printed."""
     name, equals, target = text.partition("=")
     known = formats_of(command)
     if name not in known:
@@ -122,8 +122,8 @@ def check_place(option: str, target: str, report: str) -> None:
 
     Args:
         option: The option that names the file.
-        target: The file; empty: none.
-        report: The report; empty: none.
+        target: The file; empty if there is none.
+        report: The report; empty if there is none.
 
     Raises:
         PlanError: The file would be in the report.
@@ -141,7 +141,7 @@ def write_report(
     Args:
         report: Its folder or URL.
         outputs: The formats.
-        clusters: Only these clusters of a fleet; empty: all.
+        clusters: Only these clusters of a fleet; empty for all.
         history: Runs before it, whose trend a page shows.
 
     Raises:

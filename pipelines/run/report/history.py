@@ -127,7 +127,7 @@ def history_at(history: str, clusters: Sequence[str] = ()) -> History:
 
     Args:
         history: Its folder or URL.
-        clusters: Only these clusters; empty: all.
+        clusters: Only these clusters; empty for all.
 
     Raises:
         PlanError: There is none.

@@ -34,7 +34,7 @@ _BAD_ANSWER: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Where a message goes.
+    """A receiver of messages.
 
     Attributes:
         form: ``webhook``, ``slack`` or ``mail``.
@@ -46,7 +46,7 @@ class Receiver:
 
     @property
     def shown(self) -> str:
-        """Scheme and host: what may be printed."""
+        """Scheme and host, which may be printed."""
         parts = urllib.parse.urlsplit(self.url)
         return f"{parts.scheme}://{parts.hostname}"
 
@@ -72,7 +72,7 @@ def _receiver(url: str) -> Receiver:
         raise PlanError("--notify", f"a URL of the scheme {parts.scheme!r}", _EXPECTED)
     if parts.scheme == "http" and not allows_http():
         found = f"http://{host} is not encrypted: others can read the message in transit"
-        raise PlanError("--notify", found, "https://", "give --insecure-http to send it all the same")
+        raise PlanError("--notify", found, "https://", "give --insecure-http to send it nevertheless")
     if parts.scheme not in _MAIL:
         return Receiver("slack" if is_slack or host == _SLACK_HOST else "webhook", bare)
     query = urllib.parse.parse_qs(parts.query)
@@ -80,7 +80,7 @@ def _receiver(url: str) -> Receiver:
         raise PlanError("--notify", f"{parts.scheme}://{host} names no from or no to", _EXPECTED)
     if parts.username and parts.scheme == "smtp" and not allows_http():
         found = f"smtp://{host} would send a password that is not encrypted"
-        raise PlanError("--notify", found, "smtps://", "give --insecure-http to send it all the same")
+        raise PlanError("--notify", found, "smtps://", "give --insecure-http to send it nevertheless")
     return Receiver("mail", bare)
 
 
@@ -122,7 +122,7 @@ def _send(content: Content, receiver: Receiver) -> None:
 
 
 class _Refused(OSError):
-    """A server that answers, and takes no message."""
+    """A server answers and refuses a message."""
 
 
 def _post(content: Content, receiver: Receiver) -> None:

@@ -1,4 +1,4 @@
-"""Files and objects that outputs are written to: each appears whole, in place of the earlier one, or not at all."""
+"""Files and objects to which outputs are written: each is replaced atomically, or not at all."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _MOST_EARLIER: Final = 4 << 20
 
 @contextmanager
 def new_file(target: str, mode: int) -> Iterator[TextIO]:
-    """Yield a stream whose content takes the place of a file or object in one step, if the block ends without an error.
+    """Yield a stream whose content replaces a file or object atomically, if the block ends without an error.
 
     Args:
         target: Path or URL.
         mode: Permissions of a file.
 
     Raises:
-        SourceError: The store does not take it.
+        SourceError: The store refuses it.
     """
     if is_remote(target):
         with temporary_folder("output") as folder:
@@ -56,13 +56,13 @@ def _opened(path: Path) -> TextIO:
 
 
 def write_text(target: str, text: str, mode: int) -> None:
-    """Write a text to a file or a URL, in one step."""
+    """Write a text to a file or a URL, atomically."""
     with new_file(target, mode) as stream:
         stream.write(text)
 
 
 def earlier_text(target: str) -> str:
-    """Return the beginning of what is at a target; empty if there is nothing that can be read."""
+    """Return the beginning of the content of a target; empty if it cannot be read."""
     try:
         if is_remote(target):
             data = (read_file(target) or b"")[:_MOST_EARLIER]

@@ -1,4 +1,4 @@
-"""Rules of the kinds that definitions in the wild have: each holds for its value, and is proven."""
+"""Rules like those of real definitions: each holds for its value, and is proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of cost: no proof where one is met or may be met, and the server's findings there."""
+"""Cost limits: no proof if one is or may be exceeded, and then the server's findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawn expressions over drawn objects: what code proves, the interpreter says too, and for no more."""
+"""Drawn expressions over drawn objects: the interpreter agrees with each proof, at no higher cost than the bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every recorded expression over a typed object: what code proves, the interpreter says too, and for no more."""
+"""Recorded expressions over a typed object: the interpreter agrees with each proof, at no higher cost than the bound."""
 
 from __future__ import annotations
 

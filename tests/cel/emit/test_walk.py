@@ -1,4 +1,4 @@
-"""Rules on whole objects: the generated walk and the interpreter's find the same, at the same places."""
+"""Rules on whole objects: the generated walk and the interpreter have the same findings, at the same paths."""
 
 from __future__ import annotations
 

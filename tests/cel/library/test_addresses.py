@@ -1,4 +1,4 @@
-"""IP addresses and ranges: what Kubernetes takes, what it says of the rest. Answers are the server's."""
+"""IP addresses and ranges: those that Kubernetes accepts, and its errors for others. Answers are the server's."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Named formats: which texts fit, and what the server says of the others."""
+"""Named formats: the texts that match, and the server's messages for others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""string.format: clauses, what they take, how numbers print for en-US. Answers are the server's."""
+"""string.format: clauses, the types that they accept, how numbers print for en-US. Answers are the server's."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Quantities: what is one, which are integers, how they add and compare. Answers are the server's."""
+"""Quantities: valid texts, integers, sums and comparisons. Answers are the server's."""
 
 import pytest
 

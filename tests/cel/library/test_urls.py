@@ -1,4 +1,4 @@
-"""URLs: what is one, its parts, fragments. Answers are the server's."""
+"""URLs: valid texts, their parts, fragments. Answers are the server's."""
 
 import pytest
 

@@ -170,7 +170,7 @@ def price_batches(random: Random, count: int) -> Iterator[Batch]:
 
 
 def _most_times(text: str, value: Any) -> int | None:
-    """Return how often an expression can be computed within the limit, None where that is too often to be tried."""
+    """Return how often an expression can be computed within the limit, None if that is too often to be tried."""
     found = Adapters().of(parse_schema(RICH))(value)
     costs = []
     for each in (0, 1, 2):

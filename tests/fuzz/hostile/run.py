@@ -37,7 +37,7 @@ __all__ = ["Outcome", "run_cases"]
 SECONDS = 10
 MEMORY = 1 << 30
 WAIT = 240
-"""Seconds of the clock after which a worker that says nothing is ended: others may have the processor."""
+"""Seconds of the clock after which a silent worker is ended: others may have the processor."""
 _MACHINE = ("json", "yaml", "ndjson", "parquet", "jsonpath", "custom-columns")
 _FAMILY_NAMES = tuple(FAMILIES)
 _WEIGHTS = tuple(weight for weight, _ in FAMILIES.values())
@@ -52,7 +52,7 @@ class Hang(BaseException):
 
 @dataclass
 class Outcome:
-    """What became of the cases so far."""
+    """The results of the cases so far."""
 
     cases: int = 0
     commands: int = 0

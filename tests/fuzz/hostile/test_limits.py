@@ -17,7 +17,7 @@ from auditor.cel.operations import text_memory
 from auditor.cel.operations.cost import Cancelled
 from auditor.validation.rules import RuleProgram, RuleTime
 from pipelines.limits import Memory, Seconds, share_of_memory
-from pipelines.run import fleet
+from pipelines.run import fleet_report
 from pipelines.run.fleet import Cluster
 from tests.fuzz.hostile.bounded import Cost, dump, run_auditor
 from tests.fuzz.hostile.test_ratio import _program
@@ -221,7 +221,7 @@ def test_a_fleet_names_what_was_given_up_with_its_cluster() -> None:
     broken = [{"not_evaluated": [{**entry, "crd": "vs.ex.com", "objects": 1}]}]
     clusters = [Cluster(name, f"{name}.db") for name in ("one", "two", "three")]
     counts = {"objects": 8, "given_up": 8, "first": ["one: a", "one: b", "one: c", "one: d", "two: a"]}
-    found = fleet._not_evaluated(list(zip(clusters, named + broken, strict=True)))
+    found = fleet_report._not_evaluated(list(zip(clusters, named + broken, strict=True)))
     assert found == [{**entry, **counts}, {**entry, "crd": "vs.ex.com", "objects": 1}]
 
 

@@ -35,7 +35,7 @@ class Case:
 
     Attributes:
         files: Relative path to bytes, to be written below a folder.
-        given: What to open, relative to that folder; empty: the folder.
+        given: What to open, relative to that folder; empty means the folder.
         repaired: Its checksums are right.
         options: Those of `open_source`.
     """

@@ -95,7 +95,7 @@ WATCH = Watch()
 
 @dataclass
 class Outcome:
-    """What became of the inputs so far."""
+    """The results of the inputs so far."""
 
     inputs: int = 0
     repaired: int = 0

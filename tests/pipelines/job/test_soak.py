@@ -41,7 +41,7 @@ class Cluster:
     Attributes:
         history: What etcd has.
         limits: The largest size that the definition of each plural takes.
-        sizes: Plural and name of each object to its size; None: its value is torn.
+        sizes: Plural and name of each object to its size; None means its value is torn.
     """
 
     draw: random.Random

@@ -126,7 +126,7 @@ def test_an_answer_that_the_server_refuses_breaks_the_list_in_its_words(dump: Pa
     ("command", "reason"),
     [("false", "the conversion command ended with 1"), ("/nonexistent/hook", "cannot be run: No such file")],
 )
-def test_a_command_that_fails_says_nothing_of_the_webhook(dump: Path, command: str, reason: str) -> None:
+def test_the_error_of_a_failing_command_does_not_mention_the_webhook(dump: Path, command: str, reason: str) -> None:
     done, _, rows = audited(dump, "--convert-with", command)
     assert "BROKEN" not in done.output
     found = run("query", str(dump), "things", "-o", "name", "--convert-with", command)

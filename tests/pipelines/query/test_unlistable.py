@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from auditor.printing.get.errors import StatusError
+from auditor.releases import running_as
 from auditor.server.reader import ReadMode
 from pipelines.cli.main import cli
 from pipelines.run.query import QueryOptions, open_store
@@ -141,17 +142,20 @@ def test_corrupt_objects_are_reported_as_by_the_release(tmp_path: Path, release:
         history.put(f"/registry/x.example.com/xs/a/{name}".encode(), text.encode())
     path = tmp_path / "made.db"
     path.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
-    call = ["query", str(path), "xs", "-A", "--as-server", "--kubernetes", release]
-    cached, direct, one = (
-        CliRunner().invoke(cli, [*call, *more]) for more in ([], ["--no-watch-cache"], ["-n", "a", "b-torn"])
-    )
+    call = ["query", str(path), "xs", "--as-server"]
+    with running_as(release):
+        cached, direct, one = (
+            CliRunner().invoke(cli, [*call, *more]) for more in ([], ["--no-watch-cache"], ["-n", "a", "b-torn"])
+        )
     assert {cached.exit_code, direct.exit_code, one.exit_code} == {1}
     words = [" ".join(_normal(each.stderr).split()) for each in (cached, direct, one)]
+    list_of = 'Unable to list "x.example.com/v1, Resource=xs":'
     assert words[0] == (
-        f"Error from server (TooManyRequests): storage is (re)initializing: failed to list <unspecified>: {from_etcd}"
+        f"Error from server (TooManyRequests): {list_of} storage is (re)initializing: "
+        f"failed to list <unspecified>: {from_etcd}"
     )
     reason = {"1.36": "", "1.37": " (StorageReadError)"}[release]
-    assert words[1] == f"Error from server{reason}: {from_etcd}"
+    assert words[1] == f"Error from server{reason}: {list_of} {from_etcd}"
     reason = {"1.36": "", "1.37": " (InternalError)"}[release]
     assert words[2] == f"Error from server{reason}: {get}"
 

@@ -195,7 +195,7 @@ class Night:
 
 
 def draw(rng, world, taken, number):
-    """Change some objects of each cluster, and draw what became of its dump."""
+    """Change some objects of each cluster, and draw the changes of its dump."""
     dumps = {}
     for cluster, (store, states, crds) in world.items():
         is_calm = number % 4 == 1

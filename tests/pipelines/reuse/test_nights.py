@@ -124,7 +124,7 @@ def put(store, place, state):
 
 
 def draw(rng, world, taken, number):
-    """Change some objects of each cluster, and draw what became of its dump and how the run is made."""
+    """Change some objects of each cluster, and draw the changes of its dump and how the run is made."""
     dumps, missing, stale = {}, set(), set()
     for cluster, (store, states) in world.items():
         for place in PLACES:

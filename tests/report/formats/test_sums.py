@@ -55,7 +55,7 @@ class Found:
 
     Attributes:
         total: Problems that are not accepted.
-        accepted: Problems that are accepted; None: the format does not say.
+        accepted: Problems that are accepted; None means the format does not say.
         severities: Problems that are not accepted, by severity.
         statuses: Objects by status.
     """

@@ -438,7 +438,7 @@ def test_what_follows_zeros_in_a_tar_is_read_and_the_zeros_are_reported(zeros: i
 
 @pytest.mark.parametrize("name", [b"x.json", b"x.json/"])
 @pytest.mark.parametrize("kind", [b"0", b"\0", b"7", b"Z"])
-def test_a_file_of_a_tar_is_one_by_every_kind_that_says_nothing_else(kind: bytes, name: bytes, tmp_path: Path) -> None:
+def test_every_type_without_another_meaning_is_a_file_of_a_tar(kind: bytes, name: bytes, tmp_path: Path) -> None:
     path = tmp_path / "archive.tar"
     path.write_bytes(GOOD + raw_member(name, text(widget("x", "a")), kind) + END)
     (plan,) = plans_of(path, tmp_path / "work")
@@ -534,7 +534,7 @@ def test_a_file_of_a_zip_that_is_shorter_than_its_list_says_is_damage(tmp_path: 
 
 
 def test_files_that_the_list_of_a_zip_lost_are_damage(tmp_path: Path) -> None:
-    """The comment of a file that is said to be long swallows the entries behind it."""
+    """The comment of a file that is said to be long hides the entries after it."""
     data = bytearray(zipped({f"{number}.json": text(widget(f"w{number}", "x")) for number in range(8)}))
     data[data.index(b"PK\1\2") + 33] = 200
     path = tmp_path / "backup.zip"

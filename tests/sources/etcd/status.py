@@ -75,7 +75,7 @@ class SnapshotStatus:
         hash_kv: What `etcdutl hashkv` prints at the current revision; equal between members.
         current_revision: The store's revision, which may be above that of the last row.
         digest: ok, mismatch or absent.
-        finished_compaction: Revision, None where nothing was compacted; likewise `scheduled_compaction`.
+        finished_compaction: Revision, None if nothing was compacted; likewise `scheduled_compaction`.
         unreachable_pages: Pages that no bucket uses.
     """
 
@@ -101,7 +101,7 @@ class SnapshotStatus:
 
 
 def _spans(view: FileView, starts: I64, sizes: I64, take: Callable[[memoryview], None]) -> None:
-    """Hand out spans of the file, those that touch each other together."""
+    """Return spans of the file, those that touch each other together."""
     if not len(starts):
         return
     data, ends = memoryview(view.data), starts + sizes

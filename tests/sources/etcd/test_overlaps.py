@@ -39,7 +39,7 @@ def forged(elements: int, size: int) -> bytes:
         at = 16 + 16 * number
         key = body + 17 * number
         image[key : key + 17] = revision(number + 2)
-        # every value runs to the end of the page, over the keys behind it
+        # every value runs to the end of the page, over the keys after it
         struct.pack_into("<IIII", image, at, 0, key - at, 17, body + 17 * elements + len(value) - key - 17)
     image[body + 17 * elements : body + 17 * elements + len(value)] = value
     data += image

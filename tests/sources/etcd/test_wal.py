@@ -238,7 +238,7 @@ def test_what_a_torn_write_is(last: bool, zeroed: slice, cut: int, torn: bool, t
     assert (log.torn, len(log.faults), log.unapplied.entries) == (torn, not torn, 0)
 
 
-def test_what_is_behind_a_changed_record_says_nothing(tmp_path: Path) -> None:
+def test_records_after_a_changed_record_are_ignored(tmp_path: Path) -> None:
     wal = WalWriter(tmp_path)
     wal.entry(put(b"a"))
     data = bytearray(wal.path.read_bytes())
@@ -251,9 +251,7 @@ def test_what_is_behind_a_changed_record_says_nothing(tmp_path: Path) -> None:
 def test_a_field_without_a_number_is_no_record(tmp_path: Path) -> None:
     wal = WalWriter(tmp_path)
     wal.path.write_bytes(wal.path.read_bytes() + b"\x02\0\0\0\0\0\0\0\0\1")
-    assert [reason for _, reason in read_wal(tmp_path, 0).faults] == [
-        "no record at byte 40; nothing behind it was read"
-    ]
+    assert [reason for _, reason in read_wal(tmp_path, 0).faults] == ["no record at byte 40; nothing after it was read"]
 
 
 def test_a_sector_of_zeros_in_the_last_record_is_a_torn_write(tmp_path: Path) -> None:

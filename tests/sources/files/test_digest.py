@@ -1,4 +1,4 @@
-"""A file is hashed beside other work, and where that is what takes long, behind it."""
+"""A file is hashed beside other work, and, if the other work takes long, with a lower priority."""
 
 from __future__ import annotations
 

@@ -436,7 +436,7 @@ def test_what_follows_a_yaml_document_is_reported(opened, text: str, line: int) 
 
 
 @pytest.mark.parametrize("text", ["kind: A\n...\n", "kind: A\n...\n# c\n", '"kind": A\n\n', "{kind: A} # c\n"])
-def test_a_yaml_document_may_have_an_end_mark_and_comments_behind_it(opened, text: str) -> None:
+def test_a_yaml_document_may_have_an_end_mark_and_comments_after_it(opened, text: str) -> None:
     plan = opened(text)
     assert (objects(plan), plan.damage) == ([{"kind": "A"}], ())
 

@@ -25,7 +25,7 @@ class Store(http.server.BaseHTTPRequestHandler):
     objects: dict[str, bytes]
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Write no log."""
 
     def url(self) -> tuple[list[str], dict[str, str]]:
         parts = urllib.parse.urlsplit(self.path)

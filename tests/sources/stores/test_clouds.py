@@ -215,7 +215,7 @@ def web(tmp_path: Path) -> Iterator[tuple[str, Path, Path]]:
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Write no log."""
 
     def end_headers(self) -> None:
         if self.path.endswith(".cut"):

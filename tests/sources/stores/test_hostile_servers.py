@@ -37,7 +37,7 @@ def serving(answer: Callable[[Any], None]) -> Iterator[tuple[str, list[tuple[str
         do_GET = do_HEAD = do_PUT = handle_any  # noqa: N815
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True

@@ -218,7 +218,7 @@ def test_what_is_not_there_is_a_clear_error(url: str, store: Any, tmp_path: Path
 
 
 def test_what_is_wrong_behind_a_url_is_reported_of_the_url(tmp_path: Path) -> None:
-    """Not of the copy, whose name says nothing and which is gone when a person reads it."""
+    """Not of the copy, whose name is not known to the user and which is gone when a person reads it."""
     dump = gzip.decompress((ROOT / "sample-data" / "cluster.db.gz").read_bytes())
     files = {"odd.bin": b"neither", "folder/a.db": dump, "folder/beside.txt": b"", "folder/cut.db": dump[:5000]}
     url = f"file://{unpack(files, tmp_path / 'www')}"

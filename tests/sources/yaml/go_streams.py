@@ -42,7 +42,7 @@ def _next_json(data: bytes, at: int) -> int:
 
 
 def _after_first_line(data: bytes, at: int) -> int | None:
-    """Skip white space up to and with the first line end; None where no text or less than four bytes are left."""
+    """Skip white space up to and with the first line end; None if no text or less than four bytes are left."""
     while at + 4 <= len(data):
         text = data[at : at + 4].decode("utf-8", "replace")
         if text[0] == "\N{REPLACEMENT CHARACTER}":
@@ -64,7 +64,7 @@ def documents(data: bytes) -> Iterator[Any]:
         data: JSON values one after another, or YAML; UTF-8.
 
     Raises:
-        YamlError: With Go's text; documents before the error were yielded.
+        YamlError: The text is Go's; documents before the error were yielded.
 
     Source: k8s.io/apimachinery/pkg/util/yaml, YAMLOrJSONDecoder.Decode.
     """

@@ -1,4 +1,4 @@
-"""Which rules a schema runs, and what becomes of those that do not compile."""
+"""The rules that a schema runs, and the results of those that do not compile."""
 
 import pytest
 

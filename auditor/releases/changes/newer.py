@@ -1,226 +1,39 @@
-"""What differs between releases, as one table: each behaviour is a record that says since when it is there."""
+"""Behaviours that came with 1.37 or later, oldest release first."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-from auditor.releases.release import Release, active
+from auditor.releases.changes.change import Affects, Change
 
 __all__ = [
-    "ABSENT_FIELDS_EQUAL",
     "AFFIXES_COST",
-    "CHANGES",
+    "BYTES_ARE_STANDARD_BASE64",
     "CIDR_MASK",
     "CLEARED_GENERATION",
     "CORRUPT_OBJECTS",
     "EMPTY_TEXTS_IN_RANGE",
     "EXACT_QUANTITIES",
-    "FORMATS_WARN",
     "GATES_REMOVED",
-    "KUBERNETES_NAME_FORMATS",
-    "LABEL_WORDS",
-    "LAST_INDEX_OF_NOTHING",
     "LEADING_DOTS",
-    "LISTS_HAVE_FUNCTIONS",
     "LISTS_INCLUDE",
     "LISTS_KEEP_ITEMS",
     "MANAGER_OPERATIONS",
     "NAMES_ARE_CAPPED",
     "NEGATIVE_GENERATION",
-    "NO_NULL_TIMES",
-    "NUMBER_FORMATS",
     "OPTIONALS_ALONE",
     "OPTIONALS_KEEP_SCHEMA",
     "OWNERS_BY_INDEX",
     "QUANTITIES_ARE_COPIED",
     "QUOTED_FIELDS",
     "RANGES_ARE_CHECKED",
-    "RATCHETING_LOCKED",
-    "RULES_SHOW_VALUES",
-    "SELECTABLE_FIELDS_KEPT",
+    "RECORDS",
     "SETS_OF_OBJECTS",
-    "SHORTER_DETAILS",
-    "SHORT_INT_OR_STRINGS",
     "SIZES_OF_URL_PARTS",
     "TOO_FEW",
-    "UNITS_AGREE",
-    "VALUES_AS_JSON",
     "WHOLE_NUMBERS",
-    "Affects",
-    "Change",
-    "between",
 ]
 
-
-class Affects(StrEnum):
-    """What a change is about."""
-
-    OBJECTS = "stored objects"
-    DEFINITIONS = "definitions"
-    MESSAGES = "messages"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One behaviour that differs between releases.
-
-    Attributes:
-        name: Short, unique.
-        since: The first minor release that behaves in the new way: 37 of 1.37.
-        affects: What it is about.
-        what: The new behaviour, in a sentence.
-        before: The old one.
-        source: Where it can be read: files of the k8s.io modules, pull requests.
-    """
-
-    name: str
-    since: int
-    affects: Affects
-    what: str
-    before: str
-    source: str
-
-    def is_in(self, release: Release) -> bool:
-        """Tell whether a release behaves in the new way."""
-        return release.minor >= self.since or self.name in release.also
-
-    @property
-    def version(self) -> tuple[int, int]:
-        """The compatibility version of the rule language in which it came."""
-        return (1, self.since)
-
-    @property
-    def holds(self) -> bool:
-        """Whether the release that is reproduced at the moment behaves in the new way."""
-        return self.is_in(active())
-
-
-RATCHETING_LOCKED: Final = Change(
-    "ratcheting-locked",
-    33,
-    Affects.OBJECTS,
-    "the feature gate CRDValidationRatcheting is locked to true: a server that is started with it as false stops",
-    "it is true unless a server is started with it as false, which refuses each update that leaves an object invalid",
-    "apiextensions-apiserver pkg/features/kube_features.go, pkg/registry/customresource/strategy.go",
-)
-NO_NULL_TIMES: Final = Change(
-    "no-null-times",
-    34,
-    Affects.OBJECTS,
-    "an object without metadata.creationTimestamp is read without it",
-    "it is read with creationTimestamp: null",
-    "apimachinery pkg/apis/meta/v1/types.go (ObjectMeta)",
-)
-VALUES_AS_JSON: Final = Change(
-    "values-as-json",
-    34,
-    Affects.MESSAGES,
-    'values that are wrong are shown as JSON: Invalid value: {"a":1}, null, "2024-05-01T10:00:00Z"',
-    'they are shown as Go prints them: map[string]interface {}{"a":1}, "null", 2024-05-01 10:00:00 +0000 UTC; where '
-    "that would be the address of a pointer, 0xc000000000 is shown here",
-    "apimachinery pkg/util/validation/field/errors.go (ErrorBody)",
-)
-UNITS_AGREE: Final = Change(
-    "units-agree",
-    34,
-    Affects.MESSAGES,
-    '"may not be more than 1 byte", "must have at most 1 item"',
-    '"may not be more than 1 bytes", "must have at most 1 items"',
-    "apimachinery pkg/util/validation/field/errors.go (TooLong, TooMany)",
-)
-SHORTER_DETAILS: Final = Change(
-    "shorter-details",
-    34,
-    Affects.MESSAGES,
-    'details do not repeat the field: "metadata.ownerReferences.kind: Invalid value: "": must not be empty"',
-    '"kind must not be empty", "message must not contain line breaks", "schemas are required" and so on',
-    "apimachinery pkg/api/validation/objectmeta.go; apiextensions-apiserver "
-    "pkg/apis/apiextensions/validation/validation.go, pkg/apiserver/schema/objectmeta/validation.go",
-)
-FORMATS_WARN: Final = Change(
-    "formats-warn",
-    34,
-    Affects.DEFINITIONS,
-    "the server warns of formats that it does not know",
-    "it does not",
-    "apiextensions-apiserver pkg/registry/customresourcedefinition/strategy.go (WarningsOnCreate)",
-)
-ABSENT_FIELDS_EQUAL: Final = Change(
-    "absent-fields-equal",
-    34,
-    Affects.OBJECTS,
-    "in rules, objects are equal also if both have null in a field, or a field named like a__dash__b",
-    "such objects are not even equal to themselves",
-    "apiserver pkg/cel/common/valuesunstructured.go (unstructuredMap.Equal)",
-)
-SHORT_INT_OR_STRINGS: Final = Change(
-    "short-int-or-strings",
-    34,
-    Affects.DEFINITIONS,
-    "estimated costs know of maxLength beside x-kubernetes-int-or-string: true",
-    "such values count as texts of unknown length: definitions with rules on them are refused as too expensive",
-    "apiserver pkg/cel/common/schemas.go (SchemaDeclType)",
-)
-LAST_INDEX_OF_NOTHING: Final = Change(
-    "last-index-of-nothing",
-    34,
-    Affects.OBJECTS,
-    "in rules, ''.lastIndexOf('a') is -1",
-    "it is an error",
-    "cel-go ext/strings.go (lastIndexOf)",
-)
-LISTS_HAVE_FUNCTIONS: Final = Change(
-    "lists-have-functions",
-    34,
-    Affects.DEFINITIONS,
-    "rules may call sort(), sortBy(), distinct(), slice(), flatten(), reverse() of lists and lists.range(); new "
-    "rules may from 1.35 on",
-    "a rule that calls them does not compile",
-    "apiserver pkg/cel/environment/base.go (ext.Lists)",
-)
-KUBERNETES_NAME_FORMATS: Final = Change(
-    "kubernetes-name-formats",
-    35,
-    Affects.OBJECTS,
-    "the formats k8s-short-name and k8s-long-name count",
-    "they are not known",
-    "apiextensions-apiserver pkg/apiserver/validation/formats.go",
-)
-SELECTABLE_FIELDS_KEPT: Final = Change(
-    "selectable-fields-kept",
-    35,
-    Affects.DEFINITIONS,
-    "an update of a definition may keep more than 8 selectable fields",
-    "it is refused",
-    "apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go (findTooManySelectableFieldsAllowed)",
-)
-RULES_SHOW_VALUES: Final = Change(
-    "rules-show-values",
-    35,
-    Affects.MESSAGES,
-    "what breaks a rule names the value, of an object or a list nothing: 'Invalid value: \"a\": failed rule: ...'",
-    "it names the type: 'Invalid value: \"string\": failed rule: ...'",
-    "apiextensions-apiserver pkg/apiserver/schema/cel/validation.go",
-)
-LABEL_WORDS: Final = Change(
-    "label-words",
-    35,
-    Affects.MESSAGES,
-    'what is wrong with keys and values of labels counts bytes, and a key is "a valid label key"',
-    'it counts characters, and a key is "a qualified name"',
-    "apimachinery pkg/api/validate/content/kube.go",
-)
-NUMBER_FORMATS: Final = Change(
-    "number-formats",
-    36,
-    Affects.OBJECTS,
-    "the formats int32, int64, float and double count for numbers: a value or a bound beyond them is refused; no other "
-    "format counts for a type that is not string",
-    "they do not, and formats of text count for any type; bounds of whole numbers are cut to whole numbers",
-    "apiextensions-apiserver pkg/apiserver/validation/formats.go; kube-openapi pkg/validation/validate/schema.go",
-)
 OWNERS_BY_INDEX: Final = Change(
     "owners-by-index",
     37,
@@ -426,22 +239,7 @@ GATES_REMOVED: Final = Change(
     "apiextensions-apiserver pkg/features/kube_features.go",
 )
 
-CHANGES: Final = (
-    RATCHETING_LOCKED,
-    NO_NULL_TIMES,
-    VALUES_AS_JSON,
-    UNITS_AGREE,
-    SHORTER_DETAILS,
-    FORMATS_WARN,
-    ABSENT_FIELDS_EQUAL,
-    SHORT_INT_OR_STRINGS,
-    LAST_INDEX_OF_NOTHING,
-    LISTS_HAVE_FUNCTIONS,
-    KUBERNETES_NAME_FORMATS,
-    SELECTABLE_FIELDS_KEPT,
-    RULES_SHOW_VALUES,
-    LABEL_WORDS,
-    NUMBER_FORMATS,
+RECORDS: Final = (
     OWNERS_BY_INDEX,
     MANAGER_OPERATIONS,
     NEGATIVE_GENERATION,
@@ -467,10 +265,3 @@ CHANGES: Final = (
     EXACT_QUANTITIES,
     GATES_REMOVED,
 )
-"""All of them, oldest release first."""
-
-
-def between(old: Release, new: Release) -> tuple[Change, ...]:
-    """Return what differs between two releases, whichever is older."""
-    first, last = sorted((old.minor, new.minor))
-    return tuple(one for one in CHANGES if first < one.since <= last)
