@@ -48,7 +48,7 @@ def answer_to_one(value: CorruptValue) -> tuple[str, str]:
 
 
 def first_of_list(value: CorruptValue) -> tuple[str, str]:
-    """Return the reason of a LIST's answer before `changes.CORRUPT_OBJECTS`, and what it says of its first such value."""
+    """Return reason and message of a LIST's answer before `changes.CORRUPT_OBJECTS`: it stops at the first value."""
     if not value.is_closed:
         return "", value.reason
     return _INTERNAL, f"unable to transform key {quote(value.key)}: {value.reason}"

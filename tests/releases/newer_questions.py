@@ -67,7 +67,11 @@ QUESTIONS = {
         ),
     ),
     changes.CORRUPT_OBJECTS: (
-        lambda: (answer_to_one(TORN), answer_to_one(TORN._replace(is_closed=True)), refused_read("torn", "/a", 7).message),
+        lambda: (
+            answer_to_one(TORN),
+            answer_to_one(TORN._replace(is_closed=True)),
+            refused_read("torn", "/a", 7).message,
+        ),
         (("", "torn"), ("InternalError", "Internal error occurred: torn"), "torn"),
         (
             ("InternalError", f"Internal error occurred: {CORRUPT}object not decodable revision=7: torn"),

@@ -165,9 +165,10 @@ CORRUPT_OBJECTS: Final = Change(
     "corrupt-objects",
     37,
     Affects.MESSAGES,
-    "what cannot be decoded is called a corrupt object, and a LIST names the first and how many more there are: 'failed to "
-    "read one or more things.example.com from the storage: StorageError: corrupt object, ...'",
-    "the answer to a LIST, too, is what is wrong with the first such object, without its key: 'unexpected end of JSON input'",
+    "a value that cannot be decoded is called a corrupt object; a LIST names the first and how many more there are: "
+    "'failed to read one or more things.example.com from the storage: StorageError: corrupt object, ...'",
+    "the answer, also to a LIST, is what is wrong with the first such value, without its key: "
+    "'unexpected end of JSON input'",
     "apiserver pkg/features/kube_features.go (AllowUnsafeMalformedObjectDeletion), "
     "pkg/storage/etcd3/corrupt_obj_deleter.go",
 )
