@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.query import cluster_option, query_options, run, source_options
 
 __all__ = ["fields"]
@@ -22,6 +23,7 @@ __all__ = ["fields"]
 )
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
+@kubernetes_option
 @source_options
 def fields(target: str, kind: str, *, values: bool, limit: int, output: str, **flags: Any) -> None:
     """List the fields that a kind can be selected by, for each version that is served.

@@ -18,6 +18,7 @@ from auditor.plan.options import AuditOptions
 from auditor.plan.plan import damage_text, look_again, make_plan
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.command import get
+from auditor.releases import RELEASES, Release, active, running_as
 from auditor.report.check import check_earlier
 from auditor.report.clusters import chosen_clusters, cluster_view, is_fleet
 from auditor.report.manifest import MANIFEST, whole_report
@@ -80,7 +81,7 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
     """Open a dump, a report, or each cluster of the report of a fleet.
 
     Raises:
-        AuditorError: As `open_store`; or there is no such cluster.
+        AuditorError: As `open_store`; or there is no such cluster, or the report is of another release.
     """
     with query_here(options) as local, ExitStack() as stack:
         report = Path(local.target)
@@ -91,6 +92,7 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             with whole_report(options.target):
                 check_earlier(report, manifest, options.target)
                 chosen = chosen_clusters(manifest, options.clusters)
+            stack.enter_context(running_as(_release_of(manifest, chosen, options.kubernetes, warn)))
         if manifest is None or not is_fleet(manifest):
             yield Opened({"": stack.enter_context(_open_local(local, warn))})
             return
@@ -104,6 +106,22 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             for line in damage_lines(source):
                 warn(f"cluster {source.get('cluster')}: {line}\n")
         yield Opened(stores, is_fleet=True, has_unread=bool(unread))
+
+
+def _release_of(manifest: dict[str, Any], chosen: list[str], asked: str, warn: Callable[[str], None]) -> Release:
+    """Return the release that a report was made as, if it is one, and reproduced; else the current one."""
+    clusters = [one for one in manifest.get("clusters", ()) if one["name"] in chosen] if is_fleet(manifest) else ()
+    versions = sorted({str(one.get("kubernetes_release", "")) for one in clusters or (manifest,)})
+    found = next((one for one in RELEASES if [one.version] == versions and one.is_reproduced), active())
+    if asked and found.name != asked:
+        named = ", ".join(versions)
+        raise PlanError("--kubernetes", f"the report was made as Kubernetes {named}", "the dump, or no --kubernetes")
+    if len(versions) > 1:
+        warn(
+            f"note: these clusters were audited as Kubernetes {', '.join(versions)}; their objects are read as "
+            f"{found.version} (--cluster chooses clusters of one release)\n"
+        )
+    return found
 
 
 def _warner_of(cluster: str, warn: Callable[[str], None]) -> Callable[[str], None]:

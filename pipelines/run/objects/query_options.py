@@ -26,6 +26,7 @@ class QueryOptions:
         as_of: Revision whose state is queried; None means the newest.
         shown_as: ``read``, ``stored``, or a version.
         clusters: For the report of a fleet: only these clusters; empty for all.
+        kubernetes: The requested release; empty for that of a report, or the current one.
     """
 
     target: str
@@ -43,6 +44,7 @@ class QueryOptions:
     shown_as: str = "read"
     as_of: int | None = None
     clusters: tuple[str, ...] = ()
+    kubernetes: str = ""
     where: str = ""
     explain: bool = False
     max_scan: int | None = None

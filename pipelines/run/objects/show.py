@@ -17,7 +17,6 @@ from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.program import AuditProgram
-from auditor.releases import RELEASES, Release, active, running_as
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.report.rows import is_one_of, rows_where
 from auditor.report.views.marks import Marks
@@ -53,30 +52,19 @@ _MARKS: Final = ("cause", "severity", "accepted", "owner")
 _IF_KNOWN: Final = ("verdict", "guard_path", "rule", "last_manager", "change")
 
 
-def run_show(options: QueryOptions, key: str, *, output: str, kubernetes: str = "") -> int:
+def run_show(options: QueryOptions, key: str, *, output: str) -> int:
     """Print everything known about a key; return the exit code.
 
     Args:
         options: The dump or report, and how it is read.
         key: The key.
         output: yaml or json.
-        kubernetes: The requested release; empty for that of a report, or the current one.
 
     Raises:
         PlanError: There is no such key, or the report is of another release.
     """
-    with query_here(options) as local, running_as(_release_of(Path(local.target), kubernetes)):
+    with query_here(options) as local:
         return _show(local, key, output)
-
-
-def _release_of(target: Path, asked: str) -> Release:
-    """Return the release of a report, if the auditor still reproduces it; else the current one."""
-    manifest = parse_manifest(manifest_bytes(target)) if (target / MANIFEST).exists() else None
-    version = "" if manifest is None else str(manifest.get("kubernetes_release", ""))
-    found = next((one for one in RELEASES if one.version == version and one.is_reproduced), active())
-    if asked and found.name != asked:
-        raise PlanError("--kubernetes", f"the report was made as Kubernetes {version}", "the dump, or no --kubernetes")
-    return found
 
 
 def _show(options: QueryOptions, key: str, output: str) -> int:
