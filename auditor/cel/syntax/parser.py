@@ -341,11 +341,19 @@ class Parser:
             field_id = self._id(self._expect(":").offset)
             text = field.text if field.kind == "IDENTIFIER" else field.text[1:-1]
             fields.append(StructField(field_id, text, self._expr(), optional))
-            if self._peek().kind != "," or self._peek(1).kind == "}":
+            if not self._another("}"):
                 break
-            self._next()
         self._close("}")
         return self._over(StructLiteral(node_id, name, tuple(fields)), *(field.value for field in fields))
+
+    def _another(self, closing: str) -> bool:
+        """Whether a comma and another part follow; read the comma then."""
+        if self._peek().kind != "," or self._peek(1).kind == closing:
+            return False
+        self._next()
+        if self._peek().kind == ",":
+            raise Stop
+        return True
 
     def _close(self, kind: str) -> None:
         self._accept(",")
@@ -359,9 +367,8 @@ class Parser:
             if self._accept("?"):
                 optional.add(len(elements))
             elements.append(self._expr())
-            if self._peek().kind != "," or self._peek(1).kind == "]":
+            if not self._another("]"):
                 break
-            self._next()
         self._close("]")
         return self._over(ListLiteral(node_id, tuple(elements), frozenset(optional)), *elements)
 
@@ -375,9 +382,8 @@ class Parser:
             colon = self._expect(":")
             self.offsets[reserved] = colon.offset
             entries.append(MapEntry(reserved, key, self._expr(), optional))
-            if self._peek().kind != "," or self._peek(1).kind == "}":
+            if not self._another("}"):
                 break
-            self._next()
         self._close("}")
         parts = [part for entry in entries for part in (entry.key, entry.value)]
         return self._over(MapLiteral(node_id, tuple(entries)), *parts)
