@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from auditor.cel.errors import Issue
+from auditor.cel.errors import Issue, syntax_error
 from auditor.cel.syntax.ast import (
     Call,
     Expr,
@@ -96,7 +96,7 @@ class Parser:
         self.depth = 0
         self.heights: dict[int, int] = {}
         self.tokens, self.skipped = tokenize(text)
-        self.issues = [self._issue(start, f"Syntax error: {complaint}") for start, _, complaint in self.skipped]
+        self.issues = [self._issue(start, syntax_error(complaint)) for start, _, complaint in self.skipped]
         self.position = 0
 
     # Tokens
@@ -221,9 +221,7 @@ class Parser:
         if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             raise Stop
         self._next()
-        if name.kind == "ESC_IDENTIFIER" and not changes.QUOTED_FIELDS.holds:
-            return self._report(name.offset, "unsupported syntax: '`'")
-        field = name.text if name.kind == "IDENTIFIER" else name.text[1:-1]
+        field = self._field(name, name.offset)
         if optional:
             literal = Literal(self._id(name.offset), field)
             return self._over(Call(self._id(dot.offset), "_?._", None, (operand, literal)), operand, more=1)
@@ -233,6 +231,15 @@ class Parser:
             args = self._arguments()
             return self._over(self._call_or_macro(node_id, name.text, operand, args), operand, *args, more=1)
         return self._over(Select(self._id(dot.offset), operand, field), operand, more=1)
+
+    def _field(self, name: Token, offset: int) -> str:
+        """Return the field that a token names; report what no field may be, at an offset."""
+        if name.kind == "IDENTIFIER":
+            return name.text
+        if changes.QUOTED_FIELDS.holds:
+            return name.text[1:-1]
+        self._report(offset, "unsupported syntax: '`'")
+        return ""
 
     def _arguments(self) -> tuple[Expr, ...]:
         if self._accept(")"):
@@ -331,6 +338,7 @@ class Parser:
         while self._accept("."):
             name += "." + self._next().text
         node_id = self._id(self._next().offset)
+        start = self._peek().offset
         fields: list[StructField] = []
         while self._peek().kind not in ("}", ","):
             optional = self._accept("?") is not None
@@ -339,8 +347,11 @@ class Parser:
                 raise Stop
             self._next()
             field_id = self._id(self._expect(":").offset)
-            text = field.text if field.kind == "IDENTIFIER" else field.text[1:-1]
+            text = self._field(field, start)
+            known = len(self.issues)
             fields.append(StructField(field_id, text, self._expr(), optional))
+            if not text:
+                del self.issues[known:]
             if not self._another("}"):
                 break
         self._close("}")

@@ -34,6 +34,7 @@ from auditor.releases.changes.newer import (
 )
 from auditor.releases.changes.older import (
     ABSENT_FIELDS_EQUAL,
+    BACKTICKS_ARE_READ,
     ERRORS_OF_RANGES,
     FORMATS_WARN,
     KUBERNETES_NAME_FORMATS,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ABSENT_FIELDS_EQUAL",
     "AFFIXES_COST",
+    "BACKTICKS_ARE_READ",
     "BYTES_ARE_STANDARD_BASE64",
     "CHANGES",
     "CIDR_MASK",
