@@ -32,7 +32,7 @@ class DefinitionEntry:
     """Position of one definition in the definitions file, and the names that find it; parsed at its first use.
 
     Attributes:
-        in_use: Hash of the part that servers use (`auditor.crds.specs.digest_in_use`); empty: not known yet.
+        in_use: Hash of the part that servers use (`auditor.crds.specs.digest_in_use`); empty until it is known.
     """
 
     name: str

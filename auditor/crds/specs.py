@@ -122,8 +122,8 @@ class KnownSpecs:
             data: The JSON of the definition.
 
         Returns:
-            The entry, which has no position yet, and the JSON with sorted keys; None if the definition is not a usual
-            one, which says nothing of it.
+            The entry, which has no position yet, and the JSON with sorted keys; None if the definition has an
+            unusual form, which does not mean that it is wrong.
         """
         try:
             return self._read(data)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["chosen_clusters", "cluster_view", "is_fleet", "narrowed_manifest"]
+__all__ = ["chosen_clusters", "cluster_view", "is_fleet", "narrowed_manifest", "option_by_cluster", "with_other_option"]
 
 _PART = re.compile(r"part-([0-9]+)\.parquet")
 _INCOMPLETE = 3
@@ -31,6 +31,30 @@ _TABLES = ("objects", "findings", "index")
 def is_fleet(manifest: dict[str, Any]) -> bool:
     """Whether a report is of several clusters."""
     return "clusters" in manifest
+
+
+def option_by_cluster(manifest: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return an option that a file of a fleet may set for each cluster, by the name of the cluster.
+
+    Args:
+        manifest: The manifest of a report; one cluster without a name is the empty text.
+        name: The name of the option in ``options``.
+    """
+    options = manifest["options"]
+    if not is_fleet(manifest):
+        return {options.get("cluster") or "": options.get(name)}
+    return {one["name"]: one.get("options", options).get(name) for one in manifest["clusters"]}
+
+
+def with_other_option(before: dict[str, Any], now: dict[str, Any], name: str) -> set[str]:
+    """Return the clusters of a report that an earlier report judged with another value of an option.
+
+    Two reports of one cluster each are compared whatever its name is.
+    """
+    old, new = option_by_cluster(before, name), option_by_cluster(now, name)
+    if not is_fleet(before) and not is_fleet(now):
+        return set(new) if [*old.values()] != [*new.values()] else set()
+    return {cluster for cluster, value in new.items() if cluster in old and old[cluster] != value}
 
 
 def chosen_clusters(manifest: dict[str, Any], wanted: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from auditor.base.arrow import in_one_piece, read_parquet
 from auditor.base.statuses import Status
+from auditor.report.clusters import with_other_option
 from auditor.report.presence import judged_clusters
 
 if TYPE_CHECKING:
@@ -138,14 +139,14 @@ def _there(owners: Owners, before: dict[str, Any], now: dict[str, Any]) -> list[
     is_update, is_rule = request != "create", check == "rule"
     skip = set(now["options"]["skip"])
     old, new = before["options"], now["options"]
+    clusters = _cluster_column(owners, now)
     out = [(found & _unevaluated(owners, now) & is_rule, "not evaluated")]
     other_mode = any(old.get(name) != new.get(name) for name in ("at", "apply"))
     if other_mode:
         out.append((found, "other options"))
-    if old.get("ratcheting") != new.get("ratcheting"):
-        out.append((found & is_update, "other options"))
-    if old.get("gates") != new.get("gates"):
-        out.append((found & (check == "gate"), "other options"))
+    for name, concerned in (("ratcheting", is_update), ("gates", check == "gate")):
+        changed = np.isin(clusters, list(with_other_option(before, now, name)))
+        out.append((found & concerned & changed, "other options"))
     codes = owners.of_object("put_code")
     out.append((found & is_update & _is_none(codes), "not evaluated"))
     is_definition = np.array([group == _CRDS for group in findings["group"].to_pylist()], dtype=bool)

@@ -28,6 +28,7 @@ from auditor.releases import active
 from auditor.releases.meanings import coarse
 from auditor.report.allclear import missing_lines, stale_lines
 from auditor.report.check import check_earlier
+from auditor.report.clusters import with_other_option
 from auditor.report.compared_rows import Selected, identified
 from auditor.report.comparison import compared
 from auditor.report.manifest import MANIFEST, whole_report
@@ -57,7 +58,7 @@ _COLUMNS: Final = (
     *("cluster", "key", *_OBJECT, "plural", "status", "reason", "impact", "impacts", "value_hash", "mod_revision"),
     "put_code",
 )
-_OPTIONS: Final = ("at", "skip", "ratcheting", "scope", "etcd_prefix")
+_OPTIONS: Final = ("at", "skip", "scope", "etcd_prefix")
 _NAMED: Final = 10
 _SEPARATOR: Final = "\0"
 _DEFINITION: Final = "CustomResourceDefinition"
@@ -397,6 +398,11 @@ def difference(
         f"{_shown(manifest['options'].get(name))}"
         for name in _OPTIONS
         if before["options"].get(name) != manifest["options"].get(name)
+    ]
+    notes += [
+        f"{shown} was made with another CRDValidationRatcheting{f' for the cluster {name}' if name else ''}: findings "
+        "of updates that are gone are not counted as fixed"
+        for name in sorted(with_other_option(before, manifest, "ratcheting"))
     ]
     notes += [
         f"the cluster {name} is not in {shown}: all of its findings count as new"

@@ -176,7 +176,7 @@ def _size(dump: str) -> int:
 def _by_workers(
     options: AuditOptions, items: list[_Item], spool: Path, total: int
 ) -> Generator[tuple[int, Answer | None], None, None]:
-    """Audit clusters in worker processes; yield position and answer of each as it comes, None where its workers ended.
+    """Audit clusters in worker processes; yield the position and answer of each as it comes, None if its workers ended.
 
     Args:
         options: The options of the fleet.

@@ -35,6 +35,8 @@ pa: Any = pyarrow
 
 _PART: Final = re.compile(r"part-(\d+)\.parquet")
 _MOST_FINDINGS: Final = 100
+_OF_EACH: Final = ("ratcheting", "gates")
+"""Options that a file of a fleet may set for each cluster."""
 _WORST: Final = (3, 1, 0)
 
 
@@ -145,6 +147,13 @@ def _take_parts(report: Path, parts: Path, number: int, folders: dict[str, str])
     return number + highest + 1
 
 
+def _common(manifests: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the options that clusters may set for themselves, null where clusters differ."""
+    first = manifests[0]["options"]
+    is_common = {name: all(one["options"][name] == first[name] for one in manifests) for name in _OF_EACH}
+    return {name: first[name] if is_common[name] else None for name in _OF_EACH}
+
+
 def _summed(rows: Iterable[dict[str, Any]], keys: tuple[str, ...], sums: tuple[str, ...]) -> list[dict[str, Any]]:
     """Sum up the rows that have the same keys."""
     out: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -222,6 +231,7 @@ def _joined(
                 "dump": shown_url(cluster.dump),
                 "kubernetes_release": manifest["kubernetes_release"],
                 "server": manifest["server"],
+                "options": {name: manifest["options"][name] for name in _OF_EACH},
                 "exit_code": manifest["exit_code"],
                 "counts": manifest["counts"],
                 "parts": manifest["parts"],
@@ -243,7 +253,7 @@ def _joined(
             "count": sum(manifest["definitions"]["count"] for manifest in each),
             "from_files": each[0]["definitions"]["from_files"],
         },
-        "options": {**each[0]["options"], "cluster": None},
+        "options": {**each[0]["options"], **_common(each), "cluster": None},
         "exit_code": next((code for code in _WORST if code in codes), max(codes)),
         "counts": {
             **{

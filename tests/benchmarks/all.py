@@ -178,7 +178,7 @@ def main() -> int:
     names = [benchmark.name for benchmark in BENCHMARKS]
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="fewer objects, medians of 3")
-    size.add_argument("--tiny", action="store_true", help="only to see that all work; figures say nothing")
+    size.add_argument("--tiny", action="store_true", help="only to see that all work; the figures have no meaning")
     parser.add_argument("--only", action="append", choices=names, help="these benchmarks")
     parser.add_argument("--missing", action="store_true", help="those that have no results yet")
     parser.add_argument("--render", action="store_true", help="measure nothing")

@@ -226,7 +226,7 @@ def measure_real(results: Results, count: int, repeats: int, factor: float | Non
         results: Get the figures.
         count: How many definitions.
         repeats: Runs of each.
-        factor: What limits in seconds are multiplied by; None: there are none.
+        factor: What limits in seconds are multiplied by; None if the machine was not measured.
     """
     with tempfile.TemporaryDirectory() as folder:
         dump = Path(folder) / "real.json"

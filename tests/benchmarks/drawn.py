@@ -125,7 +125,7 @@ def _manager(group: str, version: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(schema: dict[str, Any], rng: random.Random, depth: int) -> Any:
-    """Return a value that fits a schema, or None where none is found."""
+    """Return a value that fits a schema, or None if none is found."""
     if schema.get("enum"):
         return rng.choice([one for one in schema["enum"] if one is not None] or [None])
     if schema.get("x-kubernetes-int-or-string"):

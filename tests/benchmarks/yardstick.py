@@ -91,7 +91,7 @@ def note_machine(results: Results, cache: Path, repeats: int) -> float | None:
         repeats: Runs.
 
     Returns:
-        What limits in seconds are multiplied by; None where no corpus tells.
+        What limits in seconds are multiplied by; None without the generator of the corpus.
     """
     if not has_generator():
         results.note("Limits in seconds are left out: they are those of objects of the generator beside the project.")

@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -83,9 +83,45 @@ def test_a_file_of_a_fleet(fleet: Path) -> None:
     manifest = json.loads((fleet / "r" / "manifest.json").read_text())
     assert [one["name"] for one in manifest["clusters"]] == ["one", "two"]
     assert [one["cluster"] for one in manifest["inputs"] if one["damage"]] == ["gone"]
+    assert manifest["options"]["ratcheting"] is None
+    assert [one["options"]["ratcheting"] for one in manifest["clusters"]] == [True, False]
+    summary = [sys.executable, "-m", "pipelines", "summary", "r", "--lines", "0"]
+    shown = subprocess.run(
+        summary, capture_output=True, text=True, cwd=fleet, env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False
+    ).stdout
+    assert "NOTE two: judged with CRDValidationRatcheting=false, as servers before 1.33 can be" in " ".join(
+        shown.split()
+    )
+    assert "one: judged with" not in shown
     (one, two, _) = read_fleet(str(fleet / "fleet.yaml"))
     assert one[2] == ClusterSettings(encryption_config=str(fleet / "enc" / "a.yaml"))
     assert two[2] == ClusterSettings(ratcheting=False)
+
+
+def test_findings_that_a_gate_of_one_cluster_changes_are_not_fixed(fleet: Path) -> None:
+    from tests.pipelines.job.conftest import ROOT
+
+    def run(gate: str, *more: str) -> dict[str, Any]:
+        (fleet / "fleet.yaml").write_text(
+            f"clusters:\n- {{name: one, dump: a/tonight.db.gz}}\n- {{name: two, dump: b/tonight.db.gz{gate}}}\n"
+        )
+        command = [sys.executable, "-m", "pipelines", "audit", "--fleet", "fleet.yaml", "--fail-on", "never", *more]
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=fleet, env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads((fleet / more[1] / "manifest.json").read_text())
+
+    run(", featureGates: CRDValidationRatcheting=false", "--report", "old")
+    diff = run("", "--report", "new", "--diff", "old")["diff"]
+    (note,) = diff["notes"]
+    assert note == (
+        "old was made with another CRDValidationRatcheting for the cluster two: findings of updates that are gone are not "
+        "counted as fixed"
+    )
+    assert diff["findings"]["fixed"] == 0
+    assert diff["not_rechecked"] == {"other options": diff["not_judged"]}
+    assert diff["not_judged"] > 0
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from auditor.base.wording import by_count, counted, objects
 from auditor.plan.feature_gates import ratcheting_note
 from auditor.releases import RELEASES
 from auditor.report.allclear import is_builtin
+from auditor.report.clusters import option_by_cluster
 from auditor.report.findings.titles import kind_name
 from auditor.report.views.layout import Column, Line, table_lines
 from auditor.shards.sealed import sealed_lines
@@ -179,8 +180,10 @@ def _notes(manifest: dict[str, Any]) -> list[str]:
         scope = manifest["options"]["scope"]
         asked = ", ".join(f"{name} {value}" for name, value in scope.items() if value)
         notes.append(f"no key of the dump is in scope ({asked})")
-    judged = next((one for one in RELEASES if one.version == manifest["kubernetes_release"]), None)
-    ratcheting = manifest["options"].get("ratcheting", True)
-    if judged and (note := ratcheting_note(judged, ratcheting=ratcheting)):
-        notes.append(note)
+    known = {one.version: one for one in RELEASES}
+    parts = {one["name"]: one for one in manifest.get("clusters", ())}
+    for name, ratcheting in option_by_cluster(manifest, "ratcheting").items():
+        judged = known.get(parts.get(name, {}).get("kubernetes_release", manifest["kubernetes_release"]))
+        if judged and (note := ratcheting_note(judged, ratcheting=ratcheting is not False)):
+            notes.append(f"{visible(name)}: {note}" if name in parts else note)
     return notes + list((manifest.get("diff") or {}).get("notes") or ())

@@ -60,6 +60,7 @@ class KeyValue(NamedTuple):
     mod_revision: int
     version: int
     value: tuple[int, int]
+    lease: int
 
 
 @dataclass(slots=True)
@@ -155,7 +156,7 @@ def parse_key_value(data: Any, start: int, stop: int) -> KeyValue:
             raise MalformedMessage(f"field {field} is of an unknown type")
     if at > stop:
         raise MalformedMessage("the last field is cut")
-    return KeyValue(spans[1], numbers[2], numbers[3], numbers[4], spans[5])
+    return KeyValue(spans[1], numbers[2], numbers[3], numbers[4], spans[5], numbers[6])
 
 
 def _varint_after_tag(words: U64) -> tuple[I64, I64, NDArray[np.bool_]]:
