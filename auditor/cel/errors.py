@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from auditor.golang.errorf import as_format
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,7 @@ __all__ = [
     "GaveUp",
     "Issue",
     "errors_as_formats",
+    "syntax_error",
 ]
 
 COST_LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
@@ -112,3 +114,9 @@ def errors_as_formats(call: Callable[..., Any]) -> Callable[..., Any]:
             raise CelError(as_format(error.text)) from None
 
     return called
+
+
+def syntax_error(text: str) -> str:
+    """Return the message for a text that is no expression; read as a format before `changes.PERCENTS_IN_ERRORS`."""
+    message = f"Syntax error: {text}"
+    return message if changes.PERCENTS_IN_ERRORS.holds else as_format(message)

@@ -60,6 +60,7 @@ _REACHES: Final = {
     "optionals-alone": _where(Touched.ALL, _RULES),
     "empty-texts-in-range": _where(Touched.ALL, "[iI]ndexOf"),
     "affixes-cost": _where(Touched.ALL, "startsWith|endsWith|matches|flatten"),
+    "numbers-are-no-durations": _where(Touched.ALL, "duration"),
     "quoted-fields": _where(Touched.ALL, "`"),
     "leading-dots": _where(Touched.ALL, _RULES),
     "ranges-are-checked": _where(Touched.ALL, "range"),

@@ -9,9 +9,13 @@ import pytest
 
 from auditor.cel.environment import display_issues
 from auditor.cel.syntax.parse import parse
+from auditor.releases import running_as
 
-LINES = (Path(__file__).parent / "broken.jsonl").read_text(encoding="utf-8").split("\n")
-BROKEN = [json.loads(line) for line in LINES if line]
+FOLDER = Path(__file__).parent
+BROKEN, BROKEN_BEFORE = (
+    [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").split("\n") if line]
+    for name in ("broken.jsonl", "broken_before.jsonl")
+)
 
 
 def complaints(text: str) -> list[str]:
@@ -22,6 +26,13 @@ def complaints(text: str) -> list[str]:
 def test_complaints_about_broken_texts_are_those_of_the_server(case: dict[str, str]) -> None:
     _, issues = parse(case["text"])
     assert display_issues(case["text"], issues) == case["error"]
+
+
+@pytest.mark.parametrize("case", BROKEN_BEFORE, ids=[f"{one['release']} {one['text']!r}" for one in BROKEN_BEFORE])
+def test_complaints_of_older_releases_are_those_of_their_servers(case: dict[str, str]) -> None:
+    with running_as(case["release"]):
+        _, issues = parse(case["text"])
+        assert display_issues(case["text"], issues) == case["error"]
 
 
 @pytest.mark.parametrize(

@@ -297,6 +297,13 @@ MORE = [
     "dyn('%.3%').format([1.5])",
     "[1, 2].last()",
     "optional.unwrap([optional.of(1)])",
+    "duration([].sum()) == duration('1s')",
+    "duration(1) == duration('1s')",
+    "duration(int(self.a)) == duration('1s')",
+    "duration(dyn(self.a)) == duration('1s')",
+    "duration(dyn(1)) == duration('1s')",
+    "'a' == 'b' || [1, 2, 3, 1, 4, 5].flatten(-2) != [1]",
+    "[1, 2, 3, 1, 4, 5].flatten(-2) != [1]",
 ]
 COSTLY = [
     "url(self).getHost().matches('^[a-z.]+$')",

@@ -15,6 +15,7 @@ from tests.releases.asking import (
     RULES_OF_OPTIONALS,
     UNREADABLE,
     broken,
+    compiles,
     cost,
     create,
     gates,
@@ -164,6 +165,7 @@ QUESTIONS = {
         [True],
         [],
     ),
+    changes.NUMBERS_ARE_NO_DURATIONS: (lambda: compiles("duration([].sum()) == duration('1s')"), True, False),
     changes.LEADING_DOTS: (lambda: value("[1].map(self, .self == 1)"), [True], [False]),
     changes.QUANTITIES_ARE_COPIED: (
         lambda: value("[quantity('100000000000000000000')].all(q, q.add(quantity('1')).isGreaterThan(q))"),

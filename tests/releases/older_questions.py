@@ -149,6 +149,11 @@ QUESTIONS = {
             'could not parse formatting clause: unrecognized formatting clause "%"',
         ],
     ),
+    changes.BACKTICKS_ARE_READ: (
+        lambda: ["token recognition error at: '`'" in one for one in refusals("self.`a` == ''")],
+        [True],
+        [False],
+    ),
     changes.NO_NULL_TIMES: (lambda: read_metadata_of({"name": "a"}), {"creationTimestamp": None}, {}),
     changes.VALUES_AS_JSON: (
         lambda: [

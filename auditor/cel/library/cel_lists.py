@@ -185,7 +185,8 @@ def _flattened(arguments: Sequence[Any], _result: Any, _overload: str) -> int:
             kind = "*types.Err" if isinstance(arguments[1], CelError) else go_type(arguments[1])
             raise CelError(f"internal error: interface conversion: ref.Val is {kind}, not types.Int")
         depth = arguments[1]
-    return size(arguments[0]) * (depth if depth >= 0 else 1) + _CALL + LIST
+    cost = size(arguments[0]) * (depth if depth >= 0 else 1)
+    return (cost if float(cost) < 1 << 64 else 1 << 63) + _CALL + LIST
 
 
 def _flattened_before(arguments: Sequence[Any], result: Any, overload: str) -> int:

@@ -339,6 +339,7 @@ def _conversion(
 
 
 def _conversions() -> tuple[Function, ...]:
+    numbers = () if changes.NUMBERS_ARE_NO_DURATIONS.holds else (("int64_to_duration", INT),)
     return (
         _single("type", to_type, None, ("type", (_A,), type_of(_A)), is_folded=True),
         _conversion("bool", to_bool, BOOL, ("bool_to_bool", BOOL), ("string_to_bool", STRING), written=_REMEMBERED),
@@ -352,8 +353,8 @@ def _conversions() -> tuple[Function, ...]:
             ("string_to_double", STRING), ("uint64_to_double", UINT), written=_REMEMBERED,
         ),
         _conversion(
-            "duration", to_duration, DURATION, ("duration_to_duration", DURATION), ("string_to_duration", STRING),
-            written=_REMEMBERED,
+            "duration", to_duration, DURATION, ("duration_to_duration", DURATION), *numbers,
+            ("string_to_duration", STRING), written=_REMEMBERED,
         ),
         _single("dyn", lambda value: value, None, ("to_dyn", (_A,), DYN), written=Code(code.dyn_code), is_folded=True),
         _conversion(

@@ -13,6 +13,7 @@ from auditor.cel.syntax.ast import Call, Ident, ListLiteral, Literal, MapLiteral
 from auditor.cel.syntax.lexer import Token
 from auditor.cel.syntax.parser import LEVELS, MAX_DEPTH, RESERVED, TOO_DEEP, Parser, Stop
 from auditor.cel.syntax.recovery import Tree, parse_broken
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from auditor.cel.syntax.ast import Expr
@@ -113,10 +114,10 @@ class Fragments(Parser):
         return operand
 
     def _read_select(self, tree: Tree, operand: Expr) -> Expr:
-        dot, name = _token(tree, "."), _rule(tree, 1)
+        dot, name = _token(tree, "."), _rule(tree, 1) or _token(tree, "IDENTIFIER")
         if dot is None or name is None:
             return Unspecified(self._id(tree.offset))
-        field = self._field_name(name, name.offset)
+        field = self._field_name(name, name.offset) if isinstance(name, Tree) else name.text
         if _token(tree, "?") is not None:
             literal = Literal(self._id(name.offset), field)
             return Call(self._id(dot.offset), "_?._", None, (operand, literal))
@@ -127,14 +128,17 @@ class Fragments(Parser):
         if token is None:
             self._report(offset, "unsupported ident kind")
             return None
-        return token.text if token.kind == "IDENTIFIER" else token.text[1:-1]
+        return self._field(token, offset) or None
 
     def _read_arguments(self, tree: Tree) -> tuple[Expr, ...]:
         listed = next((each for each in _rules(tree) if each.rule == "exprList"), None)
         return () if listed is None else tuple(self._read(each) for each in _rules(listed))
 
     def _read_primary(self, tree: Tree) -> Expr:
-        match tree.alternative:
+        alternative = tree.alternative
+        if alternative > 1 and not changes.BACKTICKS_ARE_READ.holds:
+            alternative += 1  # names and calls are one there
+        match alternative:
             case 1 | 2:
                 return self._read_name(tree)
             case 4:
@@ -148,7 +152,7 @@ class Fragments(Parser):
                 listed = _rule(tree)
                 if listed is not None:
                     self._read_entries(listed)
-                return MapLiteral(node_id, ()) if tree.alternative == 5 else StructLiteral(node_id, "", ())
+                return MapLiteral(node_id, ()) if alternative == 5 else StructLiteral(node_id, "", ())
             case 3 | 7:
                 return self._read(_rule(tree))
         return Unspecified(self._id(-1))
@@ -160,7 +164,7 @@ class Fragments(Parser):
         if name.text in RESERVED:
             return self._report(tree.offset, f"reserved identifier: {name.text}")
         dotted = ("" if _token(tree, ".") is None else ".") + name.text
-        if tree.alternative == 1:
+        if tree.alternative == 1 and paren is None:
             return Ident(self._id(name.offset), dotted)
         node_id = self._id(-1 if paren is None else paren.offset)
         return self._call_or_macro(node_id, dotted, None, self._read_arguments(tree))
@@ -175,6 +179,9 @@ class Fragments(Parser):
                 return
             if is_map:
                 self._read(_rule(keys[index]))
+            elif not changes.BACKTICKS_ARE_READ.holds:
+                if _token(keys[index], "IDENTIFIER") is None:
+                    return
             elif self._field_name(_rule(keys[index]), tree.offset) is None:
                 continue
             self._read(values[index])

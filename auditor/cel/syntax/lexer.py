@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from auditor.releases import changes
+
 __all__ = ["END", "Skipped", "Token", "tokenize"]
 
 END = "<EOF>"
@@ -26,27 +28,29 @@ _QUOTED = "|".join(
         r"[rR]'[^'\n\r]*'",
     )
 )
-_TOKEN = re.compile(
-    "|".join(
-        (
-            r"(?P<SPACE>[\t \r\n\f]+|//[^\n]*)",
-            rf"(?P<BYTES>[bB](?:{_QUOTED}))",
-            rf"(?P<STRING>{_QUOTED})",
-            r"(?P<NUM_FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)",
-            r"(?P<NUM_UINT>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])",
-            r"(?P<NUM_INT>0x[0-9a-fA-F]+|[0-9]+)",
-            r"(?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)",
-            r"(?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/ ]+`)",
-            r"(?P<SYMBOL>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,\-!?:+*/%])",
-        )
-    )
+_SPELLINGS = (
+    r"(?P<SPACE>[\t \r\n\f]+|//[^\n]*)",
+    rf"(?P<BYTES>[bB](?:{_QUOTED}))",
+    rf"(?P<STRING>{_QUOTED})",
+    r"(?P<NUM_FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)",
+    r"(?P<NUM_UINT>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])",
+    r"(?P<NUM_INT>0x[0-9a-fA-F]+|[0-9]+)",
+    r"(?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)",
+    r"(?P<ESC_IDENTIFIER>`[A-Za-z0-9_.\-/ ]+`)",
+    r"(?P<SYMBOL>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,\-!?:+*/%])",
 )
+_TOKEN = {
+    True: re.compile("|".join(_SPELLINGS)),
+    False: re.compile("|".join(one for one in _SPELLINGS if "ESC_IDENTIFIER" not in one)),
+}
+"""Tokens, by whether there are names in backticks."""
 # How far the lexer reads before it finds that there is no token.
-_DEAD_END = re.compile(
+_STRAY = (
     rf'"(?:{_ESCAPE}|[^\\"\n\r])*(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{{0,3}}|U[0-9a-fA-F]{{0,7}}|[0-3][0-7]?)?)?'
     rf"|'(?:{_ESCAPE}|[^\\'\n\r])*(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{{0,3}}|U[0-9a-fA-F]{{0,7}}|[0-3][0-7]?)?)?"
-    r"|`[A-Za-z0-9_.\-/ ]*|&|\||="
+    r"|&|\||="
 )
+_DEAD_END = {True: re.compile(rf"{_STRAY}|`[A-Za-z0-9_.\-/ ]*"), False: re.compile(_STRAY)}
 _KEYWORDS = frozenset({"in", "true", "false", "null"})
 
 
@@ -77,10 +81,12 @@ def tokenize(text: str) -> tuple[list[Token], list[Skipped]]:
     tokens: list[Token] = []
     errors: list[Skipped] = []
     position = 0
+    has_backticks = changes.BACKTICKS_ARE_READ.holds
+    match, dead_end = _TOKEN[has_backticks].match, _DEAD_END[has_backticks].match
     while position < len(text):
-        found = _TOKEN.match(text, position)
+        found = match(text, position)
         if found is None:
-            dead = _DEAD_END.match(text, position)
+            dead = dead_end(text, position)
             stop = (dead.end() if dead else position) + 1
             complaint = f"token recognition error at: '{text[position:stop]}'"
             errors.append(Skipped(position, min(stop, len(text)), complaint))

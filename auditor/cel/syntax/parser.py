@@ -8,7 +8,7 @@ Source: cel-go parser/parser.go, parser/gen/CEL.g4.
 
 from __future__ import annotations
 
-from auditor.cel.errors import Issue
+from auditor.cel.errors import Issue, syntax_error
 from auditor.cel.syntax.ast import (
     Call,
     Expr,
@@ -61,7 +61,7 @@ class Parser:
         self.depth = 0
         self.heights: dict[int, int] = {}
         self.tokens, self.skipped = tokenize(text)
-        self.issues = [self._issue(start, f"Syntax error: {complaint}") for start, _, complaint in self.skipped]
+        self.issues = [self._issue(start, syntax_error(complaint)) for start, _, complaint in self.skipped]
         self.position = 0
 
     # Tokens
@@ -186,9 +186,7 @@ class Parser:
         if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             raise Stop
         self._next()
-        if name.kind == "ESC_IDENTIFIER" and not changes.QUOTED_FIELDS.holds:
-            return self._report(name.offset, "unsupported syntax: '`'")
-        field = name.text if name.kind == "IDENTIFIER" else name.text[1:-1]
+        field = self._field(name, name.offset)
         if optional:
             literal = Literal(self._id(name.offset), field)
             return self._over(Call(self._id(dot.offset), "_?._", None, (operand, literal)), operand, more=1)
@@ -198,6 +196,15 @@ class Parser:
             args = self._arguments()
             return self._over(self._call_or_macro(node_id, name.text, operand, args), operand, *args, more=1)
         return self._over(Select(self._id(dot.offset), operand, field), operand, more=1)
+
+    def _field(self, name: Token, offset: int) -> str:
+        """Return the field that a token names; report what no field may be, at an offset."""
+        if name.kind == "IDENTIFIER":
+            return name.text
+        if changes.QUOTED_FIELDS.holds:
+            return name.text[1:-1]
+        self._report(offset, "unsupported syntax: '`'")
+        return ""
 
     def _arguments(self) -> tuple[Expr, ...]:
         if self._accept(")"):
@@ -296,6 +303,7 @@ class Parser:
         while self._accept("."):
             name += "." + self._next().text
         node_id = self._id(self._next().offset)
+        start = self._peek().offset
         fields: list[StructField] = []
         while self._peek().kind not in ("}", ","):
             optional = self._accept("?") is not None
@@ -304,13 +312,24 @@ class Parser:
                 raise Stop
             self._next()
             field_id = self._id(self._expect(":").offset)
-            text = field.text if field.kind == "IDENTIFIER" else field.text[1:-1]
+            text = self._field(field, start)
+            known = len(self.issues)
             fields.append(StructField(field_id, text, self._expr(), optional))
-            if self._peek().kind != "," or self._peek(1).kind == "}":
+            if not text:
+                del self.issues[known:]
+            if not self._another("}"):
                 break
-            self._next()
         self._close("}")
         return self._over(StructLiteral(node_id, name, tuple(fields)), *(field.value for field in fields))
+
+    def _another(self, closing: str) -> bool:
+        """Whether a comma and another part follow; read the comma then."""
+        if self._peek().kind != "," or self._peek(1).kind == closing:
+            return False
+        self._next()
+        if self._peek().kind == ",":
+            raise Stop
+        return True
 
     def _close(self, kind: str) -> None:
         self._accept(",")
@@ -324,9 +343,8 @@ class Parser:
             if self._accept("?"):
                 optional.add(len(elements))
             elements.append(self._expr())
-            if self._peek().kind != "," or self._peek(1).kind == "]":
+            if not self._another("]"):
                 break
-            self._next()
         self._close("]")
         return self._over(ListLiteral(node_id, tuple(elements), frozenset(optional)), *elements)
 
@@ -340,9 +358,8 @@ class Parser:
             colon = self._expect(":")
             self.offsets[reserved] = colon.offset
             entries.append(MapEntry(reserved, key, self._expr(), optional))
-            if self._peek().kind != "," or self._peek(1).kind == "}":
+            if not self._another("}"):
                 break
-            self._next()
         self._close("}")
         parts = [part for entry in entries for part in (entry.key, entry.value)]
         return self._over(MapLiteral(node_id, tuple(entries)), *parts)

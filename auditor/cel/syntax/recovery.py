@@ -12,11 +12,13 @@ Over 500 lines: a model of ANTLR's error recovery, whose parts mean nothing alon
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from auditor.cel.errors import syntax_error
 from auditor.cel.syntax.lexer import END, Skipped, Token
+from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -145,6 +147,7 @@ def _braced(opening: str, inner: str, closing: str) -> _Part:
     return (_one(opening), _Maybe(_Rule(inner)), _Maybe(_COMMA), _one(closing))
 
 
+_FIELD: Final = _Rule("escapeIdent")
 _GRAMMAR: Final[dict[str, _Part]] = {
     "start": (_EXPR, _one(END)),
     "expr": (
@@ -179,7 +182,7 @@ _GRAMMAR: Final[dict[str, _Part]] = {
         _Rule("primary"),
         _Repeat(
             _Choice((
-                _Follow(3, (_DOT, _MARK, _Rule("escapeIdent"))),
+                _Follow(3, (_DOT, _MARK, _FIELD)),
                 _Follow(2, (_DOT, _NAME, *_ARGUMENTS)),
                 _Follow(1, (_one("["), _MARK, _EXPR, _one("]"))),
             )),
@@ -198,7 +201,7 @@ _GRAMMAR: Final[dict[str, _Part]] = {
     "exprList": _listed(_EXPR, looks_ahead=False),
     "listInit": _listed(_Rule("optExpr"), looks_ahead=True),
     "fieldInitializerList": _listed((_Rule("optField"), _COLON, _EXPR), looks_ahead=True),
-    "optField": (_MARK, _Rule("escapeIdent")),
+    "optField": (_MARK, _FIELD),
     "mapInitializerList": _listed((_Rule("optExpr"), _COLON, _EXPR), looks_ahead=True),
     "escapeIdent": _Choice((_NAME, _one("ESC_IDENTIFIER")), looks_ahead=False),
     "optExpr": (_MARK, _EXPR),
@@ -209,6 +212,34 @@ _GRAMMAR: Final[dict[str, _Part]] = {
         *map(_one, ("STRING", "BYTES", "true", "false", "null")),
     )),
 }  # fmt: skip
+
+
+def _grammar(*, backticks: bool) -> dict[str, _Part]:
+    """Return the grammar; before `changes.BACKTICKS_ARE_READ` a field is a name, and a call begins as a name does."""
+    if backticks:
+        return _GRAMMAR
+    primary = _GRAMMAR["primary"]
+    assert isinstance(primary, _Choice)
+    named = (_Maybe(_DOT), _NAME, _Maybe(_ARGUMENTS))
+    changed = {
+        "member": _without_backticks(_GRAMMAR["member"]),
+        "optField": _without_backticks(_GRAMMAR["optField"]),
+        "primary": _Choice((named, *primary.parts[2:])),
+    }
+    return {name: changed.get(name, part) for name, part in _GRAMMAR.items() if name != _FIELD.name}
+
+
+def _without_backticks(part: _Part) -> _Part:
+    match part:
+        case tuple():
+            return tuple(map(_without_backticks, part))
+        case _Choice(parts):
+            return replace(part, parts=tuple(map(_without_backticks, parts)))
+        case _Repeat() | _Follow():
+            return replace(part, part=_without_backticks(part.part))
+    return _NAME if part == _FIELD else part
+
+
 _LEFT_RECURSIVE: Final = frozenset({"relation", "calc", "member"})
 
 
@@ -276,14 +307,14 @@ class _Step:
 
 
 class _Builder:
-    def __init__(self) -> None:
-        self.starts = {name: _State(name) for name in _GRAMMAR}
-        self.ends = {name: _State(name, "end") for name in _GRAMMAR}
+    def __init__(self, grammar: dict[str, _Part]) -> None:
+        self.starts = {name: _State(name) for name in grammar}
+        self.ends = {name: _State(name, "end") for name in grammar}
         self.steps: dict[str, _Step] = {}
         self.calls: list[tuple[_Rule, _State]] = []
         self.known: dict[tuple[_State, int, str], int] = {}
         """Choices that one token decides, by state, precedence and token."""
-        for name, part in _GRAMMAR.items():
+        for name, part in grammar.items():
             self.steps[name] = self.build(part, name, self.starts[name], self.ends[name])
         for rule, follow in self.calls:
             left = rule.name if rule.name in _LEFT_RECURSIVE and not rule.precedence else ""
@@ -378,9 +409,13 @@ def _first(state: _State) -> frozenset[str]:
     return state.first
 
 
-@lru_cache(maxsize=1)
 def _machine() -> _Builder:
-    return _Builder()
+    return _built(changes.BACKTICKS_ARE_READ.holds)
+
+
+@lru_cache(maxsize=2)
+def _built(backticks: bool) -> _Builder:
+    return _Builder(_grammar(backticks=backticks))
 
 
 # -- looking ahead -----------------------------------------------------------------------------------------------------
@@ -793,9 +828,9 @@ class _Recovering:
 
     def tell(self, offset: int, text: str) -> None:
         if len(self.found) == _MOST_COMPLAINTS:
-            self.found.append(Complaint(offset, f"Syntax error: More than {_MOST_COMPLAINTS} syntax errors"))
+            self.found.append(Complaint(offset, syntax_error(f"More than {_MOST_COMPLAINTS} syntax errors")))
             raise _Abandoned
-        self.found.append(Complaint(offset, f"Syntax error: {text}"))
+        self.found.append(Complaint(offset, syntax_error(text)))
 
     def say(self, text: str, offset: int) -> None:
         """Report an error, unless it may be a consequence of the last one."""

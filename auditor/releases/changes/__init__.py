@@ -21,6 +21,7 @@ from auditor.releases.changes.newer import (
     MANAGER_OPERATIONS,
     NAMES_ARE_CAPPED,
     NEGATIVE_GENERATION,
+    NUMBERS_ARE_NO_DURATIONS,
     OPTIONALS_ALONE,
     OPTIONALS_KEEP_SCHEMA,
     OWNERS_BY_INDEX,
@@ -34,6 +35,7 @@ from auditor.releases.changes.newer import (
 )
 from auditor.releases.changes.older import (
     ABSENT_FIELDS_EQUAL,
+    BACKTICKS_ARE_READ,
     ERRORS_OF_RANGES,
     FORMATS_WARN,
     KUBERNETES_NAME_FORMATS,
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ABSENT_FIELDS_EQUAL",
     "AFFIXES_COST",
+    "BACKTICKS_ARE_READ",
     "BYTES_ARE_STANDARD_BASE64",
     "CHANGES",
     "CIDR_MASK",
@@ -93,6 +96,7 @@ __all__ = [
     "NO_NULL_TIMES",
     "NO_RESULT_VARIABLE",
     "NO_SPACED_EXPONENTS",
+    "NUMBERS_ARE_NO_DURATIONS",
     "NUMBER_FORMATS",
     "OPTIONALS_ALONE",
     "OPTIONALS_KEEP_SCHEMA",

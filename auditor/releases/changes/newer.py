@@ -21,6 +21,7 @@ __all__ = [
     "MANAGER_OPERATIONS",
     "NAMES_ARE_CAPPED",
     "NEGATIVE_GENERATION",
+    "NUMBERS_ARE_NO_DURATIONS",
     "OPTIONALS_ALONE",
     "OPTIONALS_KEEP_SCHEMA",
     "OWNERS_BY_INDEX",
@@ -128,6 +129,14 @@ AFFIXES_COST: Final = Change(
     "they cost by the length of the text that is looked into, matches(text, pattern) costs 1, and flatten() of a "
     "negative depth less the longer the list",
     "cel-go interpreter/runtimecost.go (costCall), checker/cost.go (functionCost), ext/lists.go (trackListFlatten)",
+)
+NUMBERS_ARE_NO_DURATIONS: Final = Change(
+    "numbers-are-no-durations",
+    37,
+    Affects.DEFINITIONS,
+    "a rule with duration() of a whole number does not compile",
+    "it compiles, and is an error whenever it is evaluated",
+    "cel-go common/stdlib/standard.go (TypeConvertDuration)",
 )
 QUOTED_FIELDS: Final = Change(
     "quoted-fields",
@@ -252,6 +261,7 @@ RECORDS: Final = (
     OPTIONALS_ALONE,
     EMPTY_TEXTS_IN_RANGE,
     AFFIXES_COST,
+    NUMBERS_ARE_NO_DURATIONS,
     QUOTED_FIELDS,
     LEADING_DOTS,
     QUANTITIES_ARE_COPIED,

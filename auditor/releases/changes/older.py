@@ -8,6 +8,7 @@ from auditor.releases.changes.change import Affects, Change
 
 __all__ = [
     "ABSENT_FIELDS_EQUAL",
+    "BACKTICKS_ARE_READ",
     "ERRORS_OF_RANGES",
     "FORMATS_WARN",
     "KUBERNETES_NAME_FORMATS",
@@ -140,9 +141,17 @@ PERCENTS_IN_ERRORS: Final = Change(
     "percents-in-errors",
     33,
     Affects.MESSAGES,
-    "errors of rules show percent signs as they are: unknown time zone a%sb",
+    "errors of rules, also of those that are no expressions, show percent signs as they are: unknown time zone a%sb",
     "they are read as formats of Go: unknown time zone a%!s(MISSING)b",
     "cel-go common/types/err.go (NewErrFromString), cel/library.go, ext/guards.go",
+)
+BACKTICKS_ARE_READ: Final = Change(
+    "backticks-are-read",
+    33,
+    Affects.MESSAGES,
+    "the refusal of a rule that is no expression counts `a-b` as a name: expecting {IDENTIFIER, ESC_IDENTIFIER}",
+    "a backtick is nothing that a rule may have: token recognition error at: '`'",
+    "cel-go parser/gen/CEL.g4 (escapeIdent)",
 )
 NO_NULL_TIMES: Final = Change(
     "no-null-times",
@@ -275,6 +284,7 @@ RECORDS: Final = (
     SIZES_ARE_FOLLOWED,
     NO_RESULT_VARIABLE,
     PERCENTS_IN_ERRORS,
+    BACKTICKS_ARE_READ,
     NO_NULL_TIMES,
     VALUES_AS_JSON,
     UNITS_AGREE,
