@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import WorkerLost
-from pipelines.workers import PRELOAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +38,7 @@ class _Piece:
     folder: Path
 
 
-def audit_smaller(item: SourceShard, *, plan: Plan, parts: str) -> ShardResult | None:
+def audit_smaller(item: SourceShard, *, plan: Plan, parts: str, preload: tuple[str, ...]) -> ShardResult | None:
     """Audit a shard in smaller ones, without the objects at which workers end.
 
     Returns None if the first worker ends before it audits any object.
@@ -48,15 +47,17 @@ def audit_smaller(item: SourceShard, *, plan: Plan, parts: str) -> ShardResult |
         item: The shard.
         plan: The plan of the run.
         parts: Folder of the part files.
+        preload: Modules that the fork server of workers imports.
     """
-    return _Smaller(item, plan, Path(parts)).run()
+    return _Smaller(item, plan, Path(parts), preload).run()
 
 
 class _Smaller:
-    def __init__(self, item: SourceShard, plan: Plan, parts: Path) -> None:
+    def __init__(self, item: SourceShard, plan: Plan, parts: Path, preload: tuple[str, ...]) -> None:
         self.item = item
         self.plan = replace(plan, options=replace(plan.options, jobs=1))
         self.parts = parts
+        self.preload = preload
         self.folder = parts.parent / f"smaller-{item.shard.number:05d}"
         self.mark = self.folder / "object"
         self.pieces: dict[int, _Piece] = {}
@@ -64,7 +65,7 @@ class _Smaller:
 
     def run(self) -> ShardResult | None:
         """Audit all pieces; write their rows as those of the shard."""
-        from auditor.shards.audit import forget_parts  # noqa: PLC0415 - only on failure
+        from auditor.shards.columns import forget_parts  # noqa: PLC0415 - only on failure
 
         self.folder.mkdir()
         try:
@@ -116,7 +117,7 @@ class _Smaller:
             ends.append(error)
 
         ready = partial(_ready, self.plan, str(parts), str(self.mark))
-        (result,) = run_processes(ready, [piece], jobs=1, on_lost=ended, preload=PRELOAD)
+        (result,) = run_processes(ready, [piece], jobs=1, on_lost=ended, preload=self.preload)
         if result is not None:
             self.pieces[span[0]] = _Piece(result, parts)
             return None

@@ -18,7 +18,7 @@ MODULES: Final = (
     "auditor.cel.emit.emitter",
     "auditor.cel.emit.prices",
     "auditor.cel.library",
-    "auditor.cel.syntax.parser",
+    "auditor.cel.syntax.parse",
     "auditor.cel.run.interpreter",
     "auditor.cel.validators",
     "auditor.fastpath.records.typed",

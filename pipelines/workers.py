@@ -71,8 +71,10 @@ def lost_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -
     from auditor.shards.audit import lost_shard  # noqa: PLC0415
     from pipelines.lost_shards import audit_smaller  # noqa: PLC0415
 
-    if plan.options.engine == "processes" and (found := audit_smaller(item, plan=plan, parts=parts)) is not None:
-        return found
+    if plan.options.engine == "processes":
+        found = audit_smaller(item, plan=plan, parts=parts, preload=PRELOAD)
+        if found is not None:
+            return found
     return lost_shard(item, error, plan=plan, parts=parts)
 
 

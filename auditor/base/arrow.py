@@ -52,6 +52,7 @@ __all__ = [
     "unlike_next",
     "where",
     "whole_parquet",
+    "written_out",
 ]
 
 pa: Any = pyarrow
@@ -239,7 +240,34 @@ def read_parquet(
         table = _selected(reader, columns)
         stored = reader.schema_arrow
     texts = [name for name in spread if name in stored.names and pa.types.is_string(stored.field(name).type)]
-    return parquet_guard.written_out(path, table, texts)
+    return written_out(path, table, texts)
+
+
+def written_out(path: Path, table: Any, names: Iterable[str]) -> Any:
+    """Return a table with text in place of the dictionaries in some columns.
+
+    Args:
+        path: Its file.
+        table: Rows of the file.
+        names: The columns, of those that are there.
+
+    Raises:
+        DamagedDump: They hold more text than any report does.
+    """
+    for name in names:
+        at = table.schema.get_field_index(name)
+        if at < 0 or not pa.types.is_dictionary(table.schema.field(at).type):
+            continue
+        column, size = table.column(at), 0
+        for chunk in column.chunks:
+            lengths = np.asarray(fill_null(byte_lengths(chunk.dictionary), 0), dtype=np.int64)
+            codes = np.asarray(fill_null(chunk.indices, -1), dtype=np.int64)
+            size += int(np.append(lengths, 0)[codes].sum())
+        if size > parquet_guard.MOST_TEXT:
+            found, most = f"column {name} holds {size:,} bytes of text", parquet_guard.MOST_TEXT
+            raise parquet_guard.refusal_of(path, found, f"at most {most:,} in a row group")
+        table = table.set_column(at, name, cast(column, pa.string()))
+    return table
 
 
 def _selected(reader: Any, columns: Sequence[str] | None) -> Any:

@@ -11,17 +11,15 @@ import stat
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pyarrow
 
 from auditor.base import parquet_footer
 from auditor.base.errors import DamagedDump
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["MOST_TEXT", "check_file", "check_footer", "coded", "written_out"]
+__all__ = ["MOST_TEXT", "check_file", "check_footer", "coded", "refusal_of"]
 
 pa: Any = pyarrow
 
@@ -48,7 +46,8 @@ _checked: set[tuple[int, ...]] = set()
 """Cache of files that passed the check, by their state: checking a footer takes as long as reading a column."""
 
 
-def _refuse(path: Path, found: str, expected: str) -> DamagedDump:
+def refusal_of(path: Path, found: str, expected: str) -> DamagedDump:
+    """Return the error of a file that is not a table of a report."""
     return DamagedDump(str(path), f"is not a table of a report: {found}", expected, "audit anew")
 
 
@@ -64,7 +63,7 @@ def check_file(path: Path) -> None:
     if seen in _checked:
         return
     if not stat.S_ISREG(state.st_mode):
-        raise _refuse(path, "it is not a regular file", "a Parquet file")
+        raise refusal_of(path, "it is not a regular file", "a Parquet file")
     with path.open("rb") as stream:
         stream.seek(max(0, state.st_size - 8))
         end = stream.read(8)
@@ -72,7 +71,7 @@ def check_file(path: Path) -> None:
         if end[4:] != _MAGIC or length + 12 > state.st_size:
             raise DamagedDump(str(path), "is damaged: it does not end as Parquet does", "a whole file", "audit anew")
         if length > _MOST_FOOTER:
-            raise _refuse(path, f"its footer is {length:,} bytes long", f"at most {_MOST_FOOTER:,}")
+            raise refusal_of(path, f"its footer is {length:,} bytes long", f"at most {_MOST_FOOTER:,}")
         stream.seek(state.st_size - 8 - length)
         fault = parquet_footer.fault_of(stream.read(length))
     if fault:
@@ -98,11 +97,11 @@ def check_footer(path: Path, footer: Any) -> None:
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     rows = [group.num_rows for group in groups]
     if min(rows, default=0) < 0 or sum(rows) != footer.num_rows:
-        raise _refuse(path, f"it declares {footer.num_rows} rows, its row groups {sum(rows)}", "the same number")
+        raise refusal_of(path, f"it declares {footer.num_rows} rows, its row groups {sum(rows)}", "the same number")
     if footer.num_rows > most:
-        raise _refuse(path, f"it declares {footer.num_rows:,} rows in {size:,} bytes", f"at most {most:,}")
+        raise refusal_of(path, f"it declares {footer.num_rows:,} rows in {size:,} bytes", f"at most {most:,}")
     if max(rows, default=0) > _MOST_GROUP_ROWS:
-        raise _refuse(path, f"it has a row group of {max(rows):,} rows", f"at most {_MOST_GROUP_ROWS:,}")
+        raise refusal_of(path, f"it has a row group of {max(rows):,} rows", f"at most {_MOST_GROUP_ROWS:,}")
     for group in groups:
         _check_columns(path, group, size)
 
@@ -114,17 +113,19 @@ def _check_columns(path: Path, group: Any, size: int) -> None:
         total += max(column.total_uncompressed_size, 0)
         name = column.path_in_schema
         if min(column.total_uncompressed_size, column.total_compressed_size, column.num_values) < 0:
-            raise _refuse(path, f"column {name} declares a negative size", "sizes")
+            raise refusal_of(path, f"column {name} declares a negative size", "sizes")
         if column.total_compressed_size > size:
-            raise _refuse(path, f"column {name} declares {column.total_compressed_size:,} bytes", f"at most {size:,}")
+            raise refusal_of(
+                path, f"column {name} declares {column.total_compressed_size:,} bytes", f"at most {size:,}"
+            )
         if "." not in name and column.num_values != group.num_rows:
-            raise _refuse(path, f"column {name} has {column.num_values:,} values", f"{group.num_rows:,}, one a row")
+            raise refusal_of(path, f"column {name} has {column.num_values:,} values", f"{group.num_rows:,}, one a row")
         if column.num_values > _MOST_GROUP_ROWS + _ROWS_A_BYTE * size:
-            raise _refuse(path, f"column {name} has {column.num_values:,} values", "fewer in a file of its size")
+            raise refusal_of(path, f"column {name} has {column.num_values:,} values", "fewer in a file of its size")
         if _SPREADING in column.encodings:
-            raise _refuse(path, f"column {name} is encoded as {_SPREADING}", "an encoding that audits write")
+            raise refusal_of(path, f"column {name} is encoded as {_SPREADING}", "an encoding that audits write")
     if total > _MOST_GROUP_BYTES:
-        raise _refuse(path, f"a row group declares {total:,} bytes", f"at most {_MOST_GROUP_BYTES:,}")
+        raise refusal_of(path, f"a row group declares {total:,} bytes", f"at most {_MOST_GROUP_BYTES:,}")
 
 
 def coded(footer: Any) -> list[str]:
@@ -147,31 +148,3 @@ def coded(footer: Any) -> list[str]:
             if "DELTA_LENGTH_BYTE_ARRAY" in column.encodings:  # which Arrow does not read as dictionaries
                 other.add(column.path_in_schema)
     return sorted(spread - other)
-
-
-def written_out(path: Path, table: Any, names: Iterable[str]) -> Any:
-    """Return a table with text in place of the dictionaries in some columns.
-
-    Args:
-        path: Its file.
-        table: Rows of the file.
-        names: The columns, of those that are there.
-
-    Raises:
-        DamagedDump: They hold more text than any report does.
-    """
-    from auditor.base import arrow  # noqa: PLC0415 - which uses this module
-
-    for name in names:
-        at = table.schema.get_field_index(name)
-        if at < 0 or not pa.types.is_dictionary(table.schema.field(at).type):
-            continue
-        column, size = table.column(at), 0
-        for chunk in column.chunks:
-            lengths = np.asarray(arrow.fill_null(arrow.byte_lengths(chunk.dictionary), 0), dtype=np.int64)
-            codes = np.asarray(arrow.fill_null(chunk.indices, -1), dtype=np.int64)
-            size += int(np.append(lengths, 0)[codes].sum())
-        if size > MOST_TEXT:
-            raise _refuse(path, f"column {name} holds {size:,} bytes of text", f"at most {MOST_TEXT:,} in a row group")
-        table = table.set_column(at, name, arrow.cast(column, pa.string()))
-    return table

@@ -7,98 +7,30 @@ Source: cel-go cel/env.go, cel/program.go; k8s.io/apiserver pkg/cel/environment/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PatternTooSlow
+from auditor.cel.declarations import Declarations, Libraries
 from auditor.cel.errors import CelError, CompileError, GaveUp, Issue
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.cost import Cancelled, Tracker
 from auditor.cel.run.scope import Scope
-from auditor.cel.types import (
-    BOOL,
-    BYTES,
-    DOUBLE,
-    DURATION,
-    DYN,
-    INT,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    TYPE,
-    UINT,
-    ObjectType,
-    Type,
-    list_of,
-    map_of,
-    optional_of,
-    type_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from auditor.cel.check.checker import CheckedExpression
-    from auditor.cel.function import Function
-    from auditor.cel.operations.dispatch import Declaration
-    from auditor.cel.run.interpreter import Node
+    from auditor.cel.check.checked import CheckedExpression
+    from auditor.cel.run.scope import Node
+    from auditor.cel.types import ObjectType, Type
 
-__all__ = ["PER_CALL_LIMIT", "Environment", "Libraries", "Name", "Program", "display_issues"]
+__all__ = ["PER_CALL_LIMIT", "Environment", "Program", "display_issues"]
 
 PER_CALL_LIMIT = 1_000_000
 """Largest cost of one evaluation of a rule."""
 _MOST_ISSUES = 100
 _LONGEST_LINE = 16_384  # bytes
 _WIDE_DOT, _WIDE_CARET = "\uff0e", "\uff3e"
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """The declaration of a name.
-
-    Attributes:
-        type: The type of the variable, or ``type(T)`` if the name denotes a type.
-        is_type: Whether the name denotes a type.
-        value: The number of an enumeration value.
-        is_value: Whether an expression can use it as a value; only the checker knows some names of types.
-    """
-
-    type: Type
-    is_type: bool = False
-    value: int | None = None
-    is_value: bool = True
-
-
-def _type_name(kind: Type, *, is_value: bool = True) -> Name:
-    return Name(type_of(kind), is_type=True, is_value=is_value)
-
-
-_TYPES: dict[str, Name] = {
-    kind.name: _type_name(kind) for kind in (BOOL, BYTES, DOUBLE, DURATION, INT, NULL, STRING, TIMESTAMP, TYPE, UINT)
-} | {
-    "optional_type": _type_name(optional_of(DYN)),
-    "list": _type_name(list_of(DYN)),
-    "map": _type_name(map_of(DYN, DYN)),
-    "google.protobuf.NullValue.NULL_VALUE": Name(INT, value=0),
-    "duration": _type_name(DURATION, is_value=False),
-    "timestamp": _type_name(TIMESTAMP, is_value=False),
-}
-
-
-class Libraries:
-    """The functions of an environment, and the types that come with them.
-
-    Args:
-        functions: In the order in which the server adds them, CEL's own first.
-        types: Types of the libraries that an expression can name.
-    """
-
-    def __init__(self, functions: Iterable[Function], types: Iterable[Type] = ()) -> None:
-        from auditor.cel.operations.dispatch import declare  # noqa: PLC0415 - with the first expression
-
-        self.functions: dict[str, Declaration] = declare(tuple(functions))
-        self.names = _TYPES | {kind.name: _type_name(kind) for kind in types}
 
 
 @lru_cache(maxsize=1)
@@ -108,8 +40,8 @@ def _standard() -> Libraries:
     return Libraries(standard())
 
 
-class Environment:
-    """Variables, types and functions.
+class Environment(Declarations):
+    """Variables, types and functions, and the compiler of expressions that use them.
 
     Args:
         variables: Name to type.
@@ -131,49 +63,12 @@ class Environment:
         checks_literals: bool = True,
         has_pairs: bool = True,
     ) -> None:
-        self.variables = dict(variables)
         from auditor.cel.library.standard import CROSS_TYPE_COMPARISONS  # noqa: PLC0415 - with the first expression
 
-        self.libraries = _standard() if libraries is None else libraries
-        self.object_types = {each.name: each for each in object_types}
-        self.disabled_overloads = frozenset() if cross_type_comparisons else CROSS_TYPE_COMPARISONS
+        disabled = frozenset() if cross_type_comparisons else CROSS_TYPE_COMPARISONS
+        super().__init__(variables, _standard() if libraries is None else libraries, object_types, disabled)
         self.checks_literals = checks_literals
         self.has_pairs = has_pairs
-
-    # Queries of the checker
-
-    def find_name(self, name: str) -> Name | None:
-        """Return the declaration of a name: a variable, a type, a constant."""
-        variable = self.variables.get(name)
-        return self.find_type(name) if variable is None else Name(variable)
-
-    def find_type(self, name: str) -> Name | None:
-        """Return the declaration of a name that is not a variable."""
-        from auditor.cel.messages import MESSAGES  # noqa: PLC0415 - with the first expression
-
-        found = self.libraries.names.get(name)
-        if found is not None:
-            return found
-        if name in self.object_types:
-            return _type_name(self.object_types[name].type)
-        return _type_name(MESSAGES[name][0], is_value=False) if name in MESSAGES else None
-
-    def object_type(self, name: str) -> ObjectType | None:
-        """Return the declared object type with a name."""
-        return self.object_types.get(name)
-
-    def message(self, name: str) -> Mapping[str, Type] | None:
-        """Return the fields of a well-known message."""
-        from auditor.cel.messages import MESSAGES  # noqa: PLC0415 - with the first expression
-
-        found = MESSAGES.get(name)
-        return None if found is None else found[1]
-
-    def function(self, name: str) -> Declaration | None:
-        """Return the function with a name."""
-        return self.libraries.functions.get(name)
-
-    # Compiling
 
     def check(self, text: str) -> CheckedExpression:
         """Parse an expression and check its types and literals.
@@ -182,7 +77,7 @@ class Environment:
             CompileError: It is not valid; the text is that of the server behind ``compilation failed: ``.
         """
         from auditor.cel.check.checker import check  # noqa: PLC0415 - with the first expression
-        from auditor.cel.syntax.parser import parse  # noqa: PLC0415
+        from auditor.cel.syntax.parse import parse  # noqa: PLC0415
         from auditor.cel.validators import validate  # noqa: PLC0415
 
         parsed, issues = parse(text, pairs=self.has_pairs)

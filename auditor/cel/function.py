@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from auditor.cel.emit.bounds import Bound
-    from auditor.cel.emit.emitter import Emitter
-    from auditor.cel.emit.value import Extent, Value
+    from auditor.cel.emit.value import CodeWriter, Extent, Value
     from auditor.cel.estimate.prices import Price
     from auditor.cel.types import Kind, Type
 
@@ -59,7 +58,7 @@ class Code:
         shows_width: See `makes_width`.
     """
 
-    write: Callable[[Emitter, list[Value]], Value | None] | None = None
+    write: Callable[[CodeWriter, list[Value]], Value | None] | None = None
     extent: Callable[[list[Value]], Extent] | None = None
     is_remembered: bool = False
     is_total: bool = False

@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from auditor.cel.environment import Environment, Libraries
+from auditor.cel.declarations import Libraries
+from auditor.cel.environment import Environment
 from auditor.releases import Release, active
 
 if TYPE_CHECKING:

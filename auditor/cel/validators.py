@@ -17,7 +17,7 @@ from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from auditor.cel.check.checker import CheckedExpression
+    from auditor.cel.check.checked import CheckedExpression
 
 __all__ = ["validate"]
 

@@ -233,12 +233,6 @@ class MapValue(CelMap):
         entry = self._entries.get((kind, key) if kind in _KEYS else (kind, id(key)))
         return MISSING if entry is None else entry[1]
 
-    def cel_equal(self, other: Any) -> bool | CelError:
-        """Return whether another map has the same keys with equal values."""
-        from auditor.cel.operations.equality import maps_equal  # noqa: PLC0415 - it needs this module
-
-        return maps_equal(self, other)
-
 
 _KEYS = frozenset({bool, int, UInt, float, str, type(None), Duration, Timestamp, TypeValue})
 """Types in which equal values are the same key; values of other types are always distinct keys."""

@@ -8,27 +8,16 @@ Source: apiextensions-apiserver pkg/apiserver/conversion/{converter,nop_converte
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
 
-__all__ = ["NEEDS_WEBHOOK", "ConversionError", "Converter", "convert", "parse_group_version"]
+__all__ = ["NEEDS_WEBHOOK", "ConversionError", "convert", "parse_group_version"]
 
 NEEDS_WEBHOOK: Final = "conversion webhook needed"
 """Beginning of the message for a conversion that only a webhook can do."""
-
-
-class Converter(Protocol):
-    """Replaces the webhook of a definition."""
-
-    def convert(self, obj: JsonObject, definition: CustomResourceDefinition, version: str) -> None:
-        """Convert an object to a version of its definition, in place.
-
-        Raises:
-            ConversionError: The message is the server's, or begins with `NEEDS_WEBHOOK`.
-        """
 
 
 class ConversionError(Exception):

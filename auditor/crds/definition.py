@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from auditor.base.errors import NotStructural, SchemaError
 from auditor.schema.defaulting.reference import prune_defaults
@@ -35,10 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from auditor.base.records import JsonObject
-    from auditor.crds.conversion import Converter
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["CrdVersion", "CustomResourceDefinition", "Scale", "definition_type", "parse_definition"]
+__all__ = ["Converter", "CrdVersion", "CustomResourceDefinition", "Scale", "definition_type", "parse_definition"]
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"
@@ -77,6 +76,17 @@ class CrdVersion:
     selectable_fields: tuple[str, ...] = ()
     printer_columns: tuple[JsonObject, ...] = ()
     unserved_reason: str = ""
+
+
+class Converter(Protocol):
+    """Replaces the webhook of a definition."""
+
+    def convert(self, obj: JsonObject, definition: CustomResourceDefinition, version: str) -> None:
+        """Convert an object to a version of its definition, in place.
+
+        Raises:
+            ConversionError: The message is the server's, or begins with `NEEDS_WEBHOOK`.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from auditor.base.errors import DamagedDump, PlanError
 from auditor.crds.as_v1 import as_v1
 from auditor.golang import jsontext
+from auditor.plan.dumps import opened_dumps, stored_definitions
 from auditor.sources.crd_files import definitions_in, documents_of, no_collector, read_crd_documents
 from auditor.sources.detect import database_of, form_of
+from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.compression import UnpackedStream, is_tar
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.reading import MANIFEST_SUFFIXES, manifest_files
@@ -151,7 +153,6 @@ def _bytes(member: Member) -> bytes:
 def _dump(given: str, options: AuditOptions | None) -> list[JsonObject]:
     """Return the definitions of a dump as v1: etcd may hold them as v1beta1, which no server accepts any more."""
     from auditor.plan.options import AuditOptions  # noqa: PLC0415 - for types only above
-    from auditor.plan.plan import make_plan  # noqa: PLC0415 - it needs this module
 
     asked = options or AuditOptions(dumps=())
     own = AuditOptions(
@@ -161,10 +162,11 @@ def _dump(given: str, options: AuditOptions | None) -> list[JsonObject]:
         kms_decryptor=asked.kms_decryptor,
         memory=asked.memory,
     )
+    unsealer = make_unsealer(own.encryption_config, own.kms_decryptor)
     with temporary_folder("crds") as folder:
-        plan = make_plan(own, folder)
-        for source in plan.sources:
+        sources = opened_dumps(own.dumps, own, folder, 0, unsealer)
+        found = {entry.name: text for one in sources for entry, text in stored_definitions(one, own, unsealer, set())}
+        for source in sources:
             for damage in source.damage:
                 raise DamagedDump(given, f"{damage.where}: {damage.reason}", "a dump that can be read to its end", "")
-        lines = list(plan.definitions_file.lines())
-    return [as_v1(jsontext.decode(line)) for line in lines]
+    return [as_v1(jsontext.decode(found[name])) for name in sorted(found)]

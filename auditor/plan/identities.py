@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from auditor.base.statuses import KeyClass
 from auditor.golang import jsontext
-from auditor.plan.plan import cut_value, open_live, open_values
+from auditor.plan.dumps import cut_value, open_live, open_values
 from auditor.sources.registry_key import classify, split_key
 
 if TYPE_CHECKING:

@@ -64,6 +64,7 @@ _REACHES: Final = {
     "leading-dots": _where(Touched.ALL, _RULES),
     "ranges-are-checked": _where(Touched.ALL, "range"),
     "quantities-are-copied": _where(Touched.ALL, "quantity"),
+    "corrupt-objects": _Reach(Touched.FAULTY),
     "whole-numbers": _where(Touched.ALL, '"(integer|multipleOf)"'),
     "too-few": _where(Touched.FAULTY, '"min(Items|Properties)"'),
     "cleared-generation": _Reach(Touched.FAULTY),

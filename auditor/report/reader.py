@@ -19,9 +19,8 @@ from auditor.base.statuses import Status
 from auditor.crds.definitions_file import DefinitionsFile
 from auditor.releases import active
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
-from auditor.selectors.partitions import recorded_folders
+from auditor.selectors.partitions import folders_of, recorded_folders
 from auditor.shards.columns import part_name
-from auditor.shards.index_folders import folders_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

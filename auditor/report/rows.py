@@ -42,7 +42,7 @@ def rows_where(
             mask = wanted(part.read_row_group(number, columns=list(compared), use_threads=False))
             if mask.any():
                 table = part.read_row_group(number, columns=names, use_threads=False).select(names)
-                yield parquet_guard.written_out(path, table.filter(pa.array(mask)), spread)
+                yield arrow.written_out(path, table.filter(pa.array(mask)), spread)
 
 
 def is_one_of(column: pa.ChunkedArray, *values: str | None) -> Mask:

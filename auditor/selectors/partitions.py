@@ -12,13 +12,17 @@ from __future__ import annotations
 import hashlib
 import re
 from itertools import chain, count
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
-__all__ = ["Folders", "IndexFolder", "folder_names", "recorded_folders"]
+    from auditor.plan.plan import Plan
+
+__all__ = ["Folders", "IndexFolder", "folder_names", "folders_of", "recorded_folders", "written_folders"]
 
 MOST_BYTES: Final = 255
 """Bytes of a path component that every file system takes."""
@@ -126,3 +130,24 @@ def recorded_folders(manifest: dict[str, Any] | None, folders: Iterable[str]) ->
         if texts and len(texts) == len(values):
             known[texts[0]] = IndexFolder(*texts[1:])
     return {folder: known.get(folder) or folder_names(folder) for folder in folders}
+
+
+def folders_of(plan: Plan) -> Folders:
+    """Return the names of the folders of the index of a run, by definition."""
+    return Folders((entry.name, entry.group, entry.kind) for entry in plan.entries)
+
+
+def written_folders(plan: Plan, versions: Iterable[Mapping[str, Any]], report: Path) -> list[dict[str, str]]:
+    """Return the section `index` of a manifest: the definition and version of each folder of the index.
+
+    Args:
+        plan: The plan of the run.
+        versions: Rows of versions.parquet.
+        report: Folder of the report.
+    """
+    folders, out = folders_of(plan), []
+    for row in versions:
+        folder = folders.folder(row["crd"], row["group"], row["version"], row["kind"])
+        if (report / "index" / folder).is_dir():
+            out.append({"folder": folder, **{name: row[name] for name in IndexFolder._fields}})
+    return sorted(out, key=itemgetter("folder"))

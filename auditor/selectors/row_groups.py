@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from auditor.base.arrow import written_out
 from auditor.base.machine import processors
-from auditor.base.parquet_guard import coded, written_out
+from auditor.base.parquet_guard import coded
 from auditor.selectors.filters import Filter, mask_of
 
 if TYPE_CHECKING:

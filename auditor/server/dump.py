@@ -21,13 +21,14 @@ from auditor.selectors.where import unparse
 from auditor.server.catalog import Catalog, resource_name
 from auditor.server.deprecations import deprecation_warning
 from auditor.server.listing import in_cache_order, table_order
-from auditor.server.live_list import corrupt_message, live_list
+from auditor.server.live_list import corrupt_value, live_list
 from auditor.server.not_read import NotRead
 from auditor.server.printer import Printer
 from auditor.server.reader import ObjectReader, Unreadable
 from auditor.server.rows import Rows
 from auditor.server.selection import Selection
 from auditor.sources.registry_key import printable_key
+from auditor.storage_read.corrupt import answer_to_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -275,8 +276,7 @@ class DumpStore:
                 return self.reader.shown(resource, row, obj)
             except Unreadable as error:
                 key = (printable_key(row.key) if row.key is not None else "").removeprefix(self.catalog.prefix)
-                message = f"Internal error occurred: {corrupt_message(key, row, error)}"
-                raise StatusError(500, "InternalError", message) from None
+                raise StatusError(500, *answer_to_one(corrupt_value(key, row, error))) from None
             except Exception as error:  # noqa: BLE001 - it is left out
                 self.leave_out(place := self.rows.place(row), error)
                 raise NotShown(f"{place} is not shown") from None

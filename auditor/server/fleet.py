@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.builtin.kinds import group_rank
 from auditor.printing.discovery import Discovery
 from auditor.printing.get.errors import StatusError, not_found
+from auditor.server.dump import DumpStore
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import ReportStore
 
@@ -18,17 +19,18 @@ if TYPE_CHECKING:
     from auditor.printing.columns import Cell
     from auditor.printing.discovery import Resource
     from auditor.printing.tables import Header
-    from auditor.server.dump import DumpStore, Query
+    from auditor.server.dump import Query
 
-__all__ = ["FleetStore", "SameColumns"]
+__all__ = ["AnyStore", "FleetStore", "OneStore", "SameColumns"]
+
+OneStore = DumpStore | IndexOnlyStore
+"""The store of one dump, or of the report of one."""
 
 
 class FleetStore:
     """The stores of some clusters of a fleet as one."""
 
-    def __init__(
-        self, stores: dict[str, DumpStore | IndexOnlyStore], warn: Callable[[str], None], *, has_unread: bool = False
-    ) -> None:
+    def __init__(self, stores: dict[str, OneStore], warn: Callable[[str], None], *, has_unread: bool = False) -> None:
         self.stores = stores
         self.warn = warn
         self.has_unread = has_unread
@@ -246,3 +248,7 @@ class SameColumns:
         """Return the columns."""
         del resource
         return self.heads
+
+
+AnyStore = OneStore | FleetStore
+"""A store that `query` asks."""

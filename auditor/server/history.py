@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from auditor.base.errors import PlanError
 from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.golang import jsontext
-from auditor.plan.plan import open_live, open_values
+from auditor.plan.dumps import open_live, open_values
 from auditor.server.reader import Unreadable
 from auditor.server.rows import StoredRow
 from auditor.sources.crd_files import definitions_in

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from auditor.base.object_metadata import namespace_of
 from auditor.printing.get.errors import StatusError
 from auditor.program.impact import cache_key_fault
+from auditor.releases import changes
 from auditor.server.not_read import NotRead
 from auditor.server.reader import Unreadable
 from auditor.sources.registry_key import printable_key
+from auditor.storage_read.corrupt import CorruptValue, described, first_of_list
 from auditor.storage_read.read import NO_METADATA
 
 if TYPE_CHECKING:
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
     from auditor.server.rows import Rows, StoredRow
     from auditor.server.selection import Selection
 
-__all__ = ["corrupt_message", "live_list"]
+__all__ = ["corrupt_value", "live_list"]
 
 _NAMESPACE = re.compile(r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _MOST_CORRUPT = 100
-"""How many errors a server collects before it stops a list."""
+"""How many errors a server collects before it stops a list; before `changes.CORRUPT_OBJECTS` it stops at the first."""
 
 
 def live_list(
@@ -67,7 +69,8 @@ def live_list(
     else:
         found = rows.of(resource, "" if cached else namespace)
     objects: list[tuple[StoredRow, JsonObject]] = []
-    corrupt: list[tuple[str, str]] = []
+    corrupt: list[CorruptValue] = []
+    most = _MOST_CORRUPT if changes.CORRUPT_OBJECTS.holds else 1
     notes = NotRead(resource, reader.unsealer)
     for row in found:
         key = printable_key(row.key) if row.key is not None else rows.place(row)
@@ -80,8 +83,8 @@ def live_list(
                 raise StatusError(
                     503, "ServiceUnavailable", f"the API server process ends when it reads {key}: {error}"
                 ) from None
-            corrupt.append((key, corrupt_message(key, row, error)))
-            if len(corrupt) == _MOST_CORRUPT:
+            corrupt.append(corrupt_value(key, row, error))
+            if len(corrupt) == most:
                 break
     notes.note(warn)
     if corrupt:
@@ -102,9 +105,19 @@ def live_list(
             yield row.source, reader.shown(resource, row, obj)
 
 
-def _list_error(resource: Resource, corrupt: list[tuple[str, str]], *, cached: bool) -> StatusError:
-    more = f" (and {len(corrupt) - 1} more)" if len(corrupt) > 1 else ""
-    text = f"failed to read one or more {resource.group_resource} from the storage: {corrupt[0][1]}{more}"
+def _list_error(resource: Resource, corrupt: list[CorruptValue], *, cached: bool) -> StatusError:
+    if changes.CORRUPT_OBJECTS.holds:
+        more = f" (and {len(corrupt) - 1} more)" if len(corrupt) > 1 else ""
+        kind = resource.group_resource
+        text = f"failed to read one or more {kind} from the storage: {described(corrupt[0])}{more}"
+        reason = "StorageReadError"
+        causes = [
+            {"field": one.key, "message": described(one), "reason": "UnexpectedServerResponse"} for one in corrupt
+        ]
+        details = {"causes": causes, "group": resource.group, "kind": resource.plural, "name": "list"}
+    else:
+        reason, text = first_of_list(corrupt[0])
+        details = {}
     if cached:
         return StatusError(
             429,
@@ -112,17 +125,13 @@ def _list_error(resource: Resource, corrupt: list[tuple[str, str]], *, cached: b
             f"storage is (re)initializing: failed to list <unspecified>: {text}",
             {"retryAfterSeconds": 1},
         )
-    causes = [{"field": key, "message": said, "reason": "UnexpectedServerResponse"} for key, said in corrupt]
-    details = {"causes": causes, "group": resource.group, "kind": resource.plural, "name": "list"}
-    return StatusError(500, "StorageReadError", text, details)
+    text = f"Internal error occurred: {text}" if reason == "InternalError" else text
+    return StatusError(500, reason, text, details or None)
 
 
-def corrupt_message(key: str, row: StoredRow, error: Unreadable) -> str:
-    """Return the message of a server for an object that it cannot decode."""
-    where = f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-    if error.closed:
-        return f"{where}data from the storage is not transformable revision=0: {error}"
-    return f"{where}object not decodable revision={row.mod_revision}: {error}"
+def corrupt_value(key: str, row: StoredRow, error: Unreadable) -> CorruptValue:
+    """Return a row that a server cannot decode."""
+    return CorruptValue(key, row.mod_revision or 0, str(error), error.closed)
 
 
 def _only(fields: Sequence[FieldRequirement], label: str) -> str:

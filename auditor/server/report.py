@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from auditor.base.arrow import parquet_footer
 from auditor.base.statuses import Status
 from auditor.base.visible import visible
-from auditor.plan.plan import Plan, make_plan, open_values
+from auditor.plan.dumps import open_values
+from auditor.plan.plan import Plan, make_plan
 from auditor.printing.get.errors import NotShown
 from auditor.selectors.pushdown import push_down
 from auditor.selectors.query import open_index

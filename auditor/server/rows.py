@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from auditor.plan.plan import cut_value, open_live, open_values
+from auditor.plan.dumps import cut_value, open_live, open_values
 from auditor.sources.manifests.rows import read_header
 from auditor.sources.registry_key import printable_key
 

@@ -11,17 +11,17 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from auditor.base.errors import ProofRefuted
-from auditor.plan.plan import cut_value
-from auditor.shards.row_writer import RowHead
+from auditor.plan.dumps import cut_value
+from auditor.shards.columns import forget_parts
+from auditor.shards.judge import RowHead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from auditor.plan.plan import SourceShard
-    from auditor.shards.audit import ShardAuditor
     from auditor.shards.result import ShardResult
     from auditor.shards.shard_keys import ShardKeys
 
@@ -32,8 +32,33 @@ _TRIES: Final = 300
 """Number of parts of a shard that are tried to find the objects that cannot be put into tables."""
 
 
+class ShardOwner(Protocol):
+    """What the auditor of a shard is asked when the shard is audited again.
+
+    Attributes:
+        parts: Folder of the part files.
+    """
+
+    parts: Path
+
+    def source(self, number: int) -> tuple[Any, Any]:
+        """Return the mapped (live table, values) of a source."""
+
+    def begin(self) -> None:
+        """Let the observer forget the shard, which is audited again."""
+
+    def shard_keys(self, item: SourceShard, table: Any, live: Any) -> ShardKeys:
+        """Return the object that judges the keys of a shard."""
+
+    def uses_fast_paths(self, keys: ShardKeys) -> bool:
+        """Whether objects may take a fast path."""
+
+    def forget_counts(self) -> None:
+        """Discard the counts since the last finished shard."""
+
+
 def audit_apart(
-    owner: ShardAuditor,
+    owner: ShardOwner,
     item: SourceShard,
     failed: dict[int, Exception],
     *,
@@ -56,7 +81,7 @@ def audit_apart(
 
 
 class _Apart:
-    def __init__(self, owner: ShardAuditor, item: SourceShard) -> None:
+    def __init__(self, owner: ShardOwner, item: SourceShard) -> None:
         self.owner = owner
         self.item = item
         table, self.values = owner.source(item.source)
@@ -148,8 +173,6 @@ class _Apart:
         return found
 
     def _forget(self) -> None:
-        from auditor.shards.audit import forget_parts  # noqa: PLC0415 - it needs this module
-
         owner = self.owner
         if owner.parts.name:
             forget_parts(owner.parts, self.item.shard.number)

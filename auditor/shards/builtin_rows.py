@@ -16,8 +16,8 @@ from auditor.sources.registry_key import classify, is_namespaced, split_key
 
 if TYPE_CHECKING:
     from auditor.builtin.scheme import Target
-    from auditor.shards.audit import ShardAuditor
-    from auditor.shards.row_writer import RowHead, RowWriter
+    from auditor.shards.judge import ObjectJudge, RowHead
+    from auditor.shards.row_writer import RowWriter
 
 __all__ = ["BuiltinRows"]
 
@@ -45,7 +45,7 @@ class BuiltinRows:
         is_skipped: Whether values are not decoded.
     """
 
-    def __init__(self, owner: ShardAuditor, rows: RowWriter) -> None:
+    def __init__(self, owner: ObjectJudge, rows: RowWriter) -> None:
         options = owner.plan.options
         self._owner = owner
         self._rows = rows

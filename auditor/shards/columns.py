@@ -25,6 +25,7 @@ __all__ = [
     "Rows",
     "array_of",
     "constant",
+    "forget_parts",
     "key_texts",
     "part_name",
     "shared_column",
@@ -300,3 +301,9 @@ def _layout(table: pa.Table) -> tuple[list[str], dict[str, str], dict[str, str]]
             dictionary.append(name)
             compression[name] = "zstd"
     return dictionary, compression, encoding
+
+
+def forget_parts(parts: Path, number: int) -> None:
+    """Remove the part files of a shard."""
+    for left in parts.rglob(part_name(number)):
+        left.unlink()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from auditor.base.errors import AuditorError
-from auditor.plan.plan import cut_values
+from auditor.plan.dumps import cut_values
 from auditor.sources.registry_key import listed_place, split_key
 from auditor.storage_read.read import before_conversion
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.plan.plan import SourceShard
-    from auditor.shards.audit import ShardAuditor
+    from auditor.shards.judge import ObjectJudge
 
 __all__ = ["convert_ahead"]
 
 
-def convert_ahead(owner: ShardAuditor, item: SourceShard) -> None:
+def convert_ahead(owner: ObjectJudge, item: SourceShard) -> None:
     """Convert the objects of a shard, so that the command's answers are there when they are read."""
     if owner.converter is None:
         return
@@ -41,7 +41,7 @@ def convert_ahead(owner: ShardAuditor, item: SourceShard) -> None:
         owner.converter.prepare(definition, version, objects)
 
 
-def _definition(owner: ShardAuditor, key: bytes | None, data: bytes) -> CustomResourceDefinition | None:
+def _definition(owner: ObjectJudge, key: bytes | None, data: bytes) -> CustomResourceDefinition | None:
     """Return the definition of a value if a webhook converts its objects."""
     try:
         if key is None:
@@ -55,7 +55,7 @@ def _definition(owner: ShardAuditor, key: bytes | None, data: bytes) -> CustomRe
     return None if definition is None or isinstance(definition, str) or definition.webhook is None else definition
 
 
-def _versions(owner: ShardAuditor, definition: CustomResourceDefinition, at: str) -> list[str]:
+def _versions(owner: ObjectJudge, definition: CustomResourceDefinition, at: str) -> list[str]:
     if at == "served":
         return [version.name for version in definition.served_versions]
     version = owner.storage_of(definition) if at == "storage" else at

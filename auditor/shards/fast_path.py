@@ -15,9 +15,10 @@ import orjson
 from msgspec import UNSET
 
 from auditor.base.records import AuditedObject
-from auditor.plan.plan import CRD_PATH
+from auditor.plan.dumps import CRD_PATH
 from auditor.program.controller import controller_of, controller_of_records
 from auditor.program.proof_check import Proof
+from auditor.shards.judge import own_version
 from auditor.shards.updates import NOT_ASKED
 from auditor.updates.update import Place
 
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.fastpath.records.typed import TypedProgram
     from auditor.program.program import AuditProgram, Judgement
-    from auditor.shards.audit import ShardAuditor
+    from auditor.shards.judge import ObjectJudge
     from auditor.shards.row_writer import RowWriter
     from auditor.updates.noop import NoopUpdates
 
-__all__ = ["FastPath", "FastPaths", "names_of", "own_version"]
+__all__ = ["FastPath", "FastPaths", "names_of"]
 
 _UNKNOWN: Final = object()
 _TRIES: Final = 200
@@ -41,12 +42,6 @@ _TRIES_AGAIN: Final = 20
 """
 _PAUSE: Final = 200
 """Number of objects of a pause, which are not tried as records."""
-
-
-def own_version(definition: CustomResourceDefinition, api_version: str) -> str | None:
-    """Return the version in an apiVersion, or None if the definition does not have it."""
-    group, _, version = api_version.partition("/")
-    return version if group == definition.group and version in definition.versions else None
 
 
 def names_of(metadata: JsonObject, data: bytes) -> tuple[str | None, str | None]:
@@ -87,7 +82,7 @@ class FastPath:
 
     def __init__(
         self,
-        owner: ShardAuditor,
+        owner: ObjectJudge,
         writer: RowWriter,
         definition: CustomResourceDefinition,
         entry: DefinitionEntry,
@@ -285,7 +280,7 @@ class FastPaths:
         at: The version at which objects are judged: storage, stored, or a name.
     """
 
-    def __init__(self, owner: ShardAuditor, rows: RowWriter, at: str) -> None:
+    def __init__(self, owner: ObjectJudge, rows: RowWriter, at: str) -> None:
         self.owner = owner
         self.rows = rows
         self.at = at

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.statuses import KeyClass
 from auditor.base.visible import visible
 from auditor.golang import jsontext
+from auditor.plan.dumps import cut_value
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import cut_value, damage_text, look_again, make_plan
+from auditor.plan.plan import damage_text, look_again, make_plan
 from auditor.shards.audit import ShardAuditor
 from auditor.shards.sealed import sealed_by
 from auditor.sources.encryption import resource_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from auditor.plan.plan import open_live
+from auditor.plan.dumps import open_live
 from auditor.shards.audit import ShardAuditor, lost_shard, setup
 from auditor.shards.row_writer import PartFiles
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.plan import Plan, SourceShard
+    from auditor.shards.judge import ObjectJudge
     from auditor.shards.result import ShardResult
     from auditor.shards.row_writer import RowWriter
 
@@ -35,7 +36,7 @@ class _PositionedFiles(PartFiles):
     def __init__(self, whole: Plan) -> None:
         self._whole = whole
 
-    def has_objects(self, owner: ShardAuditor, keys: Any, entry: DefinitionEntry, source: int) -> bool:  # noqa: ARG002
+    def has_objects(self, owner: ObjectJudge, keys: Any, entry: DefinitionEntry, source: int) -> bool:  # noqa: ARG002
         """Return whether a dump has objects of a definition, also among those that are not audited."""
         return super().has_objects(owner, open_live(self._whole.sources[source])["key"], entry, source)
 

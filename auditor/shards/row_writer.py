@@ -5,20 +5,17 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import auditor
 from auditor.base import tables
 from auditor.base.paths import plain_path
+from auditor.base.release import VERSION
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.plan.plan import has_objects
-from auditor.program.impact import cache_key_fault, impacts_of, needs_webhook, worst
+from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.shards.columns import ObjectRows, part_name, write_parquet
 from auditor.shards.findings import FoundRows
 from auditor.shards.index import IndexBuilder
 from auditor.shards.result import RULES_GIVEN_UP, ShardResult, object_name
 from auditor.shards.updates import NOT_ASKED, Outcome
-from auditor.sources.manifests.rows import fast_header
-from auditor.sources.registry_key import printable_key
-from auditor.storage_read.read import effect_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,41 +25,14 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
-    from auditor.program.program import Judgement
-    from auditor.shards.audit import ShardAuditor
+    from auditor.shards.judge import JudgedVersion, ObjectJudge, RowHead
     from auditor.shards.result import Kind
     from auditor.shards.updates import Codes
 
-__all__ = ["JudgedVersion", "PartFiles", "RowClass", "RowHead", "RowWriter", "judged_version"]
+__all__ = ["PartFiles", "RowClass", "RowWriter"]
 
 _NO_REQUEST: Final = " (no API request reaches this key: only `etcdctl del` removes it)"
 _LISTED: Final = (KeyClass.MISPLACED, KeyClass.BUILTIN, KeyClass.DEFINITION)
-
-
-class JudgedVersion(NamedTuple):
-    """A value as judged at one version.
-
-    Attributes:
-        audited: The object.
-        by_webhook: Whether only a conversion webhook could have read it at some requested version.
-        effect: The impact of the changes that the read made to its metadata; empty if there are none.
-        rewritten: The object under other definitions, if an observer rewrote it before it was judged.
-    """
-
-    audited: AuditedObject
-    by_webhook: bool
-    effect: str
-    rewritten: AuditedObject | None = None
-
-
-def judged_version(judgement: Judgement, data: bytes) -> JudgedVersion:
-    """Return a judgement with the effect on the metadata, which is computed if the program does not know it."""
-    audited, effect = judgement.audited, judgement.effect
-    if audited.object is None:
-        effect = ""
-    elif effect is None:
-        effect = effect_of(data, audited.object)
-    return JudgedVersion(audited, needs_webhook(audited), effect)
 
 
 class RowClass(NamedTuple):
@@ -76,20 +46,24 @@ class RowWriter:
     """Rows of one shard, and its counts.
 
     Args:
-        owner: The auditor of the shard.
+        owner: The judge of its values.
+        sink: Receives the rows.
         source: The name of its dump.
         number: Its number.
         live: Its rows of the live table.
         is_export: Whether the dump is an export.
     """
 
-    def __init__(self, owner: ShardAuditor, source: str, number: int, live: Any, *, is_export: bool) -> None:
+    def __init__(
+        self, owner: ObjectJudge, sink: PartFiles, source: str, number: int, live: Any, *, is_export: bool
+    ) -> None:
         self.owner = owner
+        self.sink = sink
         self.is_export = is_export
         self.cluster = owner.plan.options.cluster or None
         self.source = source
         meta = {
-            "tool": auditor.__version__,
+            "tool": VERSION,
             "release": owner.plan.options.release.version,
             "crds": owner.plan.crds_sha256,
         }
@@ -97,7 +71,7 @@ class RowWriter:
         self._append = self.objects.append
         self.note_controller = self.objects.note_controller
         self.found = FoundRows(tables.with_metadata(tables.FINDINGS, **meta), self.objects)
-        self.index = owner.sink.index(owner, self.cluster, source, meta, live)
+        self.index = sink.index(owner, self.cluster, source, meta, live)
         self.result = ShardResult(number)
         self._row_classes: dict[tuple[Any, ...], RowClass] = {}
 
@@ -322,7 +296,7 @@ class RowWriter:
             self.result.statuses[(kind, shared["status"])] += count
             for impact in {*shared["impacts"], shared["impact"]} - {None}:
                 self.result.impacts[(kind, impact)] += count
-        self.owner.sink.write(self, self.owner.parts)
+        self.sink.write(self, self.owner.parts)
         return self.result
 
 
@@ -332,11 +306,11 @@ class PartFiles:
     A sink decides where rows go, which keys the dump has, and whether there is an index.
     """
 
-    def index(self, owner: ShardAuditor, cluster: str | None, source: str, meta: dict[str, str], live: pa.Table) -> Any:
+    def index(self, owner: ObjectJudge, cluster: str | None, source: str, meta: dict[str, str], live: pa.Table) -> Any:
         """Return the collector of the index rows of a shard."""
         return IndexBuilder(owner, cluster, source, meta, live)
 
-    def has_objects(self, owner: ShardAuditor, keys: pa.ChunkedArray, entry: DefinitionEntry, source: int) -> bool:  # noqa: ARG002 - other sinks
+    def has_objects(self, owner: ObjectJudge, keys: pa.ChunkedArray, entry: DefinitionEntry, source: int) -> bool:  # noqa: ARG002 - other sinks
         """Return whether a dump has objects of a definition.
 
         Args:
@@ -355,46 +329,3 @@ class PartFiles:
         if len(rows.found):
             write_parquet(rows.found.table(objects), parts / "findings" / name)
         rows.index.write(parts / "index", name)
-
-
-class RowHead:
-    """Identity of one row while it is being made.
-
-    Attributes:
-        at: Its position in the shard.
-        decoded: The document that orjson decoded from `data`; None if there is none or judging has changed it.
-    """
-
-    __slots__ = ("at", "data", "decoded", "group", "key", "kind", "name", "namespace", "place", "plural", "revision",
-                 "stored", "uid")  # fmt: skip
-
-    def __init__(self, at: int, key: bytes | None, revision: int | None, data: bytes) -> None:
-        self.at = at
-        self.key = key
-        self.revision = revision
-        self.data = self.stored = data
-        self.decoded: Any = None
-        self.place: Any = None
-        self.group: str | None = None
-        self.plural: str | None = None
-        self.kind: str | None = None
-        self.namespace: str | None = None
-        self.name: str | None = None
-        self.uid: Any = None
-
-    def take_decoded(self) -> Any:
-        """Return the decoded document, once: judging the object changes it in place."""
-        decoded, self.decoded = self.decoded, None
-        return decoded
-
-    def take_names(self) -> None:
-        """Set the names from the header of the object, without decoding the rest."""
-        header = fast_header(self.data)
-        if header is not None:
-            self.group, self.kind = header.group, header.kind or None
-            self.namespace, self.name = header.namespace or None, header.name or None
-
-    @property
-    def text_key(self) -> str | None:
-        """The key as text; None means it has none."""
-        return None if self.key is None else printable_key(self.key)

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-import auditor
-from auditor.base.errors import TooMuchToReport, WorkerLost
+from auditor.base.errors import AuditorError, TooMuchToReport, WorkerLost
 from auditor.base.records import AuditedObject, Origin, Unreadable
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.crds.definition import parse_definition
 from auditor.golang import jsontext
 from auditor.program.controller import controller_in, controller_of
 from auditor.program.impact import cache_key_fault, impacts_of
-from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.shards.builtin_rows import BuiltinRows
 from auditor.shards.fast_path import FastPaths, names_of
+from auditor.shards.judge import JudgedVersion, ObjectJudge, RowHead, judged_version
 from auditor.shards.result import NO_TIME, RULES_GIVEN_UP, object_name, shown_error
-from auditor.shards.row_writer import JudgedVersion, RowHead, RowWriter, judged_version
 from auditor.shards.updates import NO_UPDATES, NOT_ASKED, Outcome
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, listed_place, split_key
@@ -31,44 +29,16 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
-    from auditor.plan.plan import Plan
     from auditor.program.program import Judgement
-    from auditor.shards.audit import ShardAuditor
     from auditor.shards.fast_path import FastPath
     from auditor.shards.previous import Before
     from auditor.shards.result import ShardResult
+    from auditor.shards.row_writer import RowWriter
 
-__all__ = ["Scope", "ShardKeys"]
+__all__ = ["ShardKeys"]
 
 _IMPACTS_OF: Final = {Status.UNREADABLE: None, Status.SEALED: Impact.UNKNOWN}
 """Impact of a key that is not judged, by its status; all other statuses have no impact."""
-
-
-class Scope:
-    """The scope of a run, with its selectors parsed."""
-
-    def __init__(self, plan: Plan) -> None:
-        scope = plan.options.scope
-        self.namespace = scope.namespace
-        self.labels = parse_label_selector(scope.labels)
-        self.fields = parse_field_selector(scope.fields)
-        self.include = {name.lower() for name in scope.include}
-        self.exclude = {name.lower() for name in scope.exclude}
-        self.whole = not self.include and not self.exclude
-
-    def has_kind(self, group: str, kind: str, plural: str) -> bool:
-        """Return whether a kind is in scope."""
-        if self.whole:
-            return True
-        names = {name.lower() for part in (kind, plural) if part for name in (part, f"{part}.{group}")}
-        return not (names & self.exclude) and (not self.include or bool(names & self.include))
-
-    def has_object(self, audited: AuditedObject) -> bool:
-        """Return whether the labels and fields of an object are in scope."""
-        if not self.labels and not self.fields:
-            return True
-        labels = ((audited.object or {}).get("metadata") or {}).get("labels") or {}
-        return all(r.matches(labels) for r in self.labels) and all(r.matches(audited.selectable) for r in self.fields)
 
 
 class ShardKeys:
@@ -81,7 +51,7 @@ class ShardKeys:
         table: Its live table, as far as the plan of the owner has it.
     """
 
-    def __init__(self, owner: ShardAuditor, rows: RowWriter, number: int, table: Any) -> None:
+    def __init__(self, owner: ObjectJudge, rows: RowWriter, number: int, table: Any) -> None:
         options = owner.plan.options
         self.owner = owner
         self.rows = rows
@@ -280,7 +250,7 @@ class ShardKeys:
         try:
             if b'"x-kubernetes-validations"' in row.data and self.has_objects(row):
                 found = self.broken_rules(row)
-        except (auditor.AuditorError, jsontext.GoJsonError):
+        except (AuditorError, jsontext.GoJsonError):
             found = []
         audited = AuditedObject(findings=tuple(found))
         self._row_of(row, audited, Status.DEFINITION, None, (), Impact.NONE)
@@ -324,7 +294,7 @@ class ShardKeys:
         entry = self.owner.by_name.get(row.name or "")
         if row.key is None or entry is None:
             return True
-        return self.owner.sink.has_objects(self.owner, self.table["key"], entry, self.number)
+        return self.rows.sink.has_objects(self.owner, self.table["key"], entry, self.number)
 
     def custom(self, row: RowHead, definition: CustomResourceDefinition) -> None:
         """Judge a custom resource and write all its rows."""

@@ -23,6 +23,7 @@ from auditor.ratcheting import canonical_text, deep_equal
 from auditor.releases import changes
 from auditor.schema.defaulting.reference import default
 from auditor.schema.objectmeta.reference import CoerceError
+from auditor.storage_read.corrupt import CorruptValue, answer_to_one
 from auditor.storage_read.numbers_as_sent import as_sent
 from auditor.storage_read.read import ReadError, coerce
 from auditor.validation.findings import unique
@@ -111,11 +112,7 @@ class _Refusal(Exception):
 
 def refused_read(reason: str, key: str, revision: int) -> TriedUpdate:
     """Return the answer to any update of a value that cannot be read."""
-    return TriedUpdate(
-        500,
-        f"Internal error occurred: StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, "
-        f"AdditionalErrorMsg: object not decodable revision={revision}: {reason}",
-    )
+    return TriedUpdate(500, answer_to_one(CorruptValue(key, revision, reason))[1])
 
 
 class UpdateProgram:

@@ -6,7 +6,6 @@ Commands and options come from click; kinds and namespaces from the report or du
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from pipelines.run.names import Names
 
-__all__ = ["complete_kubectl", "completion", "install_completion"]
+__all__ = ["completion", "install_completion", "kubectl_answers"]
 
 _NAMESPACE: Final = ("-n", "--namespace")
 _KIND: Final = ("--include", "--exclude", "--explain-program")
@@ -110,16 +109,17 @@ def completion(context: click.Context, shell: str) -> None:
     click.echo(kind(context.find_root().command, {}, _PROGRAM, "_AUDITOR_COMPLETE").source())
 
 
-def complete_kubectl() -> None:
-    """Answer `kubectl audit-dump` when it asks for completions: `kubectl_complete-audit_dump WORD... INCOMPLETE`.
+def kubectl_answers(command: click.Command, words: Sequence[str]) -> list[str]:
+    """Return the lines that answer kubectl's question how a line goes on.
 
     Source: kubectl pkg/cmd/plugin/plugin_completion.go; a line for each answer, then a directive.
-    """
-    from pipelines.cli.main import cli  # noqa: PLC0415 - it imports this module
 
-    *args, incomplete = sys.argv[1:] or [""]
-    found = _Bash(cli, {}, _PROGRAM, "").get_completions(args, incomplete)
+    Args:
+        command: The whole command line.
+        words: The words of the line; the last is the one that is being typed.
+    """
+    *args, incomplete = words or [""]
+    found = _Bash(command, {}, _PROGRAM, "").get_completions(args, incomplete)
     plain = [one for one in found if one.type == "plain"]
-    for one in plain:
-        click.echo(f"{one.value}\t{one.help}" if one.help else one.value)
-    click.echo(f":{_NO_FILES if plain else _DEFAULT}")
+    lines = [f"{one.value}\t{one.help}" if one.help else one.value for one in plain]
+    return [*lines, f":{_NO_FILES if plain else _DEFAULT}"]

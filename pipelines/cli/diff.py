@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from auditor.plan.options import FAIL_ON
+from pipelines.cli.options.kubernetes import asked_release, kubernetes_option
 from pipelines.cli.query import query_options, source_options
 from pipelines.console import OutputClosed, forget_output, ignore_closed_stdout
 
@@ -28,6 +29,7 @@ __all__ = ["diff"]
 )
 @click.option("-n", "--namespace", default="", help="Only objects of this namespace (dumps).")
 @click.option("--show-secrets", is_flag=True, help="Print the values of Secrets, otherwise redacted (dumps).")
+@kubernetes_option
 @source_options
 def diff(old: str, new: str, wanted: str, *, output: str, fail_on: str, **flags: Any) -> None:
     """Compare two reports of audits as `auditor audit --diff` does, or the objects of two dumps.
@@ -59,6 +61,8 @@ def diff(old: str, new: str, wanted: str, *, output: str, fail_on: str, **flags:
     else:
         if wanted:
             raise click.UsageError(f"{wanted}: reports are compared as a whole; dumps can be compared by KIND/NAME")
+        if asked_release():
+            raise click.UsageError("--kubernetes is about dumps: each report names the release that it was made as")
         code = run_diff(old, new, _write, output=output, fail_on=fail_on)
     with ignore_closed_stdout():
         sys.stdout.flush()

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.query import cluster_option, query_options, run, source_options
 
 __all__ = ["fields"]
@@ -22,6 +23,7 @@ __all__ = ["fields"]
 )
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
+@kubernetes_option
 @source_options
 def fields(target: str, kind: str, *, values: bool, limit: int, output: str, **flags: Any) -> None:
     """List the fields that a kind can be selected by, for each version that is served.
@@ -34,6 +36,6 @@ def fields(target: str, kind: str, *, values: bool, limit: int, output: str, **f
       auditor fields snapshot.db widgets
       auditor fields out/ pods --values
     """
-    from pipelines.run.fields import run_fields  # noqa: PLC0415 - help stays light
+    from pipelines.run.objects.fields import run_fields  # noqa: PLC0415 - help stays light
 
     run(lambda: run_fields(query_options(target, flags), kind, values=values, limit=limit, output=output))

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from pipelines.cli.options.kubectl_flags import KubectlCommand, moment
+from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.query import query_options, run, source_options
 
 __all__ = ["api_resources", "describe", "events", "explain"]
@@ -127,6 +128,7 @@ def events(
     callback=moment,
     help="Times of events relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
 )
+@kubernetes_option
 @_dump_option
 @source_options
 def describe(target: str, args: tuple[str, ...], *, now: float | None, **flags: Any) -> None:

@@ -20,7 +20,7 @@ import click
 from auditor.base.visible import visible
 from pipelines.cli.audit import audit
 from pipelines.cli.changes import changes
-from pipelines.cli.completion import completion, install_completion
+from pipelines.cli.completion import completion, install_completion, kubectl_answers
 from pipelines.cli.config_file import load_configuration
 from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from auditor.base.errors import AuditorError
 
-__all__ = ["main"]
+__all__ = ["complete_kubectl", "main"]
 
 _LONGEST_ERROR = 4000
 CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AUDITOR", "max_content_width": 120}
@@ -186,6 +186,12 @@ def version() -> None:
 
 add_insecure_http(cli)
 install_completion()
+
+
+def complete_kubectl() -> None:
+    """Answer `kubectl audit-dump` when it asks for completions: `kubectl_complete-audit_dump WORD... INCOMPLETE`."""
+    for line in kubectl_answers(cli, sys.argv[1:]):
+        click.echo(line)
 
 
 def _error_text(error: AuditorError) -> str:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from pipelines.cli.options.kubectl_flags import KubectlCommand, moment, unsupported
+from pipelines.cli.options.kubernetes import asked_release, kubernetes_option
 from pipelines.console import OutputClosed, forget_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.run.query import QueryOptions
+    from pipelines.run.objects.query_options import QueryOptions
 
 __all__ = ["cluster_option", "query", "query_options", "run", "source_options"]
 
@@ -54,7 +55,7 @@ def run(command: Callable[[], int]) -> NoReturn:
 def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
     """Return the options that several commands share, from their flags; the default where a command has no flag."""
     from auditor.server.reader import ReadMode  # noqa: PLC0415 - help stays light
-    from pipelines.run.query import QueryOptions  # noqa: PLC0415
+    from pipelines.run.objects.query_options import QueryOptions  # noqa: PLC0415
 
     return QueryOptions(
         target=target,
@@ -71,6 +72,7 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
         shown_as=flags.get("shown_as", "read"),
         as_of=flags.get("as_of"),
         clusters=flags.get("clusters", ()),
+        kubernetes=asked_release(),
         where=flags.get("where", ""),
         explain=flags.get("explain", False),
         max_scan=flags.get("max_scan"),
@@ -164,6 +166,7 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
 @click.option("--raw", default="", hidden=True)
 @click.option("--as-server", is_flag=True, help="Fail as a live server does if one object of a kind is broken.")
 @click.option("--no-watch-cache", is_flag=True, help="List by key, as a server without watch cache does.")
+@kubernetes_option
 @source_options
 def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
     """Answer as `kubectl get` would have, without a cluster.

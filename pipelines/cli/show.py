@@ -26,9 +26,7 @@ __all__ = ["show"]
 @click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are redacted.")
 @kubernetes_option
 @source_options
-def show(
-    target: str, key: str, *, kubernetes: str, output: str, with_history: bool, as_diff: bool, **flags: Any
-) -> None:
+def show(target: str, key: str, *, output: str, with_history: bool, as_diff: bool, **flags: Any) -> None:
     """Print one key: its value as stored and as a server reads it, its findings, its impact, its revisions.
 
     KEY is the etcd key, or [NAMESPACE/]NAME if the dump was an export; KIND/NAME with -n NAMESPACE names it as kubectl
@@ -44,13 +42,12 @@ def show(
       auditor show out/ 3fa91c02
       auditor show snapshot.db widgets/front -n prod --history --diff
     """
+    from pipelines.run.objects.show import run_show  # noqa: PLC0415 - help stays light
     from pipelines.run.objects.show_history import run_history  # noqa: PLC0415
-    from pipelines.run.show import run_show  # noqa: PLC0415 - help stays light
 
     if as_diff and not with_history:
         raise click.UsageError("--diff is about revisions: give --history too")
-    is_given = click.get_current_context().get_parameter_source("kubernetes") is not click.core.ParameterSource.DEFAULT
     if with_history:
         options = query_options(target, flags)
         run(lambda: run_history(options, key, output=output, as_diff=as_diff))
-    run(lambda: run_show(query_options(target, flags), key, output=output, kubernetes=kubernetes if is_given else ""))
+    run(lambda: run_show(query_options(target, flags), key, output=output))

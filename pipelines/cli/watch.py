@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.query import cluster_option, query_options, run, source_options
 
 __all__ = ["watch"]
@@ -22,6 +23,7 @@ __all__ = ["watch"]
 @click.option("--from", "after", type=click.IntRange(0), default=None, metavar="REV", help="Start after this revision.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are redacted.")
+@kubernetes_option
 @source_options
 def watch(target: str, kind: str, *, after: int | None, output: str, **flags: Any) -> None:
     """Print the changes of a kind's objects, as a watch with these selectors would have sent them.
@@ -34,6 +36,6 @@ def watch(target: str, kind: str, *, after: int | None, output: str, **flags: An
       auditor watch snapshot.db widgets --field-selector spec.color=blue
       auditor watch snapshot.db widgets -n prod --from 123456 -o json
     """
-    from pipelines.run.watch import run_watch  # noqa: PLC0415 - help stays light
+    from pipelines.run.objects.watch import run_watch  # noqa: PLC0415 - help stays light
 
     run(lambda: run_watch(query_options(target, flags), kind, after=after, output=output))

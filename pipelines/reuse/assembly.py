@@ -24,7 +24,7 @@ from auditor.base import arrow, tables
 from auditor.base.arrow import concat
 from auditor.base.errors import DamagedDump
 from auditor.plan.cut import cut_shards
-from auditor.plan.plan import open_live
+from auditor.plan.dumps import open_live
 from auditor.report.reader import REPEATED, SCHEMAS, OldReport, in_types
 from auditor.shards.columns import constant, part_name, write_parquet
 from pipelines.engines import run_in_background

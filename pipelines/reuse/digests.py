@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from auditor.plan.plan import cut_value, open_live, open_values
+from auditor.plan.dumps import cut_value, open_live, open_values
 from pipelines.engines import run_in_background
 from pipelines.workers import PRELOAD
 

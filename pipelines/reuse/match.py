@@ -14,7 +14,8 @@ import numpy as np
 
 from auditor.base import arrow
 from auditor.base.statuses import Status
-from auditor.plan.plan import has_objects, open_live
+from auditor.plan.dumps import open_live
+from auditor.plan.plan import has_objects
 from auditor.shards.columns import key_texts
 from pipelines.reuse.digests import digests_of
 from pipelines.reuse.groups import numbers

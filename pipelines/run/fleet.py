@@ -143,8 +143,7 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
             options = replace(options, crds=tuple(_here_once(options.crds, spool)))
         arriving = audit_clusters(options, clusters, spool)
         answers = chain((next(arriving),), arriving)
-        # Workers have begun: what joins reports was loaded beside their first clusters.
-        from pipelines.run.fleet_report import join_reports  # noqa: PLC0415
+        from pipelines.run.fleet_report import join_reports  # noqa: PLC0415 - while workers audit further clusters
 
         reports = ((cluster, report_of(spool, position)) for position, cluster in enumerate(clusters))
         manifest = join_reports(options, parts, zip(reports, answers, strict=True), clock)

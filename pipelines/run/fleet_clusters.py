@@ -207,13 +207,6 @@ def _by_workers(
         yield position, outcome.answer
 
 
-def _load_joining() -> None:
-    """Load what joins the reports, which takes long, while workers audit the first clusters."""
-    import pyarrow.compute  # noqa: F401, PLC0415
-
-    import pipelines.run.fleet_report  # noqa: F401, PLC0415
-
-
 def _ready(options: AuditOptions, spool: Path, settings: Any) -> Callable[[_Item], tuple[int, Outcome]]:
     """Make a worker ready that audits clusters; what is logged goes to the parent process with the answer."""
     LOG.restore(settings)

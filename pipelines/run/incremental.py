@@ -21,7 +21,8 @@ from auditor.base.arrow import plain
 from auditor.base.errors import EngineError
 from auditor.base.records import Shard
 from auditor.plan.cut import cut_shards
-from auditor.plan.plan import SourceShard, open_live
+from auditor.plan.dumps import open_live
+from auditor.plan.plan import SourceShard
 from auditor.plan.state import report_state
 from auditor.report.manifest import merge
 from pipelines.reuse.assembly import Assembly, Audited, Earlier, Remaining, blocks

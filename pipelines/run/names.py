@@ -103,7 +103,7 @@ def _of_dump(target: str, size: int) -> Names:
     if size > _MOST_BYTES:
         return Names([], [])
     from auditor.base.errors import AuditorError  # noqa: PLC0415
-    from auditor.plan.plan import open_live  # noqa: PLC0415
+    from auditor.plan.dumps import open_live  # noqa: PLC0415
     from auditor.sources import open_source  # noqa: PLC0415
     from auditor.sources.files.work_folder import temporary_folder  # noqa: PLC0415
     from auditor.sources.registry_key import classify, split_key  # noqa: PLC0415

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +18,16 @@ from auditor.plan.options import AuditOptions
 from auditor.plan.plan import damage_text, look_again, make_plan
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.command import get
-from auditor.printing.get.options import GetOptions
+from auditor.releases import RELEASES, Release, active, running_as
 from auditor.report.check import check_earlier
 from auditor.report.clusters import chosen_clusters, cluster_view, is_fleet
 from auditor.report.manifest import MANIFEST, whole_report
 from auditor.report.terminal import damage_lines
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore, Query
-from auditor.server.fleet import FleetStore
+from auditor.server.fleet import AnyStore, FleetStore, OneStore
 from auditor.server.history import plan_as_of
 from auditor.server.index_only import IndexOnlyStore
-from auditor.server.reader import ReadMode
 from auditor.server.report import ReportStore
 from auditor.server.report_plan import check_dumps, find_dumps, read_manifest, report_plan, scope_of
 from auditor.sources.files.work_folder import temporary_folder
@@ -41,52 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from auditor.printing.discovery import Resource
+    from pipelines.run.objects.query_options import QueryOptions
 
-OneStore = DumpStore | IndexOnlyStore
-AnyStore = OneStore | FleetStore
-
-__all__ = ["AnyStore", "OneStore", "QueryOptions", "Writer", "is_damaged", "open_store", "open_stores", "run_query"]
-
-
-@dataclass(slots=True)
-class QueryOptions:
-    """Arguments of `auditor query` and similar commands.
-
-    Attributes:
-        target: A dump, or the folder of a report.
-        dumps: New paths of the dumps of a report; empty means the paths in its manifest.
-        args: Kinds and names, as after `kubectl get`.
-        namespace: Empty for all of them.
-        where: CEL predicate.
-        explain: Print on standard error how the answer was found.
-        max_scan: Fail rather than read more rows of a kind.
-        save_index: Folder for a report of the dump, whose index then answers the query.
-        as_of: Revision whose state is queried; None means the newest.
-        shown_as: ``read``, ``stored``, or a version.
-        clusters: For the report of a fleet: only these clusters; empty for all.
-    """
-
-    target: str
-    dumps: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    namespace: str = ""
-    labels: str = ""
-    fields: str = ""
-    output: str = ""
-    crds: tuple[str, ...] = ()
-    etcd_prefix: str = "/registry"
-    encryption_config: str = ""
-    kms_decryptor: str = ""
-    convert_with: str = ""
-    shown_as: str = "read"
-    as_of: int | None = None
-    clusters: tuple[str, ...] = ()
-    where: str = ""
-    explain: bool = False
-    max_scan: int | None = None
-    save_index: str = ""
-    mode: ReadMode = field(default_factory=ReadMode)
-    get: GetOptions = field(default_factory=GetOptions)
+__all__ = ["Writer", "is_damaged", "open_store", "open_stores", "run_query"]
 
 
 @contextmanager
@@ -125,7 +81,7 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
     """Open a dump, a report, or each cluster of the report of a fleet.
 
     Raises:
-        AuditorError: As `open_store`; or there is no such cluster.
+        AuditorError: As `open_store`; or there is no such cluster, or the report is of another release.
     """
     with query_here(options) as local, ExitStack() as stack:
         report = Path(local.target)
@@ -136,6 +92,7 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             with whole_report(options.target):
                 check_earlier(report, manifest, options.target)
                 chosen = chosen_clusters(manifest, options.clusters)
+            stack.enter_context(running_as(_release_of(manifest, chosen, options.kubernetes, warn)))
         if manifest is None or not is_fleet(manifest):
             yield Opened({"": stack.enter_context(_open_local(local, warn))})
             return
@@ -149,6 +106,22 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             for line in damage_lines(source):
                 warn(f"cluster {source.get('cluster')}: {line}\n")
         yield Opened(stores, is_fleet=True, has_unread=bool(unread))
+
+
+def _release_of(manifest: dict[str, Any], chosen: list[str], asked: str, warn: Callable[[str], None]) -> Release:
+    """Return the release that a report was made as, if it is one, and reproduced; else the current one."""
+    clusters = [one for one in manifest.get("clusters", ()) if one["name"] in chosen] if is_fleet(manifest) else ()
+    versions = sorted({str(one.get("kubernetes_release", "")) for one in clusters or (manifest,)})
+    found = next((one for one in RELEASES if [one.version] == versions and one.is_reproduced), active())
+    if asked and found.name != asked:
+        named = ", ".join(versions)
+        raise PlanError("--kubernetes", f"the report was made as Kubernetes {named}", "the dump, or no --kubernetes")
+    if len(versions) > 1:
+        warn(
+            f"note: these clusters were audited as Kubernetes {', '.join(versions)}; their objects are read as "
+            f"{found.version} (--cluster chooses clusters of one release)\n"
+        )
+    return found
 
 
 def _warner_of(cluster: str, warn: Callable[[str], None]) -> Callable[[str], None]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
-    from pipelines.run.query import AnyStore, QueryOptions
+    from auditor.server.fleet import AnyStore
+    from pipelines.run.objects.query_options import QueryOptions
 
 __all__ = ["extra_formats"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.plan.options import AuditOptions
-    from pipelines.run.query import QueryOptions
+    from pipelines.run.objects.query_options import QueryOptions
 
 __all__ = ["query_here", "report_here", "reports_here"]
 

@@ -248,8 +248,9 @@ def _add(shown: str, data: bytes, into: _Manifests) -> None:
 def _read_dump(shown: str, path: Path, into: _Manifests) -> None:
     """Read the objects of an archive of exports; formats with etcd keys are refused."""
     from auditor.golang.jsontext import GoJsonError, decode  # noqa: PLC0415
+    from auditor.plan.dumps import cut_values, open_live, open_values  # noqa: PLC0415
     from auditor.plan.options import AuditOptions  # noqa: PLC0415
-    from auditor.plan.plan import cut_values, damage_text, make_plan, open_live, open_values  # noqa: PLC0415
+    from auditor.plan.plan import damage_text, make_plan  # noqa: PLC0415
 
     with temporary_folder("validate") as folder:
         plan = make_plan(AuditOptions(dumps=(str(path),)), folder)

@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 import pytest
 
 from auditor.base.quick_init import quick_init
-from auditor.cel.check.checker import Reference
+from auditor.cel.check.checked import Reference
 from auditor.cel.types import Kind, Type
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.rules.types import DeclaredType

@@ -28,7 +28,7 @@ def code(place, name="f"):
         ((("auditor/validation/create.py", "run"), ("auditor/cel/evaluate.py", "visit")), "rules"),
         ((("auditor/validation/create.py", "run"), ("auditor/validation/rules/evaluate.py", "run")), "rules"),
         ((("auditor/shards/updates.py", "judge"), ("auditor/validation/create.py", "run")), "verdicts on updates"),
-        ((("auditor/shards/audit.py", "definition"), ("auditor/schema/parse.py", "f")), "start-up: definitions are parsed"),
+        ((("auditor/shards/judge.py", "definition"), ("auditor/schema/parse.py", "f")), "start-up: definitions are parsed"),
         ((("auditor/shards/shard_keys.py", "add"), ("<frozen importlib._bootstrap>", "_find_and_load"), ("auditor/cel/syntax/parser.py", "f")),
          "start-up: imports"),
         ((("auditor/shards/index.py", "write"), ("auditor/shards/columns.py", "write_parquet")), "Parquet"),

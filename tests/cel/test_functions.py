@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from auditor.cel.estimate.prices import Operand, Priced, price_of
+from auditor.cel.estimate.prices import Operand, Priced
 from auditor.cel.estimate.ranges import MAX_COST, fixed
+from auditor.cel.estimate.walk import price_of
 from auditor.cel.function import Costs, Function, Overload
 from auditor.cel.library import functions
 from auditor.cel.library.standard import standard

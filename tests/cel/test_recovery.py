@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from auditor.cel.environment import display_issues
-from auditor.cel.syntax.parser import parse
+from auditor.cel.syntax.parse import parse
 
 LINES = (Path(__file__).parent / "broken.jsonl").read_text(encoding="utf-8").split("\n")
 BROKEN = [json.loads(line) for line in LINES if line]

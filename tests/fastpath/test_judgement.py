@@ -9,7 +9,7 @@ import pytest
 
 from auditor.crds.definition import parse_definition
 from auditor.program.program import AuditProgram
-from auditor.shards.row_writer import judged_version
+from auditor.shards.judge import judged_version
 from tests.documents import definition_of
 
 SCHEMA = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}

@@ -17,6 +17,7 @@ from auditor.sources.files.state import changes, states_below
 from pipelines.run import audit as run
 from pipelines.run import query
 from pipelines.run.audit import run_audit
+from pipelines.run.objects.query_options import QueryOptions
 from tests.fuzz.content.drawn import definition, resource
 
 if TYPE_CHECKING:
@@ -104,10 +105,10 @@ def test_a_dump_that_changes_before_it_is_judged(
 def test_a_dump_that_changes_while_it_is_judged(
     change: Callable[[Path], None], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    from auditor.shards import audit
+    from auditor.shards import judge
 
     dump, report = dumped(tmp_path), tmp_path / "report"
-    between(monkeypatch, audit, "open_values", lambda: change(dump), after=True)
+    between(monkeypatch, judge, "open_values", lambda: change(dump), after=True)
     options = AuditOptions(dumps=(str(dump),), report=str(report), jobs=1, fail_on="never")
     check(report, *run_audit(options), "dump.ndjson")
 
@@ -143,7 +144,7 @@ def test_a_member_of_a_folder_that_changes_is_named(tmp_path: Path, monkeypatch:
 def test_a_query_says_that_its_dump_changed(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     dump = dumped(tmp_path)
     between(monkeypatch, query, "get", lambda: grown(dump), after=True)
-    assert query.run_query(query.QueryOptions(target=str(dump), args=("ws",), output="name")) == 3
+    assert query.run_query(QueryOptions(target=str(dump), args=("ws",), output="name")) == 3
     assert "DAMAGED" in (reported := capsys.readouterr().err)
     assert "dump.ndjson: was" in reported
 

@@ -89,7 +89,7 @@ def test_names_that_a_shell_would_evaluate_are_not_offered(cache: Path, tmp_path
 
 def test_kubectl_asks_for_completions(cache: Path) -> None:
     def asked(*words: str) -> list[str]:
-        code = "from pipelines.cli.completion import complete_kubectl; complete_kubectl()"
+        code = "from pipelines.cli.main import complete_kubectl; complete_kubectl()"
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, env=env, check=True)
         return done.stdout.splitlines()
@@ -104,7 +104,7 @@ def shell_environment(cache: Path, tmp_path: Path) -> dict[str, str]:
     """An environment with the programs of an installation on its path."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    kubectl = "from pipelines.cli.completion import complete_kubectl; complete_kubectl()"
+    kubectl = "from pipelines.cli.main import complete_kubectl; complete_kubectl()"
     for name, call in (
         ("auditor", "-m pipelines"),
         ("kubectl-audit_dump", "-m pipelines"),

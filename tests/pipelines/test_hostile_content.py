@@ -18,7 +18,7 @@ from auditor.fastpath.dicts import build
 from auditor.plan.options import AuditOptions
 from auditor.program import program as audit_program
 from auditor.program.program import AuditProgram
-from auditor.shards import audit, row_writer
+from auditor.shards import judge, row_writer
 from auditor.shards.audit import ShardAuditor
 from auditor.shards.columns import ObjectRows
 from auditor.updates.create import CreateJudge
@@ -162,14 +162,14 @@ def test_an_object_that_cannot_become_a_table_is_found_among_its_neighbours(tmp_
 
 
 def test_a_definition_that_breaks_the_auditor_loses_its_own_objects_alone(tmp_path: Path, monkeypatch: Any) -> None:
-    parse = audit.parse_text
+    parse = judge.parse_text
 
     def failing(text: bytes, **words: Any) -> Any:
         if b'"kind":"W"' in text:
             raise RecursionError("too deep")
         return parse(text, **words)
 
-    monkeypatch.setattr(audit, "parse_text", failing)
+    monkeypatch.setattr(judge, "parse_text", failing)
     documents = (definition(), resource("a"), resource("b"), definition(kind="S", plural="ss"), resource("s", kind="S"))
     code, manifest, rows = audited(dumped(tmp_path, *documents), tmp_path / "r")
     assert code == 3

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
 from pipelines.cli.main import cli
-from pipelines.run.query import QueryOptions, open_store
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import open_store
 from tests.report.summaries import summary_of
 from tests.server.key_depth import BUILTIN, CUSTOM, GROUP, NAMESPACES, RECORDED, definition, keys_of
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import click
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
@@ -19,6 +20,7 @@ from tests.documents import definition_of
 from tests.pipelines.reuse.support import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 FIELDS = {"l": {"type": "array", "minItems": 2, "items": {"type": "string"}}, "b": {"type": "string", "format": "byte"}}
@@ -160,6 +162,40 @@ def test_a_key_is_shown_as_the_release_of_its_report(dump: Path) -> None:
     assert "the report was made as Kubernetes v1.38.0-alpha.2" in said
 
 
+INCLUDING = ("--where", "[self.spec.l].includes(['a'])", "-o", "name")
+
+
+def test_a_dump_is_queried_as_the_release(dump: Path) -> None:
+    assert run("query", dump, "xs", *INCLUDING).stdout == "x.x.example.com/few\n"
+    old = CliRunner().invoke(cli, ["query", str(dump), "xs", *INCLUDING, "--kubernetes", "1.36"])
+    assert "undeclared reference to 'includes'" in str(old.exception or old.output)
+    config = dump.parent / "auditor.yaml"
+    config.write_text("query:\n  kubernetes: '1.36'\n")
+    old = CliRunner().invoke(cli, ["--config", str(config), "query", str(dump), "xs", *INCLUDING])
+    assert "undeclared reference to 'includes'" in str(old.exception or old.output)
+
+
+def test_a_report_is_queried_as_the_release_that_it_was_made_as(dump: Path) -> None:
+    fleet, report = dump.parent / "fleet.yaml", dump.parent / "report"
+    named = ("a", "1.36"), ("b", "1.37")
+    fleet.write_text("clusters:\n" + "".join(f"- {{name: {a}, dump: {dump}, kubernetes: '{b}'}}\n" for a, b in named))
+    run("audit", "--fleet", fleet, "--report", report, "--fail-on", "never", "-q")
+    one = run("query", report, "xs", "--cluster", "b", *INCLUDING)
+    assert (one.stdout, "note" in one.stderr) == ("x.x.example.com/few\n", False)
+    assert "made as Kubernetes v1.37.2" in refused("query", report, "xs", "--cluster", "b", "--kubernetes", "1.36")
+    old = CliRunner().invoke(cli, ["query", str(report), "xs", "--cluster", "a", *INCLUDING])
+    assert "undeclared reference to 'includes'" in str(old.exception or old.output)
+    both = run("query", report, "xs", *INCLUDING).stderr
+    assert "clusters were audited as Kubernetes v1.36.6, v1.37.2; their objects are read as v1.37.2" in both
+
+
+def test_two_reports_have_their_own_releases(dump: Path) -> None:
+    audit(dump)
+    report = dump.parent / "report"
+    done = CliRunner().invoke(cli, ["diff", str(report), str(report), "--kubernetes", "1.36"])
+    assert (done.exit_code, "each report names the release" in done.output) == (2, True)
+
+
 def test_a_configuration_names_the_release(dump: Path) -> None:
     config = dump.parent / "auditor.yaml"
     config.write_text("audit:\n  kubernetes: '1.38'\n")
@@ -212,7 +248,46 @@ def test_the_release_that_a_snapshot_shows_is_named(
     assert ("API server of west was" in " ".join(shown.split())) == bool(said)
 
 
-@pytest.mark.parametrize("command", ["audit", "upgrade", "validate", "show", "crds check"])
+RELEASE_DOES_NOT_MATTER = {
+    "accept": "it writes an entry for a cause of a report",
+    "api-resources": "it lists definitions and their versions, which no release changes",
+    "changes": "it prints a report, which names its release",
+    "completion": "it prints a script for a shell",
+    "crds export": "it prints definitions as they are stored",
+    "crds list": "it lists definitions and counts keys; it checks nothing",
+    "events": "it prints a built-in kind, decoded by the types of the default release",
+    "explain": "it prints descriptions and types of a schema as they are",
+    "findings": "it prints a report, which names its release",
+    "gates check": "it checks sidecars of gates, which are not part of Kubernetes",
+    "gates list": "gates of fields are not part of Kubernetes",
+    "gates simulate": "gates of fields are not part of Kubernetes",
+    "releases": "it takes two releases as arguments",
+    "report": "it prints a report, which names its release",
+    "sources": "it says what a dump is and whether it is whole; it decodes no objects",
+    "summary": "it prints a report, which names its release",
+    "trend": "it prints numbers of earlier audits",
+    "version": "it names the default release",
+}
+
+
+def commands(group: click.Group, *before: str) -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, *before, name)
+        else:
+            yield " ".join((*before, name)), command
+
+
+def test_each_command_takes_the_release_or_does_not_depend_on_it() -> None:
+    takes = {name: any("--kubernetes" in one.opts for one in command.params) for name, command in commands(cli)}
+    assert {name for name, is_there in takes.items() if not is_there} == set(RELEASE_DOES_NOT_MATTER)
+    assert {name for name, is_there in takes.items() if is_there} == TAKING
+
+
+TAKING = {"audit", "crds check", "describe", "diff", "fields", "query", "show", "upgrade", "validate", "watch"}
+
+
+@pytest.mark.parametrize("command", sorted(TAKING))
 def test_a_release_that_is_not_reproduced_is_a_usage_error(command: str) -> None:
     assert "'1.31' is not a release that is known; expected one of " in refused(
         *command.split(), "--kubernetes", "1.31", "x", "y"

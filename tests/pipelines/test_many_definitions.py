@@ -4,7 +4,7 @@ import pytest
 
 from auditor.plan import plan
 from auditor.plan.options import AuditOptions
-from auditor.shards import audit
+from auditor.shards import judge
 from pipelines.run.audit import run_audit
 from tests.benchmarks import definitions
 
@@ -18,9 +18,9 @@ def test_a_thousand_objects_take_less_than_three_times_as_long_with_a_thousand_d
 
 def test_only_definitions_with_objects_are_parsed_and_have_programs(tmp_path, monkeypatch):
     parsed, built = [], []
-    parse, program = audit.parse_text, audit.AuditProgram
-    monkeypatch.setattr(audit, "parse_text", lambda text, **rest: parsed.append(1) or parse(text, **rest))
-    monkeypatch.setattr(audit, "AuditProgram", lambda *args, **rest: built.append(1) or program(*args, **rest))
+    parse, program = judge.parse_text, judge.AuditProgram
+    monkeypatch.setattr(judge, "parse_text", lambda text, **rest: parsed.append(1) or parse(text, **rest))
+    monkeypatch.setattr(judge, "AuditProgram", lambda *args, **rest: built.append(1) or program(*args, **rest))
     known = [definitions.synthetic(number) for number in range(30)]
     dump = tmp_path / "dump.json"
     definitions.write_dump(dump, known, 40, 3, corpus=False)

@@ -12,7 +12,7 @@ import pytest
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
 SOURCES = sorted(path for name in ("auditor", "pipelines") for path in (ROOT / name).rglob("*.py"))
@@ -160,3 +160,69 @@ def test_an_import_of_a_private_name_is_found() -> None:
 @pytest.mark.parametrize("library", sorted({module.partition(".")[0] for module, _ in PRIVATE_OF_LIBRARIES}))
 def test_a_library_with_private_names_in_use_has_an_upper_bound(library: str) -> None:
     assert re.search(rf'"{library}[^"]*<', (ROOT / "pyproject.toml").read_text())
+
+
+EMITTER = "auditor/fastpath/dicts"
+"""The folder whose modules may import each other in a circle: writing the code of an object writes that of its fields."""
+CYCLES: dict[frozenset[str], str] = {}
+"""Other modules that import each other in a circle, each with the reason."""
+
+
+def module_of(path: Path, root: Path = ROOT) -> str:
+    """Return the name of a module."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(source: str, modules: Collection[str]) -> set[str]:
+    """Return which of some modules a source imports: at its top, for types alone, or within a function."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import"
+            found |= {
+                name if name in modules else node.module for name in (f"{node.module}.{one.name}" for one in node.names)
+            }
+        elif isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+    return {name for name in found if name in modules}
+
+
+def cycles_of(graph: dict[str, set[str]]) -> set[frozenset[str]]:
+    """Return the sets of modules that all import each other, in some steps."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        pending = [start]
+        while pending:
+            new = graph[pending.pop()] - seen
+            seen |= new
+            pending += new
+        return seen
+
+    below = {name: reached(name) for name in graph}
+    return {
+        frozenset({*(other for other in below[name] if name in below[other])}) for name in graph if name in below[name]
+    }
+
+
+def test_modules_import_each_other_in_one_direction() -> None:
+    paths = {module_of(path): path for path in SOURCES}
+    graph = {name: imports_of(path.read_text(), paths) - {name} for name, path in paths.items()}
+    found = {
+        cycle for cycle in cycles_of(graph) if not all(paths[name].is_relative_to(ROOT / EMITTER) for name in cycle)
+    }
+    assert found == set(CYCLES)
+
+
+def test_an_import_for_types_or_within_a_function_makes_a_cycle() -> None:
+    texts = {
+        "a.one": "if TYPE_CHECKING:\n    from a.two import Two\n",
+        "a.two": "def f():\n    import a.three\n",
+        "a.three": "from a import one, other\n",
+        "a.other": "",
+        "a.last": "import a.other\n",
+        "a": "",
+    }
+    graph = {name: imports_of(text, texts) - {name} for name, text in texts.items()}
+    assert cycles_of(graph) == {frozenset({"a.one", "a.two", "a.three"})}

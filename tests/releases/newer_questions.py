@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.releases import changes
+from auditor.storage_read.corrupt import CorruptValue, answer_to_one
+from auditor.updates.update import refused_read
 from auditor.validation.objectmeta import check_metadata_update
 from tests.releases.asking import (
     CODE,
@@ -23,6 +25,8 @@ from tests.releases.asking import (
     warnings,
 )
 
+TORN = CorruptValue("/a", 7, "torn")
+CORRUPT = "StorageError: corrupt object, Code: 7, Key: /a, ResourceVersion: 0, AdditionalErrorMsg: "
 QUESTIONS = {
     changes.OWNERS_BY_INDEX: (
         lambda: metadata(ownerReferences=[OWNER]),
@@ -60,6 +64,22 @@ QUESTIONS = {
         (
             "lists.range: size must be non-negative, got -1",
             "lists.range: size 2000000 exceeds maximum allowed (1000000)",
+        ),
+    ),
+    changes.CORRUPT_OBJECTS: (
+        lambda: (
+            answer_to_one(TORN),
+            answer_to_one(TORN._replace(is_closed=True)),
+            refused_read("torn", "/a", 7).message,
+        ),
+        (("", "torn"), ("InternalError", "Internal error occurred: torn"), "torn"),
+        (
+            ("InternalError", f"Internal error occurred: {CORRUPT}object not decodable revision=7: torn"),
+            (
+                "InternalError",
+                f"Internal error occurred: {CORRUPT}data from the storage is not transformable revision=0: torn",
+            ),
+            f"Internal error occurred: {CORRUPT}object not decodable revision=7: torn",
         ),
     ),
     changes.WHOLE_NUMBERS: (

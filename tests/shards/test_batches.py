@@ -14,8 +14,9 @@ import pytest
 
 import auditor
 from auditor.base.errors import PlanError
+from auditor.plan.dumps import open_live, open_values
 from auditor.plan.options import AuditOptions, Scope
-from auditor.plan.plan import make_plan, open_live, open_values
+from auditor.plan.plan import make_plan
 from pipelines.run.audit import run_audit
 from tests.documents import definition_of
 from tests.shared import ROOT

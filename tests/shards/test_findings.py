@@ -29,7 +29,14 @@ def rows():
         number = objects.class_of(
             ("c", "s", "g", kind.lower() + "s", kind, "v1", "v2", "invalid", None, (), True, False)
         )
-        objects.append((at, number, namespace, name, None, None, 1, (), (), None, None, None, 3, "00"))
+        own = dict.fromkeys(ObjectRows.OWN) | {
+            "namespace": namespace,
+            "name": name,
+            "findings": 1,
+            "pruned": (),
+            "defaulted": (),
+        }
+        objects.append((at, number, *own.values()))
     return FoundRows(tables.with_metadata(tables.FINDINGS, **META), objects)
 
 

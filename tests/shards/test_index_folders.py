@@ -15,7 +15,8 @@ import auditor
 from auditor.plan.options import AuditOptions
 from auditor.selectors.partitions import MOST_BYTES
 from pipelines.run.fleet import run_anywhere
-from pipelines.run.query import QueryOptions, run_query
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import run_query
 from tests.pipelines.reuse.support import Nights, Store
 
 if TYPE_CHECKING:

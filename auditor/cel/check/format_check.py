@@ -15,7 +15,7 @@ from auditor.cel.types import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from auditor.cel.check.checker import CheckedExpression
+    from auditor.cel.check.checked import CheckedExpression
     from auditor.cel.types import Type
 
 __all__ = ["check_format"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from auditor.cel.emit.bounds import ONE, constant
 from auditor.cel.emit.shapes import BOOL, DOUBLE, INT, STRING, Form, Shape, is_exact, shape_of_type
 from auditor.cel.emit.support import NAMES
-from auditor.cel.emit.value import UNKNOWN, Extent, NotEmittable, Value, extent_of
+from auditor.cel.emit.value import UNKNOWN, CodeWriter, Extent, NotEmittable, Value, extent_of
 from auditor.cel.errors import CelError
 from auditor.cel.operations.dispatch import choose
 from auditor.cel.operations.equality import compare
@@ -17,9 +17,11 @@ from auditor.cel.operations.equality import compare
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.cel.emit.emitter import Emitter
+    from auditor.cel.check.checked import Reference
+    from auditor.cel.declarations import Declarations
     from auditor.cel.operations.dispatch import Declaration
     from auditor.cel.syntax.ast import Call
+    from auditor.cel.types import Type
 
 __all__ = ["emit_call"]
 
@@ -29,7 +31,18 @@ _ORDERED: Final = frozenset({Form.BOOL, Form.INT, Form.STRING, Form.BYTES, Form.
 _EXACT_DOUBLE: Final = 2**53
 
 
-def emit_call(emitter: Emitter, expr: Call, name: str, args: list[Value]) -> Value:
+class CallWriter(CodeWriter, Protocol):
+    """What the code of calls asks of the emitter (`auditor.cel.emit.emitter`)."""
+
+    environment: Declarations
+    types: dict[int, Type]
+    references: dict[int, Reference]
+
+    def literal(self, value: Any) -> Value:
+        """Return the code of a constant."""
+
+
+def emit_call(emitter: CallWriter, expr: Call, name: str, args: list[Value]) -> Value:
     """Return the code of the call of a function or operator."""
     if name in _WORDS:
         return _ordering(emitter, _WORDS[name], args[0], args[1])
@@ -46,7 +59,7 @@ def emit_call(emitter: Emitter, expr: Call, name: str, args: list[Value]) -> Val
     return _invoke(emitter, expr, declaration, args)
 
 
-def _ordering(emitter: Emitter, word: str, left: Value, right: Value) -> Value:
+def _ordering(emitter: CallWriter, word: str, left: Value, right: Value) -> Value:
     forms = {left.shape.form, right.shape.form}
     total = left.total and right.total
     if len(forms) == 1 and forms <= _ORDERED:
@@ -117,7 +130,7 @@ def _concatenated(code: str, left: Value, right: Value) -> Value | None:
 # -- functions of the interpreter --------------------------------------------------------------------------------------
 
 
-def _invoke(emitter: Emitter, expr: Call, declaration: Declaration, args: list[Value]) -> Value:
+def _invoke(emitter: CallWriter, expr: Call, declaration: Declaration, args: list[Value]) -> Value:
     kind = emitter.types[expr.id]
     shape = shape_of_type(kind)
     if shape is None:
@@ -139,7 +152,7 @@ def _invoke(emitter: Emitter, expr: Call, declaration: Declaration, args: list[V
     return Value(f"{emitter.slot(unpacked)}({arguments})", shape, extent)
 
 
-def _sees_width(emitter: Emitter) -> bool:
+def _sees_width(emitter: CallWriter) -> bool:
     """Return whether a function of the expression depends on the representation of a quantity.
 
     Comparing may change the representation from 64 bits to a big decimal. If no function depends on it, a quantity is
@@ -161,7 +174,7 @@ def _unpacked(shape: Shape, call: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _computed(emitter: Emitter, call: Callable[..., Any], text: str, shape: Shape, extent: Extent) -> Value:
+def _computed(emitter: CallWriter, call: Callable[..., Any], text: str, shape: Shape, extent: Extent) -> Value:
     try:
         value = call(text)
     except CelError as error:

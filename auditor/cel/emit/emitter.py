@@ -41,10 +41,10 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.cel.check.checker import CheckedExpression
+    from auditor.cel.check.checked import CheckedExpression
+    from auditor.cel.declarations import Declarations
     from auditor.cel.emit.bounds import Length
     from auditor.cel.emit.shapes import Field
-    from auditor.cel.environment import Environment
 
 __all__ = ["Emitter"]
 
@@ -71,7 +71,7 @@ class Emitter:
 
     def __init__(
         self,
-        environment: Environment,
+        environment: Declarations,
         checked: CheckedExpression,
         slot: Callable[[object], str],
         remember: Callable[[object, Callable[[Any], Any]], str],

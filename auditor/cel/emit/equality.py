@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from auditor.cel.emit.shapes import BOOL, Form, is_exact
-from auditor.cel.emit.value import UNKNOWN, NotEmittable, Value
+from auditor.cel.emit.value import UNKNOWN, CodeWriter, NotEmittable, Value
 from auditor.cel.operations.equality import equal
 from auditor.releases import changes
-
-if TYPE_CHECKING:
-    from auditor.cel.emit.emitter import Emitter
 
 __all__ = ["emit_equality", "emit_membership"]
 
@@ -21,7 +18,7 @@ _SAME: Final = frozenset({
 _TEXT_OR_NUMBER: Final = frozenset({Form.INT_OR_STRING, Form.INT, Form.STRING})
 
 
-def emit_equality(emitter: Emitter, left: Value, right: Value, *, negated: bool, is_variable: bool) -> Value:
+def emit_equality(emitter: CodeWriter, left: Value, right: Value, *, negated: bool, is_variable: bool) -> Value:
     """Return the code of ``left == right``, or of ``left != right``.
 
     Args:
@@ -80,7 +77,7 @@ def _containers(left: Value, right: Value, word: str, *, total: bool, is_variabl
     raise NotEmittable(f"equality of {one.form.name}s")
 
 
-def emit_membership(emitter: Emitter, value: Value, container: Value) -> Value:
+def emit_membership(emitter: CodeWriter, value: Value, container: Value) -> Value:
     """Return the code of ``value in container``."""
     shape = container.shape
     total = value.total and container.total

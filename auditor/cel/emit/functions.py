@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.cel.emit.bounds import ONE, constant
 from auditor.cel.emit.shapes import BOOL, INT, STRING, Form, Shape, optional_shape
-from auditor.cel.emit.value import UNKNOWN, Extent, NotEmittable, Value
+from auditor.cel.emit.value import UNKNOWN, CodeWriter, Extent, NotEmittable, Value
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.cel.emit.emitter import Emitter
 
 __all__ = [
     "contains_code",
@@ -41,17 +40,17 @@ _LONGEST_SIZE: Final = 2**40
 _LONGEST_RANGE: Final = 1000
 
 
-def size_code(_: Emitter, args: list[Value]) -> Value | None:
+def size_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write ``len()``."""
     if args[0].shape.form not in _SIZED:
         return None
     return Value(f"len({args[0].code})", replace(INT, low=0, high=_LONGEST_SIZE), total=args[0].total)
 
 
-def text_method_code(method: str) -> Callable[[Emitter, list[Value]], Value | None]:
+def text_method_code(method: str) -> Callable[[CodeWriter, list[Value]], Value | None]:
     """Return the writer of a method of texts."""
 
-    def emit(_: Emitter, args: list[Value]) -> Value | None:
+    def emit(_: CodeWriter, args: list[Value]) -> Value | None:
         if any(each.shape.form is not Form.STRING for each in args):
             return None
         return Value(f"{args[0].code}.{method}({args[1].code})", BOOL, total=args[0].total and args[1].total)
@@ -59,14 +58,14 @@ def text_method_code(method: str) -> Callable[[Emitter, list[Value]], Value | No
     return emit
 
 
-def contains_code(_: Emitter, args: list[Value]) -> Value | None:
+def contains_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write ``in`` of texts."""
     if any(each.shape.form is not Form.STRING for each in args):
         return None
     return Value(f"({args[1].code} in {args[0].code})", BOOL, total=args[0].total and args[1].total)
 
 
-def matches_code(emitter: Emitter, args: list[Value]) -> Value | None:
+def matches_code(emitter: CodeWriter, args: list[Value]) -> Value | None:
     """Write the match of a constant pattern; results are cached."""
     pattern = args[1].constant
     if type(pattern) is not str or args[0].shape.form not in (Form.STRING, Form.INT_OR_STRING):
@@ -83,14 +82,14 @@ def matches_code(emitter: Emitter, args: list[Value]) -> Value | None:
     )
 
 
-def dyn_code(_: Emitter, args: list[Value]) -> Value | None:
+def dyn_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write ``dyn(x)``, which changes nothing."""
     if args[0].shape.form is Form.INT_OR_STRING:
         return args[0]
     raise NotEmittable("dyn()")
 
 
-def has_value_code(_: Emitter, args: list[Value]) -> Value | None:
+def has_value_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write the test of an optional."""
     return Value(f"({args[0].code} is not _NO)", BOOL, total=args[0].total) if _is_optional(args[0]) else None
 
@@ -99,14 +98,14 @@ def _is_optional(value: Value) -> bool:
     return value.shape.form is Form.OPTIONAL
 
 
-def value_code(_: Emitter, args: list[Value]) -> Value | None:
+def value_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write the value of an optional."""
     if not _is_optional(args[0]) or args[0].shape.item is None:
         return None
     return Value(f"_value({args[0].code})", args[0].shape.item, args[0].extent)
 
 
-def or_value_code(emitter: Emitter, args: list[Value]) -> Value | None:
+def or_value_code(emitter: CodeWriter, args: list[Value]) -> Value | None:
     """Write ``orValue``."""
     if not _is_optional(args[0]) or args[0].shape.item is None:
         return None
@@ -116,7 +115,7 @@ def or_value_code(emitter: Emitter, args: list[Value]) -> Value | None:
     return Value(f"_or({args[0].code}, {other.code})", shape, extent, total=args[0].total and other.total)
 
 
-def or_code(emitter: Emitter, args: list[Value]) -> Value | None:
+def or_code(emitter: CodeWriter, args: list[Value]) -> Value | None:
     """Write ``or`` of optionals."""
     if not all(map(_is_optional, args)):
         return None
@@ -124,7 +123,7 @@ def or_code(emitter: Emitter, args: list[Value]) -> Value | None:
     return Value(f"_or({args[0].code}, {args[1].code})", shape, extent, total=args[0].total and args[1].total)
 
 
-def of_code(_: Emitter, args: list[Value]) -> Value | None:
+def of_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write an optional that has a value."""
     if args[0].shape.form in (Form.OPTIONAL, Form.NULL):
         raise NotEmittable("optional of an optional or of null")
@@ -132,14 +131,14 @@ def of_code(_: Emitter, args: list[Value]) -> Value | None:
     return replace(args[0], code=code, shape=optional_shape(args[0].shape), path=None, constant=UNKNOWN)
 
 
-def of_non_zero_code(_: Emitter, args: list[Value]) -> Value | None:
+def of_non_zero_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Refuse values whose zero value depends on their origin."""
     if args[0].shape.form not in (Form.STRING, Form.INT, Form.BOOL, Form.DOUBLE, Form.BYTES):
         raise NotEmittable("whether a list or map is zero")  # values of a schema are never zero
     return None
 
 
-def range_code(_: Emitter, args: list[Value]) -> Value | None:
+def range_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write a range of constant length."""
     if type(args[0].constant) is not int or not 0 <= args[0].constant <= _LONGEST_RANGE:
         raise NotEmittable("a range of unknown length")
@@ -148,12 +147,12 @@ def range_code(_: Emitter, args: list[Value]) -> Value | None:
     return Value(f"list(range({args[0].code}))", Shape(Form.LIST, item=item), extent, total=True)
 
 
-def none_code(_: Emitter, _args: list[Value]) -> Value | None:
+def none_code(_: CodeWriter, _args: list[Value]) -> Value | None:
     """Write the optional without a value."""
     return Value("_NO", optional_shape(STRING), total=True)
 
 
-def string_code(_: Emitter, args: list[Value]) -> Value | None:
+def string_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Refuse timestamps: the code does not have their zone."""
     if args[0].shape.form is Form.TIMESTAMP:
         raise NotEmittable("the zone of a timestamp")

@@ -15,7 +15,7 @@ from auditor.cel.syntax.ast import Call, Comprehension, Expr, Ident, ListLiteral
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from auditor.cel.check.checker import Reference
+    from auditor.cel.check.checked import Reference
     from auditor.cel.emit.value import Value
     from auditor.cel.operations.dispatch import Declaration
 

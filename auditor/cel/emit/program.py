@@ -15,10 +15,10 @@ from auditor.cel.types import NULL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.cel.check.checker import CheckedExpression
+    from auditor.cel.check.checked import CheckedExpression
+    from auditor.cel.declarations import Declarations
     from auditor.cel.emit.bounds import Bound
     from auditor.cel.emit.shapes import Shape
-    from auditor.cel.environment import Environment
     from auditor.codegen import Module
 
 __all__ = ["RuleCode", "RuleModule", "emit_rule"]
@@ -64,7 +64,7 @@ class RuleCode:
 
 
 def emit_rule(
-    environment: Environment, checked: CheckedExpression, shape: Shape, rules: RuleModule, name: str, size: str
+    environment: Declarations, checked: CheckedExpression, shape: Shape, rules: RuleModule, name: str, size: str
 ) -> RuleCode:
     """Write the code of a rule for a create: there is no old value.
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from auditor.cel.emit.bounds import ONE, SIZE, Bound, constant
 from auditor.cel.emit.shapes import Form, Shape
 from auditor.cel.syntax.ast import Call, Select
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from auditor.cel.emit.bounds import Length
     from auditor.cel.syntax.ast import Expr
 
-__all__ = ["UNKNOWN", "Extent", "NotEmittable", "Value", "extent_of", "loses_schema", "most_items"]
+__all__ = ["UNKNOWN", "CodeWriter", "Extent", "NotEmittable", "Value", "extent_of", "loses_schema", "most_items"]
 
 
 class NotEmittable(Exception):
@@ -105,3 +107,18 @@ def loses_schema(expr: Expr, value: Value) -> bool:
         return False
     is_chain = isinstance(expr, Select) or (isinstance(expr, Call) and expr.function in _LINKS)
     return not is_chain and value.shape.item.form in _WITH_SCHEMA
+
+
+class CodeWriter(Protocol):
+    """What writers of special code ask of the emitter (`auditor.cel.emit.emitter`).
+
+    Attributes:
+        slot: Binds a value to a global and returns its name.
+        remember: Returns the name of the memo of a function of one text; equal keys share it.
+    """
+
+    slot: Callable[[object], str]
+    remember: Callable[[object, Callable[[Any], Any]], str]
+
+    def joined(self, items: list[Value]) -> tuple[Shape, Extent]:
+        """Return shape and extent of a value that is one of several."""

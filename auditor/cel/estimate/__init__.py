@@ -16,7 +16,7 @@ from auditor.cel.estimate.walk import Estimate, Sized
 from auditor.releases import changes
 
 if TYPE_CHECKING:
-    from auditor.cel.check.checker import CheckedExpression
+    from auditor.cel.check.checked import CheckedExpression
 
 __all__ = ["MAX_COST", "Range", "Sized", "estimate_cost", "saturated_product"]
 

@@ -17,7 +17,6 @@ from auditor.cel.operations.cost import REGEX, TEXT
 from auditor.cel.syntax.ast import Literal
 
 if TYPE_CHECKING:
-    from auditor.cel.operations.dispatch import Declaration
     from auditor.cel.syntax.ast import Expr
     from auditor.cel.types import Type
 
@@ -28,7 +27,6 @@ __all__ = [
     "Priced",
     "allocated",
     "matching",
-    "price_of",
     "read_argument",
     "read_receiver",
 ]
@@ -76,23 +74,6 @@ class Priced:
 
 Price = Callable[[Operand | None, Sequence[Operand], str], Priced | None]
 """(receiver, arguments, overload) -> the price, or None if this one does not apply."""
-
-
-def price_of(declaration: Declaration | None, overload: str, target: Operand | None, args: Sequence[Operand]) -> Priced:
-    """Return lowest and highest cost of a call, without its operands.
-
-    Args:
-        declaration: The function.
-        overload: One of the overloads that it may mean.
-        target: The receiver.
-        args: The arguments.
-    """
-    if declaration is not None:
-        for price in declaration.worst(overload):
-            made = price(target, args, overload)
-            if made is not None:
-                return made
-    return Priced(ONE)
 
 
 def read_receiver(target: Operand | None, _args: Sequence[Operand], _overload: str) -> Priced | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from auditor.cel.estimate.prices import Operand, price_of
+from auditor.cel.estimate.prices import Operand, Priced
 from auditor.cel.estimate.ranges import MAX_COST, NOTHING, ONE, UNKNOWN, Range, fixed
 from auditor.cel.syntax.ast import (
     Call,
@@ -28,12 +28,13 @@ from auditor.cel.syntax.ast import (
 from auditor.cel.types import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from auditor.cel.check.checker import CheckedExpression
+    from auditor.cel.check.checked import CheckedExpression
+    from auditor.cel.operations.dispatch import Declaration
     from auditor.cel.types import Type
 
-__all__ = ["ACCUMULATORS", "SCALARS", "Entries", "Estimate", "Path", "Sized", "added", "literal_size"]
+__all__ = ["ACCUMULATORS", "SCALARS", "Entries", "Estimate", "Path", "Sized", "added", "literal_size", "price_of"]
 
 ACCUMULATORS: Final = ("__result__", "@result")
 _LIST, _MAP, _STRUCT = fixed(10), fixed(30), fixed(40)
@@ -396,3 +397,20 @@ def _is_scalar(kind: Type) -> bool:
     while kind.is_optional or kind.kind is Kind.WRAPPER:
         kind = kind.parameters[0]
     return kind.kind in SCALARS
+
+
+def price_of(declaration: Declaration | None, overload: str, target: Operand | None, args: Sequence[Operand]) -> Priced:
+    """Return lowest and highest cost of a call, without its operands.
+
+    Args:
+        declaration: The function.
+        overload: One of the overloads that it may mean.
+        target: The receiver.
+        args: The arguments.
+    """
+    if declaration is not None:
+        for price in declaration.worst(overload):
+            made = price(target, args, overload)
+            if made is not None:
+                return made
+    return Priced(ONE)

@@ -99,7 +99,7 @@ def equal_not_null(left: Any, right: Any) -> bool | CelError:
         return compare_numbers(left, right) == 0
     if kind is list:
         return _lists_equal(left, right)
-    if kind is dict:
+    if kind is dict or kind is MapValue:
         return maps_equal(left, right)
     if left is None:
         return right is None

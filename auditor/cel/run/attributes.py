@@ -19,8 +19,7 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.cel.run.interpreter import Node
-    from auditor.cel.run.scope import Scope
+    from auditor.cel.run.scope import Node, Scope
 
 __all__ = ["Attribute", "ConditionalAttribute", "Link", "RelativeAttribute", "VariableAttribute"]
 

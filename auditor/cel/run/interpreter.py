@@ -11,7 +11,7 @@ Over 500 lines: the kinds of nodes and the planner that makes them, in the order
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from auditor.cel.errors import CelError, CompileError
 from auditor.cel.messages import make_message
@@ -21,7 +21,7 @@ from auditor.cel.operations.describe import go_type, show
 from auditor.cel.operations.dispatch import Implementation, choose
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, equal, find
 from auditor.cel.run.attributes import Attribute, ConditionalAttribute, Link, RelativeAttribute, VariableAttribute
-from auditor.cel.run.scope import FoldScope, Scope
+from auditor.cel.run.scope import FoldScope, Node, Scope
 from auditor.cel.syntax.ast import (
     Call,
     Comprehension,
@@ -41,24 +41,17 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from auditor.cel.check.checker import CheckedExpression
-    from auditor.cel.environment import Environment
+    from auditor.cel.check.checked import CheckedExpression
+    from auditor.cel.declarations import Declarations
     from auditor.cel.operations.cost import Rule
     from auditor.cel.operations.dispatch import Declaration
 
-__all__ = ["Node", "plan"]
+__all__ = ["plan"]
 
 _PRIMITIVES = frozenset({bool, int, UInt, float, str})
 
 
-class Node(Protocol):
-    """A part of an expression that can run."""
-
-    def run(self, scope: Scope) -> Any:
-        """Return the value, which may be a `CelError`."""
-
-
-def plan(environment: Environment, checked: CheckedExpression) -> Node:
+def plan(environment: Declarations, checked: CheckedExpression) -> Node:
     """Return a node that runs a checked expression.
 
     Raises:
@@ -466,7 +459,7 @@ def _at(map_: CelMap, key: Any) -> Any:
 
 
 class _Planner:
-    def __init__(self, environment: Environment, checked: CheckedExpression) -> None:
+    def __init__(self, environment: Declarations, checked: CheckedExpression) -> None:
         self.environment = environment
         self.types = checked.types
         self.references = checked.references

@@ -5,7 +5,7 @@ Source: cel-go interpreter/activation.go, frame.go, and the folder of interpreta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from auditor.cel.values import MISSING
 
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from auditor.cel.operations.cost import Tracker
-    from auditor.cel.run.interpreter import Node
 
-__all__ = ["FoldScope", "Scope"]
+__all__ = ["FoldScope", "Node", "Scope"]
 
 
 class Scope:
@@ -30,6 +29,13 @@ class Scope:
     def lookup(self, name: str) -> Any:
         """Return the value of a name, or `MISSING`."""
         return self.variables.get(name.removeprefix("."), MISSING)
+
+
+class Node(Protocol):
+    """A part of an expression that can run."""
+
+    def run(self, scope: Scope) -> Any:
+        """Return the value, which may be a `CelError`."""
 
 
 class FoldScope(Scope):

@@ -8,8 +8,6 @@ Source: cel-go parser/parser.go, parser/gen/CEL.g4.
 
 from __future__ import annotations
 
-import sys
-
 from auditor.cel.errors import Issue
 from auditor.cel.syntax.ast import (
     Call,
@@ -19,7 +17,6 @@ from auditor.cel.syntax.ast import (
     Literal,
     MapEntry,
     MapLiteral,
-    ParsedExpression,
     Select,
     StructField,
     StructLiteral,
@@ -32,11 +29,9 @@ from auditor.cel.syntax.macros import ACCUMULATOR, MACROS, ONE_VARIABLE_MACROS, 
 from auditor.cel.values import UInt
 from auditor.releases import changes
 
-__all__ = ["LEVELS", "MAX_DEPTH", "RESERVED", "TOO_DEEP", "Parser", "Stop", "parse"]
+__all__ = ["LEVELS", "MAX_DEPTH", "RESERVED", "TOO_DEEP", "Parser", "Stop"]
 
-MAX_CODE_POINTS = 100_000
 MAX_DEPTH = 250
-_FRAMES = 20_000  # Python's recursion limit, enough for MAX_DEPTH of every rule
 
 RESERVED = frozenset({
     "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
@@ -48,41 +43,11 @@ _RELATIONS = {
 _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
 LEVELS = (_RELATIONS, _SUMS, _PRODUCTS)
-_MOST_COMPLAINTS = 100
 TOO_DEEP = "max recursion depth exceeded"
 
 
 class Stop(Exception):
     """The text is not an expression, or too deep."""
-
-
-def parse(text: str, *, pairs: bool = True) -> tuple[ParsedExpression | None, list[Issue]]:
-    """Parse an expression.
-
-    Args:
-        text: The source.
-        pairs: Whether there are macros with two variables.
-
-    Returns:
-        The tree (None if there is none), and the errors.
-    """
-    if len(text) > MAX_CODE_POINTS:
-        complaint = f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}"
-        return None, [Issue(-1, 0, complaint)]
-    if sys.getrecursionlimit() < _FRAMES:
-        sys.setrecursionlimit(_FRAMES)
-    parser = Parser(text, pairs=pairs)
-    try:
-        root = parser.start()
-        if parser.heights.get(root.id, 0) > MAX_DEPTH or len(parser.skipped) > _MOST_COMPLAINTS:
-            if not parser.issues:
-                return None, [Issue(-1, 0, TOO_DEEP)]
-            raise Stop  # noqa: TRY301 - what was found may not be all, or too much
-    except Stop:
-        from auditor.cel.syntax.fragments import Fragments  # noqa: PLC0415 - a start needs nothing of what is said of broken texts
-
-        return None, Fragments(text, pairs=pairs).complaints()
-    return ParsedExpression(text, root, parser.offsets), parser.issues
 
 
 class Parser:

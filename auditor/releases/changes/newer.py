@@ -11,6 +11,7 @@ __all__ = [
     "BYTES_ARE_STANDARD_BASE64",
     "CIDR_MASK",
     "CLEARED_GENERATION",
+    "CORRUPT_OBJECTS",
     "EMPTY_TEXTS_IN_RANGE",
     "EXACT_QUANTITIES",
     "GATES_REMOVED",
@@ -160,6 +161,17 @@ RANGES_ARE_CHECKED: Final = Change(
     "of a negative number it is empty; of more it exceeds the cost limit",
     "cel-go ext/lists.go (genRange)",
 )
+CORRUPT_OBJECTS: Final = Change(
+    "corrupt-objects",
+    37,
+    Affects.MESSAGES,
+    "a value that cannot be decoded is called a corrupt object; a LIST names the first and how many more there are: "
+    "'failed to read one or more things.example.com from the storage: StorageError: corrupt object, ...'",
+    "the answer, also to a LIST, is what is wrong with the first such value, without its key: "
+    "'unexpected end of JSON input'",
+    "apiserver pkg/features/kube_features.go (AllowUnsafeMalformedObjectDeletion), "
+    "pkg/storage/etcd3/corrupt_obj_deleter.go",
+)
 WHOLE_NUMBERS: Final = Change(
     "whole-numbers",
     37,
@@ -244,6 +256,7 @@ RECORDS: Final = (
     LEADING_DOTS,
     QUANTITIES_ARE_COPIED,
     RANGES_ARE_CHECKED,
+    CORRUPT_OBJECTS,
     WHOLE_NUMBERS,
     TOO_FEW,
     CLEARED_GENERATION,

@@ -18,6 +18,7 @@ from auditor.report.findings.keys import ids_of, topic_of
 from auditor.report.findings.owners import Owners
 from auditor.report.findings.rows import (
     FINDING_COLUMNS,
+    IMPACTS,
     OBJECT_COLUMNS,
     CauseNumbers,
     FindingRows,
@@ -54,7 +55,6 @@ CHANGES: Final = ("new", "more", "same", "fixed", "not-rechecked")
 """Change of a cause: new; known, with new objects; known; gone; gone, but not everything was checked again."""
 _PART: Final = re.compile(r"part-\d+\.parquet")
 _HARMLESS_STATUSES: Final = frozenset({"valid", "invalid", "definition", "builtin", "other"})
-_IMPACTS: Final = frozenset({"crashes-server", "breaks-list", "blocks-delete", "loses-data"})
 _OWNERS: Final = 5
 
 
@@ -226,7 +226,7 @@ def _has_impacts(manifest: dict[str, Any]) -> bool:
     """Return whether objects/ has rows with an impact of their own: else it need not be read."""
     statuses = {name for name, count in manifest["counts"]["statuses"].items() if count}
     impacts = {name for kind in manifest["kinds"] for name, count in kind["impacts"].items() if count}
-    return bool(statuses - _HARMLESS_STATUSES) or bool(impacts & _IMPACTS)
+    return bool(statuses - _HARMLESS_STATUSES) or not impacts.isdisjoint(IMPACTS)
 
 
 def part_files(folder: Path) -> Iterator[Path]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FINDING_COLUMNS",
     "FOLLOWS",
+    "IMPACTS",
     "OBJECT_COLUMNS",
     "CauseNumbers",
     "FindingRows",
@@ -49,7 +50,8 @@ _BLOCKING: Final = (
 _OF_KEY: Final = ("cluster", "group", "kind", "audited_version", "check", "field", "type", "detail", "rule")
 _OF_OBJECT: Final = ("cluster", "key", "group", "kind", "audited_version", "namespace", "name")
 _OF_IMPACT: Final = ("group", "plural", "kind", "audited_version")
-_IMPACTS: Final = ("crashes-server", "breaks-list", "blocks-delete", "loses-data")
+IMPACTS: Final = ("crashes-server", "breaks-list", "blocks-delete", "loses-data")
+"""Impacts that are causes, worst first; the severity of each is in `severity`, its title in `titles`."""
 _STATUSES: Final = ("unreadable", "needs-conversion", "unserved", "orphaned", "sealed")
 
 
@@ -230,7 +232,7 @@ def concerned(status: Coded, impact: Coded) -> NDArray[np.bool_]:
 
 def _impacts(impacts: list[str] | tuple[()], status: str | None) -> list[str]:
     """Return the impacts that are causes: of those that break the kind only the worst."""
-    found = [one for one in _IMPACTS if one in impacts]
+    found = [one for one in IMPACTS if one in impacts]
     if "crashes-server" in found and "breaks-list" in found:
         found.remove("breaks-list")
     if status in _STATUSES and not (status == "unreadable" and found):

@@ -17,7 +17,7 @@ import orjson
 
 from auditor.base.errors import ChangedDump
 from auditor.builtin.protobuf import WireError, decode_stored
-from auditor.plan.plan import cut_values, open_live, open_values
+from auditor.plan.dumps import cut_values, open_live, open_values
 from auditor.releases.apis import served_since
 from auditor.sources.registry_key import printable_key
 

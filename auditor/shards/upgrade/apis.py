@@ -16,7 +16,7 @@ from auditor.base.errors import ChangedDump
 from auditor.builtin.protobuf import MAGIC, WireError, decode_message, decode_unknown
 from auditor.builtin.scheme import kind_of_resource
 from auditor.golang.cbor import CborError, decode_object
-from auditor.plan.plan import cut_values
+from auditor.plan.dumps import cut_values
 from auditor.releases.apis import apis
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.releases.changes import Change
-    from auditor.shards.row_writer import RowHead
+    from auditor.shards.judge import RowHead
     from auditor.shards.upgrade.plan import UpgradePlan
     from auditor.shards.upgrade.sides import Side
     from auditor.upgrade import Tally

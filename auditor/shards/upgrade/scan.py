@@ -22,7 +22,7 @@ from auditor.schema.structural import ABSENT
 from auditor.shards.audit import ShardAuditor, lost_shard
 from auditor.shards.columns import Rows, write_parquet
 from auditor.shards.conversions import convert_ahead
-from auditor.shards.row_writer import JudgedVersion
+from auditor.shards.judge import JudgedVersion
 from auditor.shards.updates import NOT_ASKED
 from auditor.shards.upgrade.apis import ApiScan, ApiTally
 from auditor.shards.upgrade.causes import ReleaseCauses
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from auditor.gates.change import GateChanges
     from auditor.gates.paths import GatePath
     from auditor.plan.plan import SourceShard
+    from auditor.shards.judge import RowHead
     from auditor.shards.result import ShardResult
-    from auditor.shards.row_writer import RowHead
     from auditor.shards.updates import Outcome
     from auditor.shards.upgrade.plan import UpgradePlan
 

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 from auditor.ratcheting import has_equal_pair
 from auditor.releases import changes
 from auditor.validation.findings import INVALID, TOO_FEW, TOO_MANY, too_few_detail, too_many_detail
-from auditor.validation.keywords.failure import MOST_FAILURES, Check, Complaint, Sink, too_many_failures
+from auditor.validation.keywords.failure import MOST_FAILURES, Check, Complaint, NodeChecks, Sink, too_many_failures
 
 if TYPE_CHECKING:
     from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
-    from auditor.validation.node import Node
 
 __all__ = ["items", "sizes"]
 
 
-def items(node: Node) -> Check:
+def items(node: NodeChecks) -> Check:
     """Return the check that walks a list, each item with its correlated old value, if any."""
     kinds = node.kinds
 

@@ -7,7 +7,7 @@ Most failures below anyOf and oneOf are dropped, and an update drops those of un
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from auditor.base.errors import TooMuchToReport
 from auditor.base.trail import Trail
@@ -24,6 +24,7 @@ __all__ = [
     "Complaint",
     "Describe",
     "Failure",
+    "NodeChecks",
     "Sink",
     "composite",
     "too_many_failures",
@@ -59,6 +60,19 @@ Failure = tuple[Describe, Trail, Any, Any]
 Sink = list[Failure]
 Check = Callable[[Any, Trail, Sink, "CorrelatedObject | None"], int]
 """(value, trail, sink, correlated) -> match count of nested checks; appends failures to the sink."""
+
+
+class NodeChecks(Protocol):
+    """The compiled checks of one schema position, which the checks of maps, lists and branches run for their parts.
+
+    `auditor.validation.node.Node` says what the attributes mean.
+    """
+
+    kinds: dict[type, tuple[int, tuple[Check, ...]]]
+    prove: Callable[[Any], bool] | None
+
+    def run(self, value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
+        """Check one value, append its failures to the sink, and return the match count."""
 
 
 def too_many_failures() -> TooMuchToReport:

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.golang.text import quote
-from auditor.validation.keywords.failure import Check, Complaint, Sink, composite
+from auditor.validation.keywords.failure import Check, Complaint, NodeChecks, Sink, composite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
-    from auditor.validation.node import Node
 
 __all__ = ["any_matcher", "dependencies", "matcher", "pattern_properties", "positional_items"]
 
 
-def positional_items(nodes: tuple[Node, ...], rest: Node | None, *, closed: bool) -> Check:
+def positional_items(nodes: tuple[NodeChecks, ...], rest: NodeChecks | None, *, closed: bool) -> Check:
     """Return the check of lists whose items have a schema by position.
 
     Args:
@@ -69,7 +68,7 @@ def any_matcher(matchers: tuple[Callable[[str], bool], ...]) -> Callable[[str], 
 
 
 def pattern_properties(
-    nodes: tuple[tuple[Callable[[str], bool], Node], ...], declared: frozenset[str], *, closed: bool
+    nodes: tuple[tuple[Callable[[str], bool], NodeChecks], ...], declared: frozenset[str], *, closed: bool
 ) -> Check:
     """Return the check of keys by pattern.
 
@@ -89,7 +88,7 @@ def pattern_properties(
     return check
 
 
-def dependencies(schemas: dict[str, Node], names: dict[str, tuple[str, ...]]) -> Check:
+def dependencies(schemas: Mapping[str, NodeChecks], names: dict[str, tuple[str, ...]]) -> Check:
     """Return the check of dependencies: a map with a certain key must match a schema or have other keys."""
 
     def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:

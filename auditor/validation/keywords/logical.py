@@ -11,17 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from auditor.golang.text import quote
-from auditor.validation.keywords.failure import Check, Complaint, Sink, composite
+from auditor.validation.keywords.failure import Check, Complaint, NodeChecks, Sink, composite
 
 if TYPE_CHECKING:
     from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
-    from auditor.validation.node import Node
 
 __all__ = ["all_of", "any_of", "not_", "one_of"]
 
 
-def any_of(branches: tuple[Node, ...]) -> Check:
+def any_of(branches: tuple[NodeChecks, ...]) -> Check:
     """Return the check that at least one branch fits."""
 
     def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:
@@ -45,7 +44,7 @@ def _none_of_any(path: str, _value: Any, _parameter: Any) -> Complaint:
     return composite(f"{quote(path)} must validate at least one schema (anyOf)")
 
 
-def one_of(branches: tuple[Node, ...]) -> Check:
+def one_of(branches: tuple[NodeChecks, ...]) -> Check:
     """Return the check that exactly one branch fits."""
 
     def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:
@@ -78,7 +77,7 @@ def _not_one(path: str, _value: Any, fitting: int) -> Complaint:
     return composite(f"{quote(path)} must validate one and only one schema (oneOf). {found}")
 
 
-def all_of(branches: tuple[Node, ...]) -> Check:
+def all_of(branches: tuple[NodeChecks, ...]) -> Check:
     """Return the check that all branches fit."""
 
     def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:
@@ -98,7 +97,7 @@ def _not_all(path: str, _value: Any, fitting: int) -> Complaint:
     return composite(f"{quote(path)} must validate all the schemas (allOf){'' if fitting else '. None validated'}")
 
 
-def not_(branch: Node) -> Check:
+def not_(branch: NodeChecks) -> Check:
     """Return the check that a branch does not fit."""
 
     def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:

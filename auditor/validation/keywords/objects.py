@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.releases import changes
 from auditor.validation.findings import INVALID, REQUIRED, TOO_FEW, TOO_MANY, too_few_detail, too_many_detail
-from auditor.validation.keywords.failure import MOST_FAILURES, Check, Complaint, Sink, too_many_failures
+from auditor.validation.keywords.failure import MOST_FAILURES, Check, Complaint, NodeChecks, Sink, too_many_failures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
-    from auditor.validation.node import Node
 
 __all__ = ["fields", "sizes"]
 
@@ -26,7 +25,11 @@ _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 
 
 def fields(
-    nodes: dict[str, Node], extra: Node | None, *, closed: bool, matches: Callable[[str], bool] | None = None
+    nodes: Mapping[str, NodeChecks],
+    extra: NodeChecks | None,
+    *,
+    closed: bool,
+    matches: Callable[[str], bool] | None = None,
 ) -> Check:
     """Return the check that walks the existing keys of a map.
 

@@ -24,7 +24,7 @@ from auditor.validation.rules.types import DeclaredType, cel_type, declare, with
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from auditor.cel.check.checker import CheckedExpression
+    from auditor.cel.check.checked import CheckedExpression
     from auditor.cel.environment import Environment, Program
     from auditor.cel.kubernetes import Version
     from auditor.schema.structural import Rule

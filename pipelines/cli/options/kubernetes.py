@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-__all__ = ["kubernetes_option"]
+__all__ = ["asked_release", "kubernetes_option"]
 
 
 def _run_as(context: click.Context, _: click.Parameter, value: str) -> str:
@@ -29,3 +29,10 @@ def kubernetes_option(command: Any) -> Any:
         help="Release of the API server to reproduce, such as 1.38; see `auditor releases`.",
     )
     return option(command)
+
+
+def asked_release() -> str:
+    """Return the release that the current command was asked for; empty without --kubernetes."""
+    context = click.get_current_context()
+    source = context.get_parameter_source("kubernetes")
+    return "" if source in (None, click.core.ParameterSource.DEFAULT) else str(context.params["kubernetes"])

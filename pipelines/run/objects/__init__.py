@@ -1,1 +1,1 @@
-"""Commands about objects and kinds of dumps: lists of kinds, explanations, events, histories, comparisons."""
+"""Commands about objects, keys and kinds of dumps: one key, kinds, explanations, events, histories, comparisons."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.printing.arguments import Wanted
     from auditor.printing.discovery import Resource
-    from pipelines.run.query import QueryOptions
+    from pipelines.run.objects.query_options import QueryOptions
 
 __all__ = ["run_describe"]
 

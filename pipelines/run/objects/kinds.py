@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.printing.api_resources import ResourceFilter
     from auditor.printing.discovery import Resource
-    from pipelines.run.query import QueryOptions
+    from pipelines.run.objects.query_options import QueryOptions
 
 __all__ = ["run_api_resources", "run_events", "run_explain"]
 

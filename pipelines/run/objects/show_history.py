@@ -14,8 +14,9 @@ from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
 from auditor.server.reader import Unreadable
 from auditor.sources.registry_key import printable_key
+from pipelines.run.objects.row_kind import resource_of
+from pipelines.run.objects.show import rows_of
 from pipelines.run.query import Writer, open_stores
-from pipelines.run.show import resource_of, rows_of
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Resource
     from auditor.server.history import Revision
     from auditor.server.rows import StoredRow
-    from pipelines.run.query import QueryOptions
+    from pipelines.run.objects.query_options import QueryOptions
 
 __all__ = ["run_history"]
 
@@ -102,7 +103,7 @@ def _contents(
             yield one, None, ""
             continue
         row = one.row(number)
-        resource, status = resource_of(store, row, options)
+        resource, status = resource_of(store, row, options.etcd_prefix)
         if resource is None:
             yield one, None, status
             continue

@@ -11,8 +11,7 @@ from auditor.server.history import HAS_HISTORY, revisions_of
 from auditor.server.reader import ReadMode, Unreadable
 from auditor.sources.registry_key import classify, split_key
 from pipelines.log import LOG
-from pipelines.run.query import QueryOptions
-from pipelines.run.show import resource_of
+from pipelines.run.objects.row_kind import resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,14 +60,14 @@ def _narrowed(plan: Plan, keys: Iterable[bytes]) -> Plan:
 
 def _last_good(store: DumpStore, number: int, revisions: Sequence[Revision]) -> dict[str, Any] | None:
     """Return revision and time of the first of some revisions of a key that can be read; None if there is none."""
-    options = QueryOptions(target="", etcd_prefix=store.plan.options.etcd_prefix)
+    etcd_prefix = store.plan.options.etcd_prefix
     for one in revisions:
         if one.deleted:
             return None
         row = one.row(number)
         scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
-        place = classify(split_key(one.key, options.etcd_prefix), scopes)
-        resource, _ = resource_of(store, row, options)
+        place = classify(split_key(one.key, etcd_prefix), scopes)
+        resource, _ = resource_of(store, row, etcd_prefix)
         if resource is None or place.status not in _REACHED:
             return None
         try:

@@ -25,7 +25,7 @@ from tests.cel.emit.definitions import definition_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.cel.check.checker import CheckedExpression
+    from auditor.cel.check.checked import CheckedExpression
     from auditor.cel.emit import Shape
     from auditor.cel.environment import Environment
     from auditor.validation.rules import CompiledRule

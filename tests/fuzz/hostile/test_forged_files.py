@@ -132,8 +132,8 @@ def test_a_manifest_of_other_types_ends_no_command_in_an_unforeseen_way(
     other: Any, sound: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from pipelines.run.diff import run_diff
+    from pipelines.run.objects.show import run_show
     from pipelines.run.query import run_query
-    from pipelines.run.show import run_show
 
     report = copied(sound, tmp_path / "forged")
     manifest = orjson.loads((report / "manifest.json").read_bytes())

@@ -14,7 +14,8 @@ from auditor.builtin.protobuf import decode_stored
 from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
 from pipelines.cli.main import cli
-from pipelines.run.query import QueryOptions, open_store
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import open_store
 from tests.shared import recorded, recorded_lines
 from tests.sources.bolt_writer import bolt_file, key_value, revision
 

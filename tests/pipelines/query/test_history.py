@@ -11,10 +11,11 @@ from auditor.base.errors import PlanError
 from auditor.printing.get.options import GetOptions
 from auditor.server.dump import DumpStore
 from auditor.server.history import changes, key_revisions
-from pipelines.run.fields import run_fields
-from pipelines.run.query import QueryOptions, open_store, run_query
-from pipelines.run.show import run_show
-from pipelines.run.watch import run_watch
+from pipelines.run.objects.fields import run_fields
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.objects.show import run_show
+from pipelines.run.objects.watch import run_watch
+from pipelines.run.query import open_store, run_query
 from tests.shared import recorded
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets
 from tests.sources.bolt_writer import snapshot as snapshot_bytes

@@ -11,7 +11,8 @@ from auditor.printing.get.command import get
 from auditor.printing.get.errors import StatusError
 from auditor.printing.get.options import GetOptions
 from auditor.server.reader import ReadMode
-from pipelines.run.query import QueryOptions, open_store
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import open_store
 from tests.shared import at_least, shared, shared_lines
 
 if TYPE_CHECKING:

@@ -13,20 +13,21 @@ import pytest
 import auditor.printing.get.printer
 import auditor.server.printer
 import auditor.server.reader
-import pipelines.run.fields
+import pipelines.run.objects.fields
+import pipelines.run.objects.show
+import pipelines.run.objects.watch
 import pipelines.run.query_output
-import pipelines.run.show
-import pipelines.run.watch
 from auditor.plan.options import AuditOptions
 from auditor.printing.customcolumns import CustomColumns
 from auditor.printing.get.options import GetOptions
 from auditor.printing.jsonpath import Template
 from auditor.server.dump import DumpStore
 from pipelines.run.audit import run_audit
-from pipelines.run.fields import run_fields
-from pipelines.run.query import QueryOptions, run_query
-from pipelines.run.show import run_show
-from pipelines.run.watch import run_watch
+from pipelines.run.objects.fields import run_fields
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.objects.show import run_show
+from pipelines.run.objects.watch import run_watch
+from pipelines.run.query import run_query
 from tests.pipelines.reuse.support import Store, definition, loaf
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def test_show_of_an_object_that_fails(
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("injected")
 
-    monkeypatch.setattr(pipelines.run.show, name, broken)
+    monkeypatch.setattr(pipelines.run.objects.show, name, broken)
     key = "/registry/bakery.example.com/loafs/a/odd"
     assert run_show(QueryOptions(str(dump)), key, output=output) == 3
     out, err = capsys.readouterr()
@@ -171,7 +172,7 @@ def test_show_of_an_object_that_fails(
     ("output", "owner", "name"),
     [
         ("table", DumpStore, "fields_of"),
-        ("json", pipelines.run.watch.jsontext, "encode"),
+        ("json", pipelines.run.objects.watch.jsontext, "encode"),
         ("table", auditor.server.reader, "read_object"),
         ("json", auditor.server.reader, "read_object"),
     ],

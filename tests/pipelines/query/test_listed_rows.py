@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from auditor.plan.options import AuditOptions, Scope
 from auditor.server.reader import ReadMode
 from pipelines.run.audit import run_audit
-from pipelines.run.query import QueryOptions, run_query
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import run_query
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 from tests.upgrade.support import GROUP, crd, spec, string, thing, version, write_crds
 

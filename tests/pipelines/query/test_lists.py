@@ -11,7 +11,8 @@ import pytest
 
 from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
-from pipelines.run.query import QueryOptions, open_store
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import open_store
 from tests.shared import shared, shared_lines
 
 if TYPE_CHECKING:

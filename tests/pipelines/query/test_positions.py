@@ -14,7 +14,8 @@ from auditor.printing.get.options import GetOptions
 from auditor.server import report as report_store
 from pipelines.run import query
 from pipelines.run.audit import run_audit
-from pipelines.run.query import QueryOptions, run_query
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import run_query
 
 SAMPLE = Path(__file__).resolve().parents[3] / "sample-data" / "cluster.db.gz"
 

@@ -11,8 +11,8 @@ from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
 from pipelines.run.audit import run_audit
 from pipelines.run.fleet import run_anywhere
-from pipelines.run.query import QueryOptions
-from pipelines.run.show import run_show
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.objects.show import run_show
 from tests.pipelines.reuse.support import Store, definition, loaf
 
 if TYPE_CHECKING:

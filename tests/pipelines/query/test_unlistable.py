@@ -9,10 +9,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
 from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
-from pipelines.run.query import QueryOptions, open_store
+from pipelines.cli.main import cli
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import open_store
 from tests.documents import definition_of
 from tests.shared import shared
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from auditor.printing.discovery import Resource
-    from pipelines.run.query import AnyStore
+    from auditor.server.fleet import AnyStore
 
 
 def _cases() -> list[Any]:
@@ -55,6 +58,17 @@ def _dump(folder: Path, key: str, value: str) -> Path:
     path = folder / "made.db"
     path.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
     return path
+
+
+def _established(crd: dict[str, Any]) -> dict[str, Any]:
+    conditions = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
+    names = {"plural": "xs", "singular": "x", "kind": "X", "listKind": "XList"}
+    return {**crd, "status": {"acceptedNames": names, "conditions": conditions}}
+
+
+def _thing(name: str, **more: Any) -> str:
+    metadata = {"name": name, "namespace": "a"}
+    return json.dumps({"apiVersion": "x.example.com/v1", "kind": "X", "metadata": metadata, **more})
 
 
 def _shown(name: Any) -> str:
@@ -104,16 +118,55 @@ def _normal(reported: Any) -> Any:
     return sorted(reported) if isinstance(reported, list) else re.sub(r"revision=\d+", "revision=N", reported)
 
 
+CRD = "/registry/apiextensions.k8s.io/customresourcedefinitions/xs.x.example.com"
+CORRUPT = (
+    "StorageError: corrupt object, Code: 7, Key: {}/x.example.com/xs/a/b-torn, ResourceVersion: 0, "
+    "AdditionalErrorMsg: object not decodable revision=N: unexpected end of JSON input"
+)
+
+
+@pytest.mark.parametrize(
+    ("release", "from_etcd", "get"),
+    [
+        ("1.36", "unexpected end of JSON input", "unexpected end of JSON input"),
+        (
+            "1.37",
+            f"failed to read one or more xs.x.example.com from the storage: {CORRUPT.format('/registry')} (and 1 more)",
+            f"Internal error occurred: {CORRUPT.format('')}",
+        ),
+    ],
+)
+def test_corrupt_objects_are_reported_as_by_the_release(tmp_path: Path, release: str, from_etcd: str, get: str) -> None:
+    history = History()
+    history.put(CRD.encode(), json.dumps(_established(definition_of({"type": "object"}))).encode())
+    for name, text in (("a", _thing("a")), ("b-torn", '{"kind":'), ("c-torn", "{}x")):
+        history.put(f"/registry/x.example.com/xs/a/{name}".encode(), text.encode())
+    path = tmp_path / "made.db"
+    path.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
+    call = ["query", str(path), "xs", "--as-server", "--kubernetes", release]
+    cached, direct, one = (
+        CliRunner().invoke(cli, [*call, *more]) for more in ([], ["--no-watch-cache"], ["-n", "a", "b-torn"])
+    )
+    assert {cached.exit_code, direct.exit_code, one.exit_code} == {1}
+    words = [" ".join(_normal(each.stderr).split()) for each in (cached, direct, one)]
+    list_of = 'Unable to list "x.example.com/v1, Resource=xs":'
+    assert words[0] == (
+        f"Error from server (TooManyRequests): {list_of} storage is (re)initializing: "
+        f"failed to list <unspecified>: {from_etcd}"
+    )
+    reason = {"1.36": "", "1.37": " (StorageReadError)"}[release]
+    assert words[1] == f"Error from server{reason}: {list_of} {from_etcd}"
+    reason = {"1.36": "", "1.37": " (InternalError)"}[release]
+    assert words[2] == f"Error from server{reason}: {get}"
+
+
 def test_an_object_with_an_array_items_is_listed_and_no_get_answers_with_it(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "string"}}}}
-    conditions = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
-    names = {"plural": "xs", "singular": "x", "kind": "X", "listKind": "XList"}
-    crd = {**definition_of(schema), "status": {"acceptedNames": names, "conditions": conditions}}
+    crd = _established(definition_of(schema))
     history = History()
-    history.put(b"/registry/apiextensions.k8s.io/customresourcedefinitions/xs.x.example.com", json.dumps(crd).encode())
+    history.put(CRD.encode(), json.dumps(crd).encode())
     for name, items in (("full", ["a"]), ("none", None)):
-        one = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": {"name": name, "namespace": "a"}}
-        history.put(f"/registry/x.example.com/xs/a/{name}".encode(), json.dumps({**one, "items": items}).encode())
+        history.put(f"/registry/x.example.com/xs/a/{name}".encode(), _thing(name, items=items).encode())
     path = tmp_path / "made.db"
     path.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
     with open_store(QueryOptions(str(path)), lambda _: None) as store:

@@ -8,7 +8,8 @@ import pytest
 
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
-from pipelines.run.query import QueryOptions, open_store
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import open_store
 from tests.printing.kubectl.replay import HERE, answers, ask, auditor, snapshot
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.program import AuditProgram
-from auditor.releases import RELEASES, Release, active, running_as
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.report.rows import is_one_of, rows_where
 from auditor.report.views.marks import Marks
@@ -26,7 +25,8 @@ from auditor.server.history import check_history, key_revisions
 from auditor.server.reader import Unreadable
 from auditor.shards.findings import BoundedTexts
 from auditor.sources.manifests.rows import read_header
-from auditor.sources.registry_key import classify, listed_place, printable_key, split_key
+from auditor.sources.registry_key import classify, printable_key, split_key
+from pipelines.run.objects.row_kind import resource_of
 from pipelines.run.query import Writer, open_stores
 from pipelines.run.remote import query_here
 from pipelines.streams import ErrorLines
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.server.rows import StoredRow
-    from pipelines.run.query import QueryOptions
+    from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["resource_of", "rows_of", "run_show"]
+__all__ = ["rows_of", "run_show"]
 
 
 _CAUSE: Final = re.compile("[0-9a-f]{8,64}")
@@ -52,30 +52,19 @@ _MARKS: Final = ("cause", "severity", "accepted", "owner")
 _IF_KNOWN: Final = ("verdict", "guard_path", "rule", "last_manager", "change")
 
 
-def run_show(options: QueryOptions, key: str, *, output: str, kubernetes: str = "") -> int:
+def run_show(options: QueryOptions, key: str, *, output: str) -> int:
     """Print everything known about a key; return the exit code.
 
     Args:
         options: The dump or report, and how it is read.
         key: The key.
         output: yaml or json.
-        kubernetes: The requested release; empty for that of a report, or the current one.
 
     Raises:
         PlanError: There is no such key, or the report is of another release.
     """
-    with query_here(options) as local, running_as(_release_of(Path(local.target), kubernetes)):
+    with query_here(options) as local:
         return _show(local, key, output)
-
-
-def _release_of(target: Path, asked: str) -> Release:
-    """Return the release of a report, if the auditor still reproduces it; else the current one."""
-    manifest = parse_manifest(manifest_bytes(target)) if (target / MANIFEST).exists() else None
-    version = "" if manifest is None else str(manifest.get("kubernetes_release", ""))
-    found = next((one for one in RELEASES if one.version == version and one.is_reproduced), active())
-    if asked and found.name != asked:
-        raise PlanError("--kubernetes", f"the report was made as Kubernetes {version}", "the dump, or no --kubernetes")
-    return found
 
 
 def _show(options: QueryOptions, key: str, output: str) -> int:
@@ -262,7 +251,7 @@ def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[s
     if row.key is not None:
         out["key"] = printable_key(row.key)
     out["source"] = {"name": source.name, "offset": row.offset, "length": row.length}
-    resource, status = resource_of(store, row, options)
+    resource, status = resource_of(store, row, options.etcd_prefix)
     if resource is None:
         out |= {"status": status} | _builtin(row, None, store.rows.stored_bytes(row), options)
         out["stored"] = store.rows.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
@@ -273,36 +262,6 @@ def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[s
     if row.key is not None and source.format.startswith("etcd-"):
         out["revisions"] = _revisions(store, row)
     return out
-
-
-def resource_of(store: DumpStore, row: StoredRow, options: QueryOptions) -> tuple[Resource | None, str]:
-    """Return the kind of a row at its storage version, or None and the reason."""
-    if row.key is None:
-        header = read_header(store.rows.stored_bytes(row))
-        group, kind = (header.group, header.kind) if header is not None else ("", "")
-        found = [one for one in store.discovery.resources if (one.group, one.kind) == (group, kind)]
-    else:
-        scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
-        segments = split_key(row.key, options.etcd_prefix)
-        place = classify(segments, scopes)
-        place = (listed_place(segments, scopes) or place) if place.status is KeyClass.OTHER else place
-        if place.status not in (KeyClass.CUSTOM, KeyClass.BUILTIN, KeyClass.DEFINITION):
-            return None, f"{place.status}: {place.reason}"
-        found = [one for one in store.discovery.resources if one.plural == place.plural]
-        found = [one for one in found if one.group == place.group] or found[:1]
-    if not found:
-        return None, "the kind is not known"
-    definition = store.catalog.definition(found[0])
-    if definition is not None and definition.storage_version is not None:
-        name = definition.storage_version.name
-        found = [one for one in found if one.version == name] or [_at(found[0], name)]
-    return found[0], ""
-
-
-def _at(resource: Resource, version: str) -> Resource:
-    return Resource(
-        resource.group, version, resource.kind, resource.plural, resource.singular, namespaced=resource.namespaced
-    )
 
 
 def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: QueryOptions) -> dict[str, Any]:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from auditor.printing.discovery import Resource
-    from pipelines.run.query import OneStore, QueryOptions
+    from auditor.server.fleet import OneStore
+    from pipelines.run.objects.query_options import QueryOptions
 
 __all__ = ["run_fields"]
 

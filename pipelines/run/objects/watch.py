@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from auditor.printing.discovery import Resource
     from auditor.server.history import Change
-    from pipelines.run.query import QueryOptions
+    from pipelines.run.objects.query_options import QueryOptions
 
 __all__ = ["run_watch"]
 
