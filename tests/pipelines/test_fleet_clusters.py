@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from auditor.base.errors import PlanError
@@ -64,6 +67,47 @@ def test_the_report_of_a_fleet_is_the_same_with_several_workers(
         _, manifest = audit(second, tmp_path / name, jobs=number, **since)
         assert manifest["since"]["kept"] > 0
     assert differences(tmp_path / "one", tmp_path / "several") == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_broken_cluster_changes_nothing_of_the_others(
+    nights: tuple[Path, list[str]], jobs: int, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole"
+    shutil.copytree(nights[0] / "n1", whole)
+    (whole / "torn.json").unlink()
+    healthy_code, healthy = audit(f"{whole}/*.json", tmp_path / "healthy", jobs=jobs)
+    assert healthy_code == 0
+    dump = (whole / "c2.json").read_bytes()
+    broken = {"cut.json": dump[: len(dump) // 2], "empty.json": b"", "c0-gzip.json": gzip.compress(dump)[:-20]}
+    for name, data in broken.items():
+        (whole / name).write_bytes(data)
+    code, manifest = audit(f"{whole}/*.json", tmp_path / "broken", jobs=jobs)
+    assert code == 3
+    assert {one["cluster"] for one in manifest["inputs"] if one["damage"]} == {"cut", "empty", "c0-gzip"}
+    known = _clusters(tmp_path / "broken", manifest)
+    alone = _clusters(tmp_path / "healthy", healthy)
+    names = sorted(alone)
+    assert {name: known[name] for name in names} == alone
+    for table in ("objects", "findings"):
+        assert _rows(tmp_path / "broken", table, names) == _rows(tmp_path / "healthy", table, names)
+
+
+def _clusters(report: Path, manifest: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the entries of clusters without the numbers of parts and definitions, which depend on other clusters."""
+    lines = (report / "definitions.ndjson").read_bytes().splitlines()
+    return {
+        one["name"]: one | {"parts": len(one["parts"]), "definitions": [lines[at] for at in one["definitions"]]}
+        for one in manifest["clusters"]
+    }
+
+
+def _rows(report: Path, table: str, clusters: list[str]) -> list[dict[str, Any]]:
+    """Return the rows of some clusters in a table of a report, in order."""
+    rows = [row for path in sorted((report / table).glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+    found = [row for row in rows if row["cluster"] in clusters]
+    assert found
+    return found
 
 
 @pytest.mark.parametrize("rules", [{}, {"severity": ("low kind=Loaf", "high cluster=c2")}, {"owners": "owners.yaml"}])
