@@ -195,4 +195,7 @@ def refusal(error: BaseException) -> Refused | None:
     if error.errno == errno.ENOMEM:
         advice = _MORE_MEMORY
     kind = EnvironmentRefused if is_environment(error) else Refused
-    return kind(where, os.strerror(error.errno), advice=advice)
+    found = os.strerror(error.errno)
+    if not where and kind is Refused and error.strerror:  # pyarrow names the file in its text
+        found = " ".join(str(error.strerror).split())
+    return kind(where, found, advice=advice)

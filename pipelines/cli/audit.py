@@ -231,6 +231,7 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
     from pipelines.run.report.formats import parse_outputs, prints  # noqa: PLC0415
     from pipelines.run.report.notify import parse_receivers  # noqa: PLC0415
+    from pipelines.run.report_target import read_of_run  # noqa: PLC0415
 
     receivers = parse_receivers(urls)
     outputs = parse_outputs(texts, options.report)
@@ -255,11 +256,13 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
     if outputs or receivers:
         from pipelines.run.report.delivery import deliver  # noqa: PLC0415 - only when asked
 
-        deliver(options.report, outputs, receivers, options.history)
+        with read_of_run(options.report, manifest, is_needed=bool(outputs)):
+            deliver(options.report, outputs, receivers, options.history)
     if prints(outputs):
         return code
     with ignore_closed_stdout():
-        print_end(options.report)
+        with read_of_run(options.report, manifest):
+            print_end(options.report)
         if explain_program:
             click.echo(_explain(manifest, explain_program))
     return code

@@ -10,14 +10,17 @@ import errno
 import os
 import re
 import stat
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from auditor.base.errors import PlanError
+from auditor.base.errors import AuditorError, PlanError
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
 from auditor.sources.registry_key import printable_name
+from auditor.sources.stores.locations import is_remote, local_path
+from pipelines.log import LOG
 from pipelines.run.report_mode import local_files
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ __all__ = [
     "is_report_file",
     "list_files",
     "put_in_place",
+    "read_of_run",
     "target_of",
 ]
 
@@ -250,3 +254,40 @@ def _move_aside(report: Path, old: Path) -> None:
     except BaseException:
         old.rename(report)
         raise
+
+
+@contextmanager
+def read_of_run(report: str, manifest: dict[str, Any], *, is_needed: bool = False) -> Iterator[None]:
+    """Warn if another run replaces a report while the block, of the run that wrote it, reads it by its name.
+
+    Args:
+        report: The folder or URL of the report; one in a store is not watched.
+        manifest: Its manifest, as the run wrote it.
+        is_needed: Raise errors of the block even so: it writes files that the user asked for.
+    """
+    folder = Path(local_path(report) or report)
+    try:
+        yield
+    except (AuditorError, OSError):
+        if is_remote(report) or _is_of(folder, manifest):
+            raise
+        _warn_replaced(report)
+        if is_needed:
+            raise
+    else:
+        if not is_remote(report) and not _is_of(folder, manifest):
+            _warn_replaced(report)
+
+
+def _warn_replaced(report: str) -> None:
+    text = f"another run replaced {report} before this one ended: what this one prints or sends may be of that run"
+    LOG.warning("replaced", text, report=report)
+
+
+def _is_of(folder: Path, manifest: dict[str, Any]) -> bool:
+    """Return whether a folder holds the report of a manifest."""
+    try:
+        found = parse_manifest(manifest_bytes(folder))
+    except OSError:
+        return False
+    return found is not None and all(found.get(key) == manifest[key] for key in ("started", "seconds", "counts"))

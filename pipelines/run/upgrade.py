@@ -69,15 +69,18 @@ def write_upgrade(
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
     from pipelines.run.report.formats import prints, write_report  # noqa: PLC0415
     from pipelines.run.report.targets import write_text  # noqa: PLC0415
+    from pipelines.run.report_target import read_of_run  # noqa: PLC0415
 
-    write_report(report, formats)
+    with read_of_run(report, manifest, is_needed=True):
+        write_report(report, formats)
     for form, target in own:
         if target:
             write_text(target, upgrade_text(manifest, report, form, most=None) + "\n", _TEXT_MODE)
     printed = [form for form, target in own if not target] or ([] if prints(formats) else ["table"])
     for form in printed:
         if form == "table":
-            print_end(report)
+            with read_of_run(report, manifest):
+                print_end(report)
         else:
             click.echo(upgrade_text(manifest, report, form))
 

@@ -50,6 +50,10 @@ UNMAPPED = f"failed to map segment from shared object; {PROCESSES}"
             OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space left on device"),
             "No space left on device; free disk space, or write elsewhere (--report, $TMPDIR)",
         ),
+        (
+            FileNotFoundError(errno.ENOENT, "Failed to open local file '/r/causes.parquet'. Detail: [errno 2] No such"),
+            "Failed to open local file '/r/causes.parquet'. Detail: [errno 2] No such",
+        ),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), MEMORY),
         (MemoryError("malloc of size 64 failed"), MEMORY),
         (ImportError("re2.so: failed to map segment from shared object"), f"re2.so: {UNMAPPED}"),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -347,6 +348,40 @@ def test_a_run_without_force_does_not_replace_what_another_run_puts_there(
     with pytest.raises(AuditorError, match="holds a report already"):
         report_target.put_in_place(mine, tmp_path / "r", force=False)
     assert json.loads((tmp_path / "r" / "manifest.json").read_text())["run"] == "others"
+
+
+@pytest.mark.parametrize(
+    ("now", "fails", "is_needed", "raised", "said"),
+    [
+        ("mine", False, False, False, False),
+        ("mine", True, False, True, False),
+        ("another", False, False, False, True),
+        ("another", True, False, False, True),
+        ("another", True, True, True, True),
+        ("none", True, False, False, True),
+    ],
+)
+def test_a_run_whose_report_another_replaces_while_it_is_printed_says_so(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    now: str,
+    fails: bool,
+    is_needed: bool,
+    raised: bool,
+    said: bool,
+) -> None:
+    mine = {"started": "2026-01-01T00:00:00+00:00", "seconds": 1.5, "counts": {}}
+    report = tmp_path / "r"
+    if now != "none":
+        report.mkdir()
+        manifest = {"tool": {}, "inputs": [], "definitions": {}, "options": {}, "findings": {}, **mine}
+        written = manifest | ({"seconds": 1.25} if now == "another" else {})
+        (report / "manifest.json").write_text(json.dumps(written))
+    outcome = pytest.raises(FileNotFoundError) if raised else nullcontext()
+    with outcome, report_target.read_of_run(str(report), mine, is_needed=is_needed):
+        if fails:
+            raise FileNotFoundError(2, "Failed to open local file")
+    assert ("another run replaced" in capsys.readouterr().err) is said
 
 
 @pytest.mark.slow

@@ -32,7 +32,9 @@ def kubernetes_option(command: Any) -> Any:
 
 
 def asked_release() -> str:
-    """Return the release that the current command was asked for; empty without --kubernetes."""
-    context = click.get_current_context()
-    source = context.get_parameter_source("kubernetes")
-    return "" if source in (None, click.core.ParameterSource.DEFAULT) else str(context.params["kubernetes"])
+    """Return the release that the current command was asked for; empty without --kubernetes, and outside commands."""
+    context = click.get_current_context(silent=True)
+    source = None if context is None else context.get_parameter_source("kubernetes")
+    if context is None or source in (None, click.core.ParameterSource.DEFAULT):
+        return ""
+    return str(context.params["kubernetes"])
