@@ -24,7 +24,7 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
 
 from tests.benchmarks.harness import Results, Run, arguments, audit, in_turns, ratios, timed
-from tests.benchmarks.yardstick import crds, draw, is_corpus_missing, note_machine
+from tests.benchmarks.yardstick import crds, draw, is_corpus_missing, note_machine, raw_values
 
 LIMIT = 5.0
 CPU_LIMIT, CPU_FIXED = 8.0, 0.5
@@ -33,13 +33,7 @@ WHOLE = 100_000
 NIGHTS = {"100 % unchanged": 0, "95 % unchanged": 20, "50 % unchanged": 2}
 """What a night is called; every how many objects one has changed."""
 
-
 _NONE = msgspec.Raw(b"{}")
-
-
-def _values(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
-    """Return the values of an object as they are written: a number that Python would change stays what it is."""
-    return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
 
 
 def change(corpus: Path, every: int, target: Path) -> int:
@@ -49,10 +43,10 @@ def change(corpus: Path, every: int, target: Path) -> int:
         for number, line in enumerate(source):
             count += 1
             if every and number % every == 0:
-                document = _values(line)
-                metadata = _values(document["metadata"])
+                document = raw_values(line)
+                metadata = raw_values(document["metadata"])
                 labels = metadata.get("labels", _NONE)
-                labels = _values(labels if bytes(labels).startswith(b"{") else _NONE)
+                labels = raw_values(labels if bytes(labels).startswith(b"{") else _NONE)
                 labels["night"] = msgspec.Raw(b'"second"')
                 metadata["labels"] = msgspec.Raw(msgspec.json.encode(labels))
                 document["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))

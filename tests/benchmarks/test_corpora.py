@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.benchmarks import drawn, fleets, harness, invalid, peers, sizes, yardstick
+from tests.benchmarks import drawn, fleets, harness, invalid, large, peers, sizes, yardstick
 from tests.documents import definition_of
 from tests.shared import ROOT, shared
 
@@ -204,3 +204,22 @@ def test_a_share_of_drawn_objects_has_a_defect(tmp_path):
 def test_kinds_without_a_definition_are_not_drawn():
     with pytest.raises(ValueError, match="no definition of Gone"):
         next(drawn.drawn_lines([definition_of(SCHEMA)], "Gone.v1.example.com=9", 1, pool=1))
+
+
+def test_of_more_objects_than_bodies_some_have_another_name(tmp_path):
+    corpus = tmp_path / "corpus.ndjson"
+    lines = [
+        b'{"metadata":{"name":"a","namespace":"n"},"spec":{"big":1e999,"text":"\\u00e9"}}\n',
+        b'{"metadata":{"name":7},"spec":{}}\n',
+    ]
+    corpus.write_bytes(b"".join(lines))
+    made = list(large.copies(corpus, 3))
+    assert made[:2] == lines
+    assert made[2] == b'{"metadata":{"name":"a-1","namespace":"n"},"spec":{"big":1e999,"text":"\\u00e9"}}'
+    assert large.renamed(lines[1], 1) == lines[1]
+
+
+def test_the_yardstick_goes_on_after_a_number_that_orjson_refuses(tmp_path):
+    corpus = tmp_path / "corpus.ndjson"
+    corpus.write_bytes(b'{"big":1e999}\n{"small":1}\n')
+    assert large.decoding(corpus) > 0

@@ -17,6 +17,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from auditor.sources.crd_files import read_crd_documents
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KINDS", "PEERS", "REFERENCE_SECONDS", "SHARES",
     "OraclePass", "broken_lines", "build", "crds", "draw", "install", "is_corpus_missing", "is_yardstick_missing",
-    "note_machine", "oracle",
+    "note_machine", "oracle", "raw_values",
 ]  # fmt: skip
 
 REFERENCE_SECONDS = 3.5
@@ -163,6 +164,11 @@ def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: st
         subprocess.run([str(word) for word in command], check=True)
     part.rename(path)
     return path
+
+
+def raw_values(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """Return the values of an object as they are written: a number that Python would change stays what it is."""
+    return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
 
 
 def _larger(path: Path, objects: int) -> Path | None:
