@@ -34,7 +34,7 @@ from auditor.fastpath.dicts.support import Log
 from auditor.schema.defaulting.reference import default
 from auditor.sources.crd_files import read_crd_documents
 from tests.benchmarks.harness import Results, arguments
-from tests.benchmarks.yardstick import crds, draw, is_corpus_missing
+from tests.benchmarks.yardstick import crds, decoded, draw, is_corpus_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -120,8 +120,8 @@ def main() -> int:
         return 0
     catalog = CrdCatalog.from_documents(read_crd_documents([str(crds())]))
     by_kind: dict[tuple[str, str], list[bytes]] = {}
-    for line in draw("bench-2", options.objects, options.cache).read_bytes().splitlines():
-        head = orjson.loads(line)
+    corpus = draw("bench-2", options.objects, options.cache)
+    for line, head in decoded(corpus.read_bytes().splitlines()):
         by_kind.setdefault((head["apiVersion"], head["kind"]), []).append(line)
     results = Results("defaulting", "Defaulting beside a deep copy, microseconds an object")
     results.settings |= {"objects": options.objects, "repeats": options.repeats}

@@ -22,7 +22,7 @@ if not __package__:
 
 from tests.benchmarks.harness import Results, arguments, in_turns, ratios
 from tests.benchmarks.warm import WarmWorker
-from tests.benchmarks.yardstick import broken_lines, crds, draw, is_yardstick_missing, oracle
+from tests.benchmarks.yardstick import broken_lines, crds, decoded, draw, is_yardstick_missing, oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ _LEAST = 3
 
 def grown(lines: list[bytes], size: int) -> Iterator[bytes]:
     """Yield objects of about so many bytes, without end: each is one of those given, with endpoints of the next."""
-    documents = [orjson.loads(line) for line in lines]
+    documents = [document for _, document in decoded(lines)]
     endpoints = [endpoint for document in documents for endpoint in document["spec"].get("endpoints") or ()]
     more = itertools.cycle([(endpoint, len(orjson.dumps(endpoint)) + 1) for endpoint in endpoints])
     for number, document in enumerate(itertools.cycle(documents)):

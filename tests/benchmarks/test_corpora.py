@@ -223,3 +223,4 @@ def test_the_yardstick_goes_on_after_a_number_that_orjson_refuses(tmp_path):
     corpus = tmp_path / "corpus.ndjson"
     corpus.write_bytes(b'{"big":1e999}\n{"small":1}\n')
     assert large.decoding(corpus) > 0
+    assert list(yardstick.decoded(corpus.read_bytes().splitlines())) == [(b'{"small":1}', {"small": 1})]

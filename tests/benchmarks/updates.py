@@ -22,8 +22,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
-
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
 
@@ -32,7 +30,7 @@ from auditor.program.program import AuditProgram
 from auditor.sources.crd_files import read_crd_documents
 from auditor.updates.update import UpdateProgram
 from tests.benchmarks.harness import Results, arguments, audit, in_turns, ratios
-from tests.benchmarks.yardstick import crds, draw, is_corpus_missing
+from tests.benchmarks.yardstick import crds, decoded, draw, is_corpus_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,13 +41,12 @@ LIMITS = {"audit": 1.3, "audit of bench-30": 1.4, "ratcheting": 1.05}
 
 
 def unchanged(corpus: Path) -> list[tuple[UpdateProgram, JsonObject, JsonObject]]:
-    """Read all objects of a corpus; return each with its program and a copy of itself."""
+    """Read the objects of a corpus that can be decoded; return each with its program and a copy of itself."""
     catalog = CrdCatalog.from_documents(read_crd_documents([str(crds())]))
     programs: dict[str, AuditProgram] = {}
     updates: dict[str, UpdateProgram] = {}
     found = []
-    for line in corpus.read_bytes().splitlines():
-        head = orjson.loads(line)
+    for line, head in decoded(corpus.read_bytes().splitlines()):
         api_version, kind = head["apiVersion"], head["kind"]
         key = f"{api_version} {kind}"
         if key not in programs:

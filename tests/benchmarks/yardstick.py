@@ -15,9 +15,10 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import orjson
 import pytest
 
 from auditor.sources.crd_files import read_crd_documents
@@ -27,13 +28,14 @@ from tests.corpus import real_definitions
 from tests.shared import beside
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from tests.benchmarks.harness import Results
 
 __all__ = [
     "KINDS", "PEERS", "REFERENCE_SECONDS", "SHARES",
-    "OraclePass", "broken_lines", "build", "crds", "draw", "install", "is_corpus_missing", "is_yardstick_missing",
+    "OraclePass", "broken_lines", "build", "crds", "decoded", "draw", "install", "is_corpus_missing", "is_yardstick_missing",
     "note_machine", "oracle", "raw_values",
 ]  # fmt: skip
 
@@ -164,6 +166,16 @@ def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: st
         subprocess.run([str(word) for word in command], check=True)
     part.rename(path)
     return path
+
+
+def decoded(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Any]]:
+    """Yield each line with its value; leave out lines that orjson refuses, such as a number that is no double."""
+    for line in lines:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        yield line, value
 
 
 def raw_values(text: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
