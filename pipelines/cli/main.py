@@ -237,11 +237,9 @@ def main() -> None:
         cli.main(standalone_mode=False, prog_name=os.environ.get("AUDITOR_PROG_NAME"))
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; nothing was written", err=True)
-        sys.exit(130)
-    except KeyboardInterrupt:
-        click.echo("interrupted; nothing was written", err=True)
+        exec("")  # noqa: S102 - else `python -m` ends by the signal if it came within exec(), as dataclasses run it
         sys.exit(130)
     except Ended as ended:
         click.echo(f"{reason_of(ended)}; nothing was written", err=True)

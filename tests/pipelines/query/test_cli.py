@@ -277,6 +277,16 @@ def test_signal_ends_with_its_code_no_trace_and_nothing_left(tmp_path: Path, num
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupt_of_executed_text_ends_with_130(tmp_path: Path) -> None:
+    """Python remembers that it ended `exec(text)`, and `python -m` then kills itself whatever its exit code."""
+    (tmp_path / "interrupted.py").write_text(
+        "from pipelines.cli import main\nmain.cli.main = lambda **_: exec('raise KeyboardInterrupt')\nmain.main()\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+    run = subprocess.run([sys.executable, "-m", "interrupted"], env=env, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (130, "interrupted; nothing was written\n")
+
+
 @pytest.mark.parametrize(
     ("pattern", "command", "what"),
     [
