@@ -6,7 +6,7 @@ import datetime
 import sys
 import time
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from auditor.plan.options import FAIL_ON
 from auditor.releases import running_as
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
 from pipelines.log import LOG
+from pipelines.run.causes import count_in_workers, is_worth_workers
 from pipelines.run.report_mode import mode_of, set_modes
 from pipelines.run.report_target import check_target, inputs_of, list_files, put_in_place, target_of
 from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
@@ -93,10 +94,9 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
             plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions, since=since
         )
         check_report(options, parts, manifest, total)
-        if any(kind["breaking"] for kind in manifest["kinds"]):
-            from pipelines.run.report.last_good import note_last_good  # noqa: PLC0415 - rarely needed
-
-            note_last_good(plan, manifest)
+        by_workers = is_worth_workers(options, parts)
+        if not by_workers:
+            _note_last_good(plan, manifest)
         if not options.in_fleet:
             from auditor.report.presence import note_presence  # noqa: PLC0415
 
@@ -114,9 +114,19 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
         if not options.in_fleet:
             from auditor.report.findings.outcome import note_causes  # noqa: PLC0415
 
-            code = note_causes(options, parts, manifest)
+            moved = replace(plan, definitions=str(parts / FILE))
+            last_good = partial(_note_last_good, moved, manifest)
+            counted = count_in_workers(options, parts, manifest, meanwhile=last_good) if by_workers else None
+            code = note_causes(options, parts, manifest, counted)
         list_files(parts, manifest)
     return code, manifest
+
+
+def _note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:
+    if any(kind["breaking"] for kind in manifest["kinds"]):
+        from pipelines.run.report.last_good import note_last_good  # noqa: PLC0415 - rarely needed
+
+        note_last_good(plan, manifest)
 
 
 def _log_sources(plan: Plan, digests: LateDigests) -> None:

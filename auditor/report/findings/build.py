@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow
 from auditor.base import arrow
 from auditor.report.findings.accepting import Acceptance
 from auditor.report.findings.coded import Coded
-from auditor.report.findings.counting import Counting
+from auditor.report.findings.counting import Counting, PartCounts
 from auditor.report.findings.fields import Definitions
 from auditor.report.findings.keys import ids_of, topic_of
 from auditor.report.findings.owners import Owners
@@ -31,7 +32,7 @@ from auditor.report.findings.titles import title_of
 from auditor.report.manifest import whole_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from auditor.report.findings.counting import CauseCount
@@ -39,13 +40,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHANGES",
+    "PartCounter",
     "build_causes",
     "causes_of",
     "count_causes",
+    "count_part",
     "order_of",
     "overrides_of",
     "part_files",
+    "parts_to_count",
     "read_part",
+    "tables_to_count",
     "write_causes",
 ]
 
@@ -130,23 +135,30 @@ def build_causes(
     return rows
 
 
-def count_causes(report: Path, manifest: dict[str, Any], accepted: Acceptance | None = None) -> list[dict[str, Any]]:
+def count_causes(
+    report: Path,
+    manifest: dict[str, Any],
+    accepted: Acceptance | None = None,
+    counted: Iterable[PartCounts] | None = None,
+) -> list[dict[str, Any]]:
     """Return the rows of causes.parquet as far as the tables of the report alone decide them, in no order.
 
     Args:
         report: Folder of the report.
         manifest: Its manifest.
         accepted: As for `build_causes`.
+        counted: The counts of all parts, in the order of `parts_to_count`; None counts them here.
     """
     accepted = accepted or Acceptance.of_manifest(manifest)
     causes = CauseNumbers(Definitions(report, manifest))
     counting, owners = Counting(overrides_of(manifest)), Owners(report, manifest)
-    folders = {"findings": _count_findings} | ({"objects": _count_impacts} if _has_impacts(manifest) else {})
-    of_parts = {path.name for folder in folders for path in part_files(report / folder)}
-    for name in sorted(of_parts):
-        for folder, count in folders.items():
-            if (path := report / folder / name).exists():
-                count(path, owners, causes, counting, accepted)
+    if counted is None:
+        tables = tables_to_count(manifest)
+        for name in parts_to_count(report, manifest):
+            count_part(report, name, tables, owners, causes, counting, accepted)
+    else:
+        for part in counted:
+            counting.add_part(part, causes)
     for path in part_files(report / "fixed"):
         table = read_part(path, FINDING_COLUMNS)
         counting.add_fixed(FindingRows.of(table, causes))
@@ -156,6 +168,73 @@ def count_causes(report: Path, manifest: dict[str, Any], accepted: Acceptance | 
         if row["impact"]:
             row["topic_objects"] = row["objects"] - row["accepted_objects"]
     return rows
+
+
+def tables_to_count(manifest: dict[str, Any]) -> tuple[str, ...]:
+    """Return the tables of a report that have causes; objects/ only if it has rows with an impact of their own."""
+    statuses = {name for name, count in manifest["counts"]["statuses"].items() if count}
+    impacts = {name for kind in manifest["kinds"] for name, count in kind["impacts"].items() if count}
+    has_impacts = bool(statuses - _HARMLESS_STATUSES) or not impacts.isdisjoint(IMPACTS)
+    return ("findings", "objects") if has_impacts else ("findings",)
+
+
+def parts_to_count(report: Path, manifest: dict[str, Any]) -> list[str]:
+    """Return the names of the parts of a report that `count_causes` counts, in order."""
+    return sorted({path.name for table in tables_to_count(manifest) for path in part_files(report / table)})
+
+
+def count_part(
+    report: Path,
+    name: str,
+    tables: Iterable[str],
+    owners: Owners,
+    causes: CauseNumbers,
+    counting: Counting,
+    accepted: Acceptance | None = None,
+) -> None:
+    """Count one part of a report.
+
+    Args:
+        report: Folder of the report.
+        name: Name of the file of the part.
+        tables: As `tables_to_count` returns them.
+        owners: The owners of its objects.
+        causes: Numbers its causes.
+        counting: Counts.
+        accepted: The findings that are accepted; None means none.
+    """
+    for table in tables:
+        count = _count_findings if table == "findings" else _count_impacts
+        if (path := report / table / name).exists():
+            count(path, owners, causes, counting, accepted)
+
+
+class PartCounter:
+    """Counts single parts of a report, in any order, so that several processes count a large report.
+
+    The counts of all parts, added in the order of the parts, equal those that one process makes of part after part.
+
+    Args:
+        report: Folder of the report.
+        manifest: Its manifest, with the rules of severities and owners among its options.
+    """
+
+    def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
+        self._report = report
+        self._overrides = overrides_of(manifest)
+        self._tables = tables_to_count(manifest)
+        self._definitions, self._owners = Definitions(report, manifest), Owners(report, manifest)
+
+    def count(self, name: str) -> PartCounts:
+        """Return the counts of one part.
+
+        Args:
+            name: Name of its file, one of `parts_to_count`.
+        """
+        causes = CauseNumbers(self._definitions)
+        counting = Counting(self._overrides, most_owners=sys.maxsize)  # the sum of all parts is limited
+        count_part(self._report, name, self._tables, self._owners, causes, counting)
+        return PartCounts(causes.keys, counting.counts, counting.objects_of_topics(causes))
 
 
 def _note_last_good(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> None:
@@ -220,13 +299,6 @@ def _note_schema_changes(rows: list[dict[str, Any]], report: Path, manifest: dic
             continue
         was, is_now = (one.schema(*place, row["version"] or "") for one in (before, now))
         row["schema_changes"] = changes_at(was, is_now, row["field"], row["check"])
-
-
-def _has_impacts(manifest: dict[str, Any]) -> bool:
-    """Return whether objects/ has rows with an impact of their own: else it need not be read."""
-    statuses = {name for name, count in manifest["counts"]["statuses"].items() if count}
-    impacts = {name for kind in manifest["kinds"] for name, count in kind["impacts"].items() if count}
-    return bool(statuses - _HARMLESS_STATUSES) or not impacts.isdisjoint(IMPACTS)
 
 
 def part_files(folder: Path) -> Iterator[Path]:

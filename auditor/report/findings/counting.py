@@ -7,24 +7,26 @@ grows with causes, their namespaces and owners; never with objects.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from auditor.base.longtext import cut
 from auditor.report.findings.coded import Coded, combined, groups_of
 from auditor.report.findings.rows import FindingRows, ObjectImpacts, follows_of, is_new
-from auditor.report.findings.severity import SEVERITIES, rank, severity_of
+from auditor.report.findings.severity import SEVERITIES, rank, severity_of, worst_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
+    from auditor.report.findings.keys import CauseKey
+    from auditor.report.findings.rows import CauseNumbers
     from auditor.report.findings.severity import SeverityRule
 
-__all__ = ["VERDICTS", "CauseCount", "Counting", "object_name"]
+__all__ = ["VERDICTS", "CauseCount", "Counting", "PartCounts", "object_name"]
 
 Numbers = np.ndarray[Any, Any]
 
@@ -58,9 +60,46 @@ class CauseCount:
 
     def note_example(self, order: int, name: str, message: str) -> None:
         """Keep an example if it is one of the first three; lower orders are before higher ones."""
-        self.examples.append((order, name, cut(message, _MESSAGE)))
-        self.examples.sort(key=lambda one: one[0])
+        self._keep_examples([(order, name, cut(message, _MESSAGE))])
+
+    def _keep_examples(self, later: list[tuple[int, str, str]]) -> None:
+        self.examples += later
+        self.examples.sort(key=lambda one: one[0])  # stable: of equal ones the first are kept
         del self.examples[_EXAMPLES:]
+
+    def note_owner(self, name: str | None, objects: int, most: int) -> None:
+        """Count objects of an owner, unless there are too many other owners or the name is empty."""
+        if name and (name in self.owners or len(self.owners) < most):
+            self.owners[name] += objects
+
+    def add(self, later: CauseCount, most_owners: int) -> None:
+        """Add what was counted in a later part of the same report."""
+        self.severity = worst_of((self.severity, later.severity))
+        for sums in _SUMS:
+            setattr(self, sums, getattr(self, sums) + getattr(later, sums))
+        self.guard_path = self.guard_path or later.guard_path
+        self.namespaces |= later.namespaces
+        self.verdicts.update(later.verdicts)
+        for name, objects in later.owners.items():
+            self.note_owner(name, objects, most_owners)
+        self._keep_examples(later.examples)
+
+
+_SUMS: Final = tuple(one.name for one in fields(CauseCount) if one.type == "int")
+
+
+class PartCounts(NamedTuple):
+    """What was counted of one part of a report.
+
+    Attributes:
+        keys: The causes, in the order in which they were found.
+        counts: By cluster and position of the cause in `keys`.
+        topics: Objects with a finding that is not accepted, by cluster and position in `keys` of a cause of the topic.
+    """
+
+    keys: list[CauseKey]
+    counts: dict[tuple[str, int], CauseCount]
+    topics: dict[tuple[str, int], int]
 
 
 class Counting:
@@ -68,14 +107,16 @@ class Counting:
 
     Args:
         overrides: Rules that replace severities.
+        most_owners: Different owners of a cause that are counted; later ones are left out.
 
     Attributes:
         counts: By cluster and number of the cause.
         topics: Objects with a finding that is not accepted, by cluster and number of the topic.
     """
 
-    def __init__(self, overrides: tuple[SeverityRule, ...] = ()) -> None:
+    def __init__(self, overrides: tuple[SeverityRule, ...] = (), most_owners: int = _OWNERS) -> None:
         self.overrides = overrides
+        self.most_owners = most_owners
         self.counts: dict[tuple[str, int], CauseCount] = {}
         self.topics: Counter[tuple[str, int]] = Counter()
         self._overridden: dict[tuple[str | None, ...], int] = {}
@@ -86,6 +127,26 @@ class Counting:
         if count is None:
             count = self.counts[(cluster, cause)] = CauseCount()
         return count
+
+    def add_part(self, part: PartCounts, causes: CauseNumbers) -> None:
+        """Add what was counted of the next part.
+
+        Args:
+            part: Its counts.
+            causes: Numbers the causes of the whole report.
+        """
+        numbers = [causes.number(key) for key in part.keys]
+        for (cluster, at), count in part.counts.items():
+            self.of(cluster, numbers[at]).add(count, self.most_owners)
+        for (cluster, at), objects in part.topics.items():
+            self.topics[cluster, causes.topics[numbers[at]]] += objects
+
+    def objects_of_topics(self, causes: CauseNumbers) -> dict[tuple[str, int], int]:
+        """Return `topics` by cluster and number of the first cause of the topic."""
+        first: dict[int, int] = {}
+        for number, topic in enumerate(causes.topics):
+            first.setdefault(topic, number)
+        return {(cluster, first[topic]): objects for (cluster, topic), objects in self.topics.items()}
 
     def severities(self, columns: dict[str, Coded], base: NDArray[np.int64], rows: Any = None) -> NDArray[np.int64]:
         """Return the rank of the severity of each row, overrides considered.
@@ -210,7 +271,8 @@ class Counting:
         if owner is None:
             return
         names = owner(pair_first)
-        known = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        by_row = (names[at] for at in np.argsort(pair_first).tolist())  # an order that numbers of causes don't decide
+        known = {name: number for number, name in enumerate(dict.fromkeys(by_row))}
         codes = np.array([known[name] for name in names], dtype=np.int64)
         texts = list(known)
         pairs = combined([(group[pair_first], len(group_first)), (codes, len(texts))])
@@ -218,8 +280,7 @@ class Counting:
         for at, size in zip(first.tolist(), sizes.tolist(), strict=True):
             row, name = int(pair_first[at]), texts[codes[at]]
             count = self.of(clusters.text(row), int(rows.cause[row]))
-            if name and (name in count.owners or len(count.owners) < _OWNERS):
-                count.owners[name] += size
+            count.note_owner(name, size, self.most_owners)
 
     def _examples(
         self,
@@ -297,9 +358,7 @@ class Counting:
             if not is_settled:
                 count.severity = SEVERITIES[min(rank(count.severity), int(ranks[at]))]
             count.namespaces.add(rows.columns["namespace"].text(row))
-            name = names[at]
-            if name and (name in count.owners or len(count.owners) < _OWNERS):
-                count.owners[name] += 1
+            count.note_owner(names[at], 1, self.most_owners)
             order = 0 if is_fresh else 1
             if len(count.examples) < _EXAMPLES or order < count.examples[-1][0]:
                 text = rows.columns["reason"].text(row)

@@ -14,7 +14,7 @@ from auditor.report.findings.owners import read_owner_rules
 if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
 
-__all__ = ["causes_of_cluster", "note_causes"]
+__all__ = ["causes_of_cluster", "note_causes", "rules_of"]
 
 
 def causes_of_cluster(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -32,7 +32,7 @@ def causes_of_cluster(options: AuditOptions, report: Path, manifest: dict[str, A
     """
     if options.diff or options.accept or options.redact:
         return None
-    return count_causes(report, manifest | {"options": manifest["options"] | _rules_of(options)})
+    return count_causes(report, manifest | {"options": manifest["options"] | rules_of(options)})
 
 
 def note_causes(
@@ -44,13 +44,14 @@ def note_causes(
         options: The options of the run.
         report: Folder of the report, whose other tables are complete.
         manifest: Its manifest; it is written later.
-        counted: What `causes_of_cluster` returned for all clusters together; None reads the tables.
+        counted: What `causes_of_cluster` returned for all clusters together, or `count_causes`; None reads
+            the tables.
 
     Raises:
         PlanError: The file of accepted findings, or that of owners, cannot be used.
     """
     accepted = None
-    manifest["options"] |= _rules_of(options)
+    manifest["options"] |= rules_of(options)
     if options.accept:
         today = datetime.datetime.fromisoformat(manifest["started"]).date()
         accepted = Acceptance(read_accepted(options.accept), today)
@@ -61,7 +62,7 @@ def note_causes(
     return int(manifest["exit_code"])
 
 
-def _rules_of(options: AuditOptions) -> dict[str, Any]:
+def rules_of(options: AuditOptions) -> dict[str, Any]:
     """Return the rules of severities and owners, as the options of a manifest have them."""
     rules: dict[str, Any] = {"severity": list(options.severity)}
     if options.owners:

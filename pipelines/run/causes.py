@@ -1,0 +1,85 @@
+"""Counts the causes of a large report in worker processes, which have nothing else to do at the end of an audit."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.plan.limits import bound_worker
+from auditor.releases import running_as
+from pipelines.workers import PRELOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from auditor.plan.options import AuditOptions
+    from auditor.report.findings.counting import PartCounts
+
+__all__ = ["count_in_workers", "is_worth_workers"]
+
+_LEAST: Final = 24
+"""Parts of a report from which on several processes count them in less time than one."""
+_ITEMS: Final = 6
+"""Items of a worker: few, as each is waited for; several, as parts differ."""
+
+
+def is_worth_workers(options: AuditOptions, report: Path) -> bool:
+    """Return whether workers count the causes of a report sooner than one process, and in the same way.
+
+    Args:
+        options: The options of the run.
+        report: Folder of the report.
+    """
+    if options.engine != "processes" or options.jobs == 1 or options.accept or options.redact or options.in_fleet:
+        return False
+    return sum(1 for _ in (report / "objects").glob("part-*.parquet")) >= _LEAST
+
+
+def count_in_workers(
+    options: AuditOptions, report: Path, manifest: dict[str, Any], meanwhile: Callable[[], None]
+) -> list[dict[str, Any]]:
+    """Return what `count_causes` returns for a report, counted in workers.
+
+    Args:
+        options: The options of the run.
+        report: Folder of the report, whose other tables are complete.
+        manifest: Its manifest.
+        meanwhile: Called once while they count.
+    """
+    from auditor.report.findings.build import count_causes, parts_to_count  # noqa: PLC0415 - heavy
+    from auditor.report.findings.outcome import rules_of  # noqa: PLC0415 - heavy
+    from pipelines.engines import run_processes  # noqa: PLC0415 - only where there are workers
+
+    manifest = manifest | {"options": manifest["options"] | rules_of(options)}
+    names = parts_to_count(report, manifest)
+    size = -(-len(names) // (options.jobs * _ITEMS)) or 1
+    items = [(at, names[at : at + size]) for at in range(0, len(names), size)]
+    ready = partial(_ready, options, report, manifest)
+    counted: dict[int, list[PartCounts]] = {}
+    jobs = min(options.jobs, len(items))
+    lost = partial(_counted_here, ready)
+    counted.update(run_processes(ready, items, jobs=jobs, on_lost=lost, preload=PRELOAD, meanwhile=meanwhile))
+    return count_causes(report, manifest, None, (part for at, _ in items for part in counted.pop(at)))
+
+
+_Item = tuple[int, list[str]]
+
+
+def _ready(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> Callable[[_Item], Any]:
+    """Make a worker ready that counts parts, given with the position of the first of them."""
+    from auditor.report.findings.build import PartCounter  # noqa: PLC0415 - heavy
+
+    bound_worker(options.memory, options.jobs)
+    counter = PartCounter(report, manifest)
+
+    def work(item: _Item) -> tuple[int, list[PartCounts]]:
+        with running_as(options.kubernetes):
+            return item[0], [counter.count(name) for name in item[1]]
+
+    return work
+
+
+def _counted_here(ready: Callable[[], Callable[[_Item], Any]], item: _Item, _: Exception) -> Any:
+    """Count the parts at which a worker ended twice in this process."""
+    return ready()(item)

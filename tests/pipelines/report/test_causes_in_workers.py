@@ -1,0 +1,129 @@
+"""The causes of a report of many parts are counted in workers, and equal those that one process counts."""
+
+import json
+import os
+
+import pytest
+
+from auditor.plan.options import AuditOptions
+from auditor.report.findings.build import PartCounter
+from pipelines.run import causes
+from pipelines.run.fleet import run_anywhere
+from tests.pipelines.report.test_outcome import LOOSE, TIGHT, etcd
+from tests.report.findings.reports import widget
+
+KEPT = ("started", "seconds", "programs", "fallbacks")
+"""What differs from run to run, or with the number of workers."""
+
+
+def dumps(folder, crd, torn):
+    """Write five dumps of one cluster, and return their paths."""
+    for number in range(5):
+        objects = [widget(f"w{number}-{place}", {"size": place % 9}, namespace=f"n{place % 4}") for place in range(20)]
+        keys = [f"n0/torn-{number}"] if torn else []
+        yield str(etcd(folder / f"{number}.json", 100 * (number + 1), crd, *objects, torn=keys))
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """The dumps of two nights, and the report of the first."""
+    folder = tmp_path_factory.mktemp("nights")
+    both = []
+    for name, crd, torn in (("first", LOOSE, False), ("second", TIGHT, True)):
+        (folder / name).mkdir()
+        both.append(tuple(dumps(folder / name, crd, torn)))
+    report = folder / "first-report"
+    run_anywhere(AuditOptions(dumps=both[0], report=str(report), jobs=1, fail_on="invalid"))
+    return both[1], report
+
+
+@pytest.fixture
+def rules(tmp_path):
+    (tmp_path / "owners.yaml").write_text("- team: bakers\n  namespace: n1\n")
+    return {"severity": ("high namespace=n2",), "owners": str(tmp_path / "owners.yaml")}
+
+
+def audited(report, given, **options):
+    code = run_anywhere(AuditOptions(dumps=given, report=str(report), fail_on="invalid", **options))[0]
+    manifest = json.loads((report / "manifest.json").read_bytes())
+    tables = {
+        path.relative_to(report).as_posix(): path.read_bytes()
+        for path in sorted(report.rglob("*"))
+        if path.is_file() and path.name != "manifest.json"
+    }
+    return code, {name: value for name, value in manifest.items() if name not in KEPT}, tables
+
+
+@pytest.mark.parametrize("compared", [False, True])
+def test_workers_count_the_same_causes(tmp_path, monkeypatch, nights, rules, compared):
+    given, first = nights
+    options = {**rules, "diff": str(first)} if compared else rules
+    here = audited(tmp_path / "here", given, jobs=1, **options)
+    calls = []
+    count = causes.count_in_workers
+    monkeypatch.setattr(causes, "_LEAST", 2)
+    monkeypatch.setattr("pipelines.run.audit.count_in_workers", lambda *a, **k: calls.append(1) or count(*a, **k))
+    apart = audited(tmp_path / "apart", given, jobs=2, **options)
+    assert calls == [1]
+    assert apart == here
+    assert here[0] == 1
+    assert any(kind["breaking"] for kind in here[1]["kinds"])
+
+
+def test_parts_at_which_workers_end_are_counted_by_the_parent(tmp_path, monkeypatch, nights, rules):
+    """It counts them when the workers are gone."""
+    given, _ = nights
+    here = audited(tmp_path / "here", given, jobs=1, **rules)
+    monkeypatch.setattr(causes, "_LEAST", 2)
+    monkeypatch.setattr(causes, "_ready", EndsIn(os.getpid(), causes._ready))
+    assert audited(tmp_path / "apart", given, jobs=2, **rules) == here
+
+
+class EndsIn:
+    """Makes a worker ready that ends at its first item; in the parent process it counts."""
+
+    def __init__(self, parent, ready):
+        self.parent, self.ready = parent, ready
+
+    def __call__(self, *given):
+        if os.getpid() != self.parent:
+            os._exit(9)
+        return self.ready(*given)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_worth"),
+    [
+        ({}, True),
+        ({"jobs": 1}, False),
+        ({"engine": "inline"}, False),
+        ({"accept": "accept.yaml"}, False),
+        ({"redact": "names"}, False),
+    ],
+)
+def test_few_parts_and_some_options_need_this_process(tmp_path, options, is_worth):
+    (tmp_path / "objects").mkdir()
+    asked = AuditOptions(dumps=("x",), report="r", **{"jobs": 2, **options})
+    for number in range(24):
+        assert not causes.is_worth_workers(asked, tmp_path)
+        (tmp_path / "objects" / f"part-{number:05}.parquet").touch()
+    assert causes.is_worth_workers(asked, tmp_path) == is_worth
+
+
+def test_a_counter_of_parts_is_made_once_a_worker(tmp_path, nights, monkeypatch):
+    """It keeps what it read of definitions."""
+    made = []
+    own = PartCounter.__init__
+
+    def noted(self, *given):
+        made.append(given)
+        own(self, *given)
+
+    monkeypatch.setattr(PartCounter, "__init__", noted)
+    _, first = nights
+    manifest = json.loads((first / "manifest.json").read_bytes())
+    asked = AuditOptions(dumps=("x",), report="r", jobs=1)
+    names = [path.name for path in sorted((first / "findings").glob("*.parquet"))]
+    work = causes._ready(asked, first, manifest)
+    assert [work((at, [name]))[0] for at, name in enumerate(names)] == list(range(len(names)))
+    assert len(made) == 1
