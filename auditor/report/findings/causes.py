@@ -166,8 +166,9 @@ class Topic:
         first = self.causes[0]
         if len(self.causes) == 1:
             return first.title
-        worst = sum(cause.severity == self.severity for cause in self.causes)
-        some = "" if worst == len(self.causes) else f" ({worst} {self.severity})"
+        severity = self.severity
+        worst = sum(cause.severity == severity for cause in self.causes)
+        some = "" if worst == len(self.causes) else f" ({worst} {severity})"
         return f"{self.area}: {len(self.causes)} causes{some}, first {first.title}"
 
     @property
