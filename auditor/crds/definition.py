@@ -99,6 +99,7 @@ class CustomResourceDefinition:
         established: Whether a server answers requests for its objects.
         document: The decoded document.
         webhook: Converts objects if the strategy is Webhook; None if nothing replaces the webhook.
+        digest: Stands for the release and the text that it was parsed from; empty if that is not known.
     """
 
     name: str
@@ -117,6 +118,7 @@ class CustomResourceDefinition:
     established: bool = True
     document: JsonObject = field(default_factory=dict)
     webhook: Converter | None = field(default=None, compare=False, repr=False)
+    digest: bytes = field(default=b"", compare=False, repr=False)
 
     @property
     def resource(self) -> str:
@@ -127,6 +129,10 @@ class CustomResourceDefinition:
     def storage_version(self) -> CrdVersion | None:
         """The version at which new writes are stored."""
         return next((version for version in self.versions.values() if version.storage), None)
+
+    def digest_of(self, version: CrdVersion) -> bytes:
+        """Return what stands for the release and a version of the definition; empty if that was not noted."""
+        return self.digest and self.digest + version.name.encode("utf-8", "surrogatepass")
 
     @property
     def served_versions(self) -> tuple[CrdVersion, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from dataclasses import replace
 from typing import Final
@@ -28,12 +29,13 @@ def parse_text(text: bytes, *, stored: bool) -> CustomResourceDefinition:
     if cache is None:
         return parse_definition(document, stored=stored)
     key = b"%s %d " % (active().name.encode(), stored) + text
+    digest = hashlib.sha256(key).digest()
     data = cache.get(_KIND, key)
     if data is not None:
         found = pickle.loads(data)  # noqa: S301 - of a file that no one else can write
         if isinstance(found, CustomResourceDefinition):
-            return replace(found, document=document)
-    made = parse_definition(document, stored=stored)
+            return replace(found, document=document, digest=digest)
+    made = replace(parse_definition(document, stored=stored), digest=digest)
     try:
         data = pickle.dumps(replace(made, document={}), pickle.HIGHEST_PROTOCOL)
     except RecursionError:  # too deeply nested

@@ -112,7 +112,7 @@ class AuditProgram:
         self.version = version
         self.compiled = compiled
         self.warm_up = warm_up
-        self.rule_program = RuleProgram.of(version.structural) if rules else None
+        self.rule_program = RuleProgram.of(version.structural, definition.digest_of(version)) if rules else None
         self.rules: list[RuleHook] = [] if self.rule_program is None else [self.rule_program.run]
         self.total = self.proven = self.read = 0
         self.fallbacks = Fallbacks()
@@ -135,6 +135,11 @@ class AuditProgram:
     def unevaluated_rules(self) -> int:
         """Number of rules without a result for the last judged object."""
         return self._left_out if self.rule_program is None else self.rule_program.unevaluated()
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether so few objects were judged that generating code takes longer than it saves."""
+        return 0 < self.warm_up >= self.total
 
     def gave_up(self, unevaluated: int) -> bool:
         """Return from the unevaluated rules of an object or an update whether its rules took too much time or memory.

@@ -158,7 +158,7 @@ class UpdateProgram:
         rules = self.program.rule_program
         if rules is None:
             return []
-        if self.has_old_self or not self.program.compiled:
+        if self.has_old_self or not self.program.compiled or self.program.is_cold:
             return rules.run_update(new, old, twin)
         if self.program.rules_hold(new):
             return []

@@ -31,7 +31,8 @@ def form(value, seen):
     if id(value) in seen:
         return seen[id(value)]
     seen[id(value)] = len(seen)
-    return [type(value).__name__, *((one.name, form(getattr(value, one.name), seen)) for one in fields(value))]
+    said = [one.name for one in fields(value) if one.name != "digest"]  # tests/validation/rules/test_kept.py
+    return [type(value).__name__, *((name, form(getattr(value, name), seen)) for name in said)]
 
 
 @pytest.mark.parametrize("path", GIVEN, ids=lambda path: path.name)

@@ -8,12 +8,14 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, validat
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from auditor.cel.errors import CompileError
 from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.cel.types import BOOL, STRING, optional_of
+from auditor.releases import active, running_as
 from auditor.schema.field_path import FieldPathError
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.create import has_rules
@@ -22,14 +24,14 @@ from auditor.validation.rules.field_path import resolve_field_path
 from auditor.validation.rules.types import DeclaredType, cel_type, declare, with_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from auditor.cel.check.checked import CheckedExpression
     from auditor.cel.environment import Environment, Program
     from auditor.cel.kubernetes import Version
     from auditor.schema.structural import Rule
 
-__all__ = ["NO_TYPE", "CompiledRule", "RuleNode", "compile_node", "compile_rules", "trim_space"]
+__all__ = ["NO_TYPE", "CompiledRule", "RuleFacts", "RuleNode", "compile_node", "compile_rules", "trim_space"]
 
 NO_TYPE = "failed to convert to declType for CEL validation rules"
 """The error for rules on a node that expressions cannot access."""
@@ -78,12 +80,39 @@ class CompiledRule:
     def is_left_out(self) -> bool:
         """Whether a create skips it: it is empty or a transition rule."""
         is_of_change = self.uses_old_self and not self.rule.optional_old_self
-        return not self.error and (self.program is None or is_of_change)
+        return not self.error and (is_of_change or self.program is None)
 
     @property
     def shown(self) -> str:
         """The text by which the server names the rule: its message, else its rule."""
         return trim_space(self.rule.message or self.rule.rule)
+
+
+class RuleFacts(NamedTuple):
+    """What is known of a rule that was compiled, all but its programs; the attributes are those of `CompiledRule`."""
+
+    error: str
+    uses_old_self: bool
+    message_error: str
+    field_path: str
+
+
+class _LateRule(CompiledRule):
+    """A rule whose facts are known; it compiles when one of its programs or its environment is asked for."""
+
+    __slots__ = ("_compile",)
+
+    def __init__(self, rule: Rule, facts: RuleFacts, compiled: Callable[[], CompiledRule]) -> None:
+        for name, value in (("rule", rule), *facts._asdict().items(), ("_compile", compiled)):
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """Compile, and note the attribute; Python calls this while it is not set."""
+        if name not in ("program", "message", "environment"):
+            raise AttributeError(name)
+        value = getattr(self._compile(), name)
+        object.__setattr__(self, name, value)
+        return value
 
 
 @dataclass(slots=True, eq=False)
@@ -119,14 +148,26 @@ class RuleNode:
                 yield from child.walk()
 
 
-def compile_rules(schema: StructuralSchema | None) -> RuleNode | None:
+def compile_rules(schema: StructuralSchema | None, facts: list[RuleFacts] | None = None) -> RuleNode | None:
     """Compile all rules of the schema of a custom resource; return None if the server runs none on its objects.
 
     Rules that are only below allOf never run. Source: NewValidator, hasXValidations.
+
+    Args:
+        schema: The schema.
+        facts: What is known of its rules, in the order in which they are compiled: then each compiles when it is first
+            evaluated. An empty list means nothing is known, and gets it.
+
+    Raises:
+        ValueError: The facts are those of another schema.
     """
     if schema is None or not has_rules(schema):
         return None
-    return _Compiler(latest()).node(schema, schema, declare(schema, is_resource=True), is_resource=True)
+    compiler = _Compiler(latest(), facts)
+    root = compiler.node(schema, schema, declare(schema, is_resource=True), is_resource=True)
+    if facts is not None:
+        compiler.check_facts()
+    return root
 
 
 def compile_node(
@@ -200,8 +241,11 @@ def _message(text: str, environment: Environment) -> tuple[Program | None, str]:
 class _Compiler:
     """Makes the nodes of one schema; equal positions, which share a schema, share a node."""
 
-    def __init__(self, compatibility: Version) -> None:
+    def __init__(self, compatibility: Version, facts: list[RuleFacts] | None) -> None:
         self._compatibility = compatibility
+        self._release = active()
+        self._facts = facts
+        self._next = 0 if facts else None
         self._known: dict[tuple[Any, ...], RuleNode | None] = {}
 
     def node(
@@ -220,7 +264,7 @@ class _Compiler:
         if given.rules and declared is None:
             node.error = NO_TYPE
         elif declared is not None:
-            node.rules = compile_node(schema, given.rules, declared, self._compatibility)
+            node.rules = self._rules(schema, given.rules, declared)
         element = None if declared is None else declared.element
         if given.items is not None and schema.items is not None:
             node.items = self._child(given.items, schema.items, element)
@@ -238,6 +282,36 @@ class _Compiler:
         node.all_of = tuple(each for each in made if each is not None)
         has_any = node.rules or node.error or node.all_of or node.properties or node.extra or node.items
         return node if has_any else None
+
+    def _rules(
+        self, schema: StructuralSchema, rules: tuple[Rule, ...], declared: DeclaredType
+    ) -> tuple[CompiledRule, ...]:
+        if self._next is None or self._facts is None:
+            made = compile_node(schema, rules, declared, self._compatibility)
+            if self._facts is not None:
+                self._facts += [RuleFacts(*(getattr(one, name) for name in RuleFacts._fields)) for one in made]
+            return made
+        known = self._facts[self._next : self._next + len(rules)]
+        self._next += len(rules)
+
+        @functools.cache
+        def compiled() -> tuple[CompiledRule, ...]:
+            with running_as(self._release):
+                return compile_node(schema, rules, declared, self._compatibility)
+
+        return tuple(
+            _LateRule(rule, facts, lambda at=at: compiled()[at])  # type: ignore[misc]
+            for at, (rule, facts) in enumerate(zip(rules, known, strict=True))
+        )
+
+    def check_facts(self) -> None:
+        """Make sure that there were facts of all rules and of no others.
+
+        Raises:
+            ValueError: There were more.
+        """
+        if self._next is not None and self._facts is not None and self._next != len(self._facts):
+            raise ValueError
 
     def _child(
         self, given: StructuralSchema, schema: StructuralSchema, declared: DeclaredType | None

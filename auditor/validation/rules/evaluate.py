@@ -28,7 +28,8 @@ from auditor.releases import changes
 from auditor.schema.structural import ListType
 from auditor.validation.findings import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, finding, of_rule
 from auditor.validation.keywords.failure import MOST_FINDINGS, too_many_failures
-from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_rules, trim_space
+from auditor.validation.rules.compile import CompiledRule, RuleNode, trim_space
+from auditor.validation.rules.kept import compile_cached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -140,9 +141,14 @@ class RuleProgram:
         self._known: _Known = {}
 
     @classmethod
-    def of(cls, schema: StructuralSchema | None) -> RuleProgram | None:
-        """Return the program of a structural schema, or None if the server runs no rules on its objects."""
-        root = compile_rules(schema)
+    def of(cls, schema: StructuralSchema | None, digest: bytes = b"") -> RuleProgram | None:
+        """Return the program of a structural schema, or None if the server runs no rules on its objects.
+
+        Args:
+            schema: The schema.
+            digest: As `compile_cached` takes it.
+        """
+        root = compile_cached(schema, digest)
         return None if root is None else cls(root)
 
     def run(self, obj: JsonObject) -> list[Finding]:
@@ -294,7 +300,7 @@ class _Walk:
             if rule.error:
                 self.report(node, trail, f"rule compile error: {rule.error}", rule)
                 continue
-            if rule.program is None or (rule.uses_old_self and old is None and not rule.rule.optional_old_self):
+            if (rule.uses_old_self and old is None and not rule.rule.optional_old_self) or rule.program is None:
                 continue
             if rule.uses_old_self:
                 value, cost = self.evaluate(rule.program, optional if rule.rule.optional_old_self else plain)
