@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.quick_init import quick_init
 
-__all__ = ["ABSENT", "Absent", "LegacyKeywords", "ListType", "Rule", "StructuralSchema"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ABSENT", "Absent", "LegacyKeywords", "ListType", "Rule", "StructuralSchema", "nodes_of"]
 
 
 class Absent(Enum):
@@ -116,3 +119,23 @@ class StructuralSchema:
     one_of: tuple[StructuralSchema, ...] = ()
     not_: StructuralSchema | None = None
     legacy: LegacyKeywords | None = None
+
+
+def nodes_of(schema: StructuralSchema | None, *, with_junctors: bool = False) -> Iterator[StructuralSchema]:
+    """Yield the nodes of a schema, each once; equal positions share a node, which makes them few.
+
+    Args:
+        schema: The schema, which is the first of them; None has no nodes.
+        with_junctors: Whether those below allOf, anyOf, oneOf and not are included.
+    """
+    stack: list[Any] = [schema]
+    seen: set[int] = set()
+    while stack:
+        one = stack.pop()
+        if not isinstance(one, StructuralSchema) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        stack += (*one.properties.values(), one.items, one.additional_properties)
+        if with_junctors:
+            stack += (*one.all_of, *one.any_of, *one.one_of, one.not_)

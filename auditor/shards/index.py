@@ -17,6 +17,7 @@ import pyarrow as pa
 from auditor.base import arrow, tables
 from auditor.base.errors import SelectorError
 from auditor.base.records import JsonObject
+from auditor.schema.structural import nodes_of
 from auditor.selectors.fields import field_types, plain_keys, selectable, selectable_values
 from auditor.shards.columns import array_of, constant, write_parquet
 from auditor.storage_read.read import read_object
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import AuditedObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.schema.structural import StructuralSchema
 
 __all__ = ["IndexBuilder"]
 
@@ -38,15 +38,6 @@ _PYTHON: Final = {"boolean": bool, "integer": int}
 _NO_LABELS: Final[dict[str, str]] = {}
 
 
-def _has_embedded(node: StructuralSchema | None) -> bool:
-    if node is None:
-        return False
-    below = [*node.properties.values(), node.items]
-    if not isinstance(node.additional_properties, bool):
-        below.append(node.additional_properties)
-    return node.embedded_resource or any(_has_embedded(child) for child in below)
-
-
 class _Partition:
     """Rows of one version of one kind, and how its objects are read."""
 
@@ -54,7 +45,7 @@ class _Partition:
         self.version = version = definition.versions[name]
         self.folder = folder
         self.fields = field_types(version)
-        self.reads_again = bool(self.fields) or _has_embedded(version.structural)
+        self.reads_again = bool(self.fields) or any(node.embedded_resource for node in nodes_of(version.structural))
         self.schema = tables.with_metadata(tables.index_schema(self.fields), **meta)
         self.rows: list[tuple[Any, ...]] = []
         self.values = self._values()

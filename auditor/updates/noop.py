@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.statuses import Impact
 from auditor.base.trail import dotted
 from auditor.ratcheting import CorrelatedObject
-from auditor.schema.structural import ABSENT, StructuralSchema
+from auditor.schema.structural import ABSENT, StructuralSchema, nodes_of
 from auditor.storage_read.numbers_as_sent import has_respelled, may_be_respelled
 from auditor.updates.field_path import locate
 from auditor.updates.update import Place, TriedUpdate, UpdateProgram
@@ -87,7 +87,7 @@ class NoopUpdates:
         self.definition = program.definition
         self.version = program.version
         self.is_export = is_export
-        nodes = list(_nodes(self.version.structural))
+        nodes = list(nodes_of(self.version.structural, with_junctors=True))
         defaults = [node.default for node in nodes if node.default is not ABSENT]
         self._has_old_self = any(_OLD_SELF.search(rule.rule) for node in nodes for rule in node.rules)
         own = _metadata_nodes(self.version.structural)
@@ -106,7 +106,7 @@ class NoopUpdates:
         storage = self.definition.storage_version
         if storage is None or storage.name == self.version.name or self.definition.conversion == "Webhook":
             return False
-        return any(node.embedded_resource for node in _nodes(storage.structural))
+        return any(node.embedded_resource for node in nodes_of(storage.structural, with_junctors=True))
 
     @property
     def is_written_by_webhook(self) -> bool:
@@ -386,14 +386,3 @@ def _metadata_nodes(schema: StructuralSchema | None) -> list[StructuralSchema]:
         found += one.all_of
         found += [below for name, below in one.properties.items() if name == "metadata"]
     return found
-
-
-def _nodes(schema: StructuralSchema | None) -> Iterator[StructuralSchema]:
-    """Yield a schema and everything in it that has a place in objects."""
-    stack: list[Any] = [schema]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, StructuralSchema):
-            yield one
-            stack += [*one.properties.values(), one.items, one.additional_properties]
-            stack += [*one.all_of, *one.any_of, *one.one_of, one.not_]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from auditor.schema.structural import StructuralSchema
+from auditor.schema.structural import StructuralSchema, nodes_of
 from auditor.validation.embedded import compile_embedded
 from auditor.validation.findings import has_blocking, rules_not_checked, unique
 from auditor.validation.listtype import compile_list_types
@@ -148,12 +148,4 @@ def has_rules(schema: StructuralSchema | None) -> bool:
 
     Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (hasXValidations).
     """
-    if schema is None:
-        return False
-    extra = schema.additional_properties
-    return (
-        bool(schema.rules)
-        or has_rules(schema.items)
-        or (isinstance(extra, StructuralSchema) and has_rules(extra))
-        or any(has_rules(child) for child in schema.properties.values())
-    )
+    return any(node.rules for node in nodes_of(schema))

@@ -68,18 +68,25 @@ class ListTypes:
 
 def compile_list_types(schema: StructuralSchema | None) -> ListTypes | None:
     """Compile the list types of a structural schema, or return None if there is nothing to check."""
+    return _compiled(schema, {})
+
+
+def _compiled(schema: StructuralSchema | None, known: dict[int, ListTypes | None]) -> ListTypes | None:
+    """Compile a position; equal positions, which share a schema, share the result."""
     if schema is None:
         return None
+    if id(schema) in known:
+        return known[id(schema)]
     properties = {
-        name: node for name, child in schema.properties.items() if (node := compile_list_types(child)) is not None
+        name: node for name, child in schema.properties.items() if (node := _compiled(child, known)) is not None
     }
     extra = schema.additional_properties
-    rest = compile_list_types(extra) if isinstance(extra, StructuralSchema) else None
-    items = compile_list_types(schema.items)
+    rest = _compiled(extra, known) if isinstance(extra, StructuralSchema) else None
+    items = _compiled(schema.items, known)
     own = schema.list_type if schema.list_type is not ListType.ATOMIC else None
-    if own is None and not properties and rest is None and items is None:
-        return None
-    return ListTypes(own, schema.list_map_keys, properties, rest, items)
+    is_empty = own is None and not properties and rest is None and items is None
+    made = known[id(schema)] = None if is_empty else ListTypes(own, schema.list_map_keys, properties, rest, items)
+    return made
 
 
 def _repeated(items: Sequence[Any]) -> list[int]:

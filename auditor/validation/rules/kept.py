@@ -10,7 +10,6 @@ import pickle
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.disk_cache import active_cache
-from auditor.validation.create import has_rules
 from auditor.validation.rules.compile import RuleFacts, compile_rules
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def compile_cached(schema: StructuralSchema | None, digest: bytes) -> RuleNode |
         digest: Stands for the schema and the release; empty if they have none, then nothing is stored.
     """
     cache = active_cache() if digest else None
-    if cache is None or schema is None or not has_rules(schema):
+    if cache is None or schema is None:
         return compile_rules(schema)
     data = cache.get(_KIND, digest)
     if data is not None:
