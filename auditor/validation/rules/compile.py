@@ -127,6 +127,7 @@ class RuleNode:
         rules: Its rules in order.
         error: `NO_TYPE` if the node has rules but no type.
         all_of: The rules of its allOf entries. properties, extra, items: The nodes below it.
+        late: Compiles its rules, which were not needed yet; None if that is done.
     """
 
     schema: StructuralSchema
@@ -139,6 +140,13 @@ class RuleNode:
     properties: dict[str, RuleNode] = field(default_factory=dict)
     extra: RuleNode | None = None
     items: RuleNode | None = None
+    late: Callable[[], object] | None = None
+
+    def compile(self) -> None:
+        """Compile the rules now, if that is not done."""
+        if self.late is not None:
+            self.late()
+            self.late = None
 
     def walk(self) -> Iterator[RuleNode]:
         """Yield this node and all below it."""
@@ -264,7 +272,7 @@ class _Compiler:
         if given.rules and declared is None:
             node.error = NO_TYPE
         elif declared is not None:
-            node.rules = self._rules(schema, given.rules, declared)
+            node.rules, node.late = self._rules(schema, given.rules, declared)
         element = None if declared is None else declared.element
         if given.items is not None and schema.items is not None:
             node.items = self._child(given.items, schema.items, element)
@@ -285,12 +293,13 @@ class _Compiler:
 
     def _rules(
         self, schema: StructuralSchema, rules: tuple[Rule, ...], declared: DeclaredType
-    ) -> tuple[CompiledRule, ...]:
+    ) -> tuple[tuple[CompiledRule, ...], Callable[[], object] | None]:
+        """Return the rules of a node, and what compiles them if that is not done yet."""
         if self._next is None or self._facts is None:
             made = compile_node(schema, rules, declared, self._compatibility)
             if self._facts is not None:
                 self._facts += [RuleFacts(*(getattr(one, name) for name in RuleFacts._fields)) for one in made]
-            return made
+            return made, None
         known = self._facts[self._next : self._next + len(rules)]
         self._next += len(rules)
 
@@ -299,10 +308,11 @@ class _Compiler:
             with running_as(self._release):
                 return compile_node(schema, rules, declared, self._compatibility)
 
-        return tuple(
+        late = tuple(
             _LateRule(rule, facts, lambda at=at: compiled()[at])  # type: ignore[misc]
             for at, (rule, facts) in enumerate(zip(rules, known, strict=True))
         )
+        return late, compiled if late else None
 
     def check_facts(self) -> None:
         """Make sure that there were facts of all rules and of no others.

@@ -1,6 +1,7 @@
 """Rules whose facts are cached equal those compiled now; they compile when they are first evaluated."""
 
 import pickle
+from time import thread_time
 
 import pytest
 
@@ -15,7 +16,7 @@ from auditor.schema.parse import parse_schema
 from auditor.sources.crd_files import read_crd_documents
 from auditor.validation.rules import compile as compiling
 from auditor.validation.rules.compile import RuleFacts, compile_node, compile_rules
-from auditor.validation.rules.evaluate import RuleProgram
+from auditor.validation.rules.evaluate import RuleProgram, RuleTime
 from auditor.validation.rules.kept import compile_cached
 from tests.shared import ROOT, beside
 
@@ -125,6 +126,31 @@ def test_a_rule_compiles_when_it_is_evaluated(tmp_path, compiled):
                 assert later.run_update(one, other, None) == plain.run_update(one, other, None)
         assert len(compiled) == 8
     assert any(plain.run(one) for one in objects)
+
+
+def test_the_time_of_an_object_is_not_used_up_by_compiling(tmp_path, monkeypatch):
+    schema = parse_schema(SCHEMA)
+    plain = RuleProgram.of(schema)
+
+    def slowly(*given):
+        end = thread_time() + 0.3
+        while thread_time() < end:
+            pass
+        return compile_node(*given)
+
+    with using_cache(str(tmp_path / "cache")):
+        RuleProgram.of(schema, b"digest")
+        monkeypatch.setattr(compiling, "compile_node", slowly)
+        time = RuleTime(0.1)
+        time.begin(1.0)
+        later = RuleProgram.of(schema, b"digest")
+        later.time = time
+        for one in ({"spec": {"size": 3}}, {"items": ["a", "x"]}):
+            begun = thread_time()
+            assert later.run(one) == plain.run(one)
+            assert thread_time() - begun > 0.3
+            assert not later.gave_up
+        assert time.left > 0.9
 
 
 @pytest.mark.parametrize("count", [1, 7, 9])
