@@ -147,8 +147,9 @@ class DiskCache:
             elif now - state.st_mtime > _STALE:
                 self._remove(entry)
         total = sum(size for _, size, _ in files)
+        most = self._most if total <= self._most else self._most - self._most // 8  # else each further file looks again
         for _, size, name in sorted(files):
-            if total <= self._most:
+            if total <= most:
                 break
             self._remove(name)
             total -= size

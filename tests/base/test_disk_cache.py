@@ -146,6 +146,18 @@ def test_the_oldest_files_are_removed_first(folder):
     assert sum(one.stat().st_size for one in folder.iterdir()) <= 5_000
 
 
+def test_a_full_folder_is_not_looked_through_for_each_file(folder, monkeypatch):
+    kept = DiskCache(folder, most=100_000)
+    looks = []
+    look = DiskCache._look
+    monkeypatch.setattr(DiskCache, "_look", lambda self: looks.append(1) or look(self))
+    for number in range(400):
+        kept.put("code", b"%d" % number, bytes(1000))
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 100_000
+    assert 1 < len(looks) < 40  # an eighth of it is made free each time
+    assert kept.get("code", b"399") is not None
+
+
 def test_what_is_too_large_is_not_kept(folder):
     kept = DiskCache(folder, most=1000)
     kept.put("code", b"a", bytes(600))
