@@ -8,8 +8,9 @@ count as memory of the process. All columns are arrays: nothing is done row by r
 from __future__ import annotations
 
 from bisect import bisect_right
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 import pyarrow
@@ -20,6 +21,7 @@ from auditor.sources.files.digest import map_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -211,21 +213,39 @@ class _Run:
             path.unlink()
 
 
+def _joined(batches: list[KeyedRows]) -> KeyedRows:
+    keys = pa.concat_arrays([batch.keys for batch in batches])
+    return KeyedRows(keys, np.concatenate([batch.rows for batch in batches]))
+
+
 class NewestPerKey:
     """Collects rows in any order and writes the live table: the newest row of each key, unless it is a deletion.
+
+    Used as a context manager it ends its thread.
 
     Args:
         workdir: Folder for temporary files; all are removed.
         number: Position of the dump among the inputs.
+        in_thread: Sort and merge in a thread, while this one adds rows and writes the table. Arrow and
+            numpy do this without Python's lock.
     """
 
-    def __init__(self, workdir: Path, number: int) -> None:
+    def __init__(self, workdir: Path, number: int, *, in_thread: bool = False) -> None:
         self.workdir = workdir
         self.number = number
+        self._thread = ThreadPoolExecutor(1, "newest-per-key") if in_thread else None
+        self._parking: Future[None] | None = None
         self._held: list[KeyedRows] = []
         self._held_bytes = 0
         self._runs: list[_Run] = []
         self._made = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread is not None:
+            self._thread.shutdown()
 
     def add(self, batch: KeyedRows) -> None:
         """Add rows; the last one of several with the same key and mod revision counts."""
@@ -234,16 +254,29 @@ class NewestPerKey:
         self._held.append(batch)
         self._held_bytes += batch.keys.nbytes + batch.rows.nbytes
         if self._held_bytes >= _HELD_BYTES:
-            self._park(self._take())
+            held, self._held, self._held_bytes = self._held, [], 0
+            self._settle()
+            if self._thread is None:
+                self._park(held)
+            else:
+                self._parking = self._thread.submit(self._park, held)
+
+    def _settle(self) -> None:
+        """Wait until the thread has nothing to do; raise its error."""
+        parking, self._parking = self._parking, None
+        if parking is not None:
+            parking.result()
 
     def finish(self, path: Path) -> int:
         """Write the live table and return how many rows it has."""
+        self._settle()
         writer = LiveTableWriter(path, self.number)
-        if self._held and not self._runs:
-            writer.write(self._take().alive())
-        elif self._held:
-            self._park(self._take())
-        for batch in self._merge(self._runs):
+        held, self._held = self._held, []
+        if held and not self._runs:
+            writer.write(_joined(held).newest().alive())
+        elif held:
+            self._park(held)
+        for batch in self._ahead(self._merge(self._runs)):
             writer.write(batch.alive())
         writer.close()
         for run in self._runs:
@@ -251,19 +284,24 @@ class NewestPerKey:
         self._runs = []
         return writer.rows
 
-    def _take(self) -> KeyedRows:
-        """Return the collected rows, sorted and reduced to the newest of each key."""
-        held, self._held, self._held_bytes = self._held, [], 0
-        keys = pa.concat_arrays([batch.keys for batch in held])
-        return KeyedRows(keys, np.concatenate([batch.rows for batch in held])).newest()
+    def _ahead(self, batches: Iterator[KeyedRows]) -> Iterator[KeyedRows]:
+        """Yield all batches; the thread makes the next one meanwhile."""
+        if self._thread is None:
+            yield from batches
+            return
+        following = self._thread.submit(next, batches, None)
+        while (batch := following.result()) is not None:
+            following = self._thread.submit(next, batches, None)
+            yield batch
 
     def _new_run(self, tier: int) -> _Run:
         self._made += 1
         return _Run(self.workdir / f"keys-{self.number:03d}-{self._made:05d}", tier)
 
-    def _park(self, batch: KeyedRows) -> None:
+    def _park(self, held: list[KeyedRows]) -> None:
+        """Write rows to a run: sorted, and reduced to the newest of each key."""
         run = self._new_run(0)
-        run.write(batch)
+        run.write(_joined(held).newest())
         run.close()
         self._runs.append(run)
         while len(self._runs) >= _RUNS_PER_TIER and self._runs[-_RUNS_PER_TIER].tier == self._runs[-1].tier:
@@ -298,5 +336,4 @@ class NewestPerKey:
             ]
             starts = stops
             if parts:
-                keys = pa.concat_arrays([keys for keys, _ in parts])
-                yield KeyedRows(keys, np.concatenate([rows for _, rows in parts])).newest()
+                yield _joined([KeyedRows(keys, rows) for keys, rows in parts]).newest()

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["LiveKeys", "keyed_rows", "write_live_table"]
 
 _KEY_BYTES_AT_ONCE = 16 << 20
+_WORTH_A_THREAD = 64 << 20
+"""Bytes of a database from which on a thread sorts its keys while this one reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +64,17 @@ def write_live_table(
         report: Called with every row that cannot be used.
         until: Later revisions are ignored; None if all revisions count.
     """
-    newest = NewestPerKey(workdir, number)
     count = last = 0
-    for batch in batches:
-        rows = batch if until is None else batch.select(batch.words[:, 0] <= np.uint64(until))
-        count += len(rows)
-        if len(rows):
-            last = max(last, int(rows.words[-1, 0]) & ((1 << 63) - 1))
-        found = revisions(view, rows, report)
-        for part in _parts(found):
-            newest.add(keyed_rows(view, part))
-    return LiveKeys(newest.finish(path), count, last)
+    with NewestPerKey(workdir, number, in_thread=view.size >= _WORTH_A_THREAD) as newest:
+        for batch in batches:
+            rows = batch if until is None else batch.select(batch.words[:, 0] <= np.uint64(until))
+            count += len(rows)
+            if len(rows):
+                last = max(last, int(rows.words[-1, 0]) & ((1 << 63) - 1))
+            found = revisions(view, rows, report)
+            for part in _parts(found):
+                newest.add(keyed_rows(view, part))
+        return LiveKeys(newest.finish(path), count, last)
 
 
 def keyed_rows(view: FileView, found: Revisions) -> KeyedRows:
