@@ -13,6 +13,9 @@ import sys
 import time
 from pathlib import Path
 
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
+
 __all__ = ["write_times"]
 
 
@@ -22,7 +25,6 @@ def write_times(path: Path) -> None:
 
 
 if __name__ == "__main__":  # workers load this file under another name
-    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
     from pipelines.cli.main import main
 
     atexit.register(write_times, Path(sys.argv.pop(1)))

@@ -12,7 +12,7 @@ from tests.benchmarks import all as everything
 from tests.benchmarks.harness import ROOT, Results
 
 FILES = {path.stem for path in (ROOT / "tests" / "benchmarks").glob("*.py") if not path.stem.startswith("test_")}
-SHARED_PARTS = {"all", "drawn", "harness", "warm", "yardstick"}
+SHARED_PARTS = {"all", "drawn", "harness", "main_thread", "warm", "yardstick"}
 NAMES = [benchmark.name for benchmark in everything.BENCHMARKS]
 
 
