@@ -8,7 +8,6 @@ count as memory of the process. All columns are arrays: nothing is done row by r
 from __future__ import annotations
 
 from bisect import bisect_right
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
@@ -21,7 +20,7 @@ from auditor.sources.files.digest import map_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ThreadPoolExecutor
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -213,6 +212,12 @@ class _Run:
             path.unlink()
 
 
+def _new_thread() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - small dumps need none
+
+    return ThreadPoolExecutor(1, "newest-per-key")
+
+
 def _joined(batches: list[KeyedRows]) -> KeyedRows:
     keys = pa.concat_arrays([batch.keys for batch in batches])
     return KeyedRows(keys, np.concatenate([batch.rows for batch in batches]))
@@ -233,7 +238,7 @@ class NewestPerKey:
     def __init__(self, workdir: Path, number: int, *, in_thread: bool = False) -> None:
         self.workdir = workdir
         self.number = number
-        self._thread = ThreadPoolExecutor(1, "newest-per-key") if in_thread else None
+        self._thread = _new_thread() if in_thread else None
         self._parking: Future[None] | None = None
         self._held: list[KeyedRows] = []
         self._held_bytes = 0
