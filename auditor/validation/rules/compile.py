@@ -24,14 +24,23 @@ from auditor.validation.rules.field_path import resolve_field_path
 from auditor.validation.rules.types import DeclaredType, cel_type, declare, with_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from auditor.cel.check.checked import CheckedExpression
     from auditor.cel.environment import Environment, Program
     from auditor.cel.kubernetes import Version
     from auditor.schema.structural import Rule
 
-__all__ = ["NO_TYPE", "CompiledRule", "RuleFacts", "RuleNode", "compile_node", "compile_rules", "trim_space"]
+__all__ = [
+    "NO_TYPE",
+    "CompiledRule",
+    "RuleFacts",
+    "RuleNode",
+    "compile_node",
+    "compile_rules",
+    "compile_with_facts",
+    "trim_space",
+]
 
 NO_TYPE = "failed to convert to declType for CEL validation rules"
 """The error for rules on a node that expressions cannot access."""
@@ -156,26 +165,33 @@ class RuleNode:
                 yield from child.walk()
 
 
-def compile_rules(schema: StructuralSchema | None, facts: list[RuleFacts] | None = None) -> RuleNode | None:
+def compile_rules(schema: StructuralSchema | None) -> RuleNode | None:
     """Compile all rules of the schema of a custom resource; return None if the server runs none on its objects.
 
     Rules that are only below allOf never run. Source: NewValidator, hasXValidations.
+    """
+    return compile_with_facts(schema)[0]
+
+
+def compile_with_facts(
+    schema: StructuralSchema | None, known: Sequence[RuleFacts] = ()
+) -> tuple[RuleNode | None, Sequence[RuleFacts]]:
+    """Do as `compile_rules`, and return the facts about the rules as well, in the order in which nodes are made.
 
     Args:
         schema: The schema.
-        facts: What is known of its rules, in the order in which they are compiled: then each compiles when it is first
-            evaluated. An empty list means nothing is known, and gets it.
+        known: The facts, if an earlier call returned them: then each rule compiles when it is first evaluated.
 
     Raises:
         ValueError: The facts are those of another schema.
     """
     if schema is None or not has_rules(schema):
-        return None
-    compiler = _Compiler(latest(), facts)
+        return None, ()
+    compiler = _Compiler(latest(), known)
     root = compiler.node(schema, schema, declare(schema, is_resource=True), is_resource=True)
-    if facts is not None:
-        compiler.check_facts()
-    return root
+    if known and len(compiler.facts) != len(known):
+        raise ValueError
+    return root, compiler.facts
 
 
 def compile_node(
@@ -249,11 +265,11 @@ def _message(text: str, environment: Environment) -> tuple[Program | None, str]:
 class _Compiler:
     """Makes the nodes of one schema; equal positions, which share a schema, share a node."""
 
-    def __init__(self, compatibility: Version, facts: list[RuleFacts] | None) -> None:
+    def __init__(self, compatibility: Version, facts: Sequence[RuleFacts]) -> None:
+        self.facts: list[RuleFacts] = []
         self._compatibility = compatibility
         self._release = active()
-        self._facts = facts
-        self._next = 0 if facts else None
+        self._given = facts
         self._known: dict[tuple[Any, ...], RuleNode | None] = {}
 
     def node(
@@ -295,13 +311,14 @@ class _Compiler:
         self, schema: StructuralSchema, rules: tuple[Rule, ...], declared: DeclaredType
     ) -> tuple[tuple[CompiledRule, ...], Callable[[], object] | None]:
         """Return the rules of a node, and what compiles them if that is not done yet."""
-        if self._next is None or self._facts is None:
+        if not rules:
+            return (), None
+        if not self._given:
             made = compile_node(schema, rules, declared, self._compatibility)
-            if self._facts is not None:
-                self._facts += [RuleFacts(*(getattr(one, name) for name in RuleFacts._fields)) for one in made]
+            self.facts += [RuleFacts(*(getattr(one, name) for name in RuleFacts._fields)) for one in made]
             return made, None
-        known = self._facts[self._next : self._next + len(rules)]
-        self._next += len(rules)
+        known = self._given[len(self.facts) : len(self.facts) + len(rules)]
+        self.facts += known
 
         @functools.cache
         def compiled() -> tuple[CompiledRule, ...]:
@@ -312,16 +329,7 @@ class _Compiler:
             _LateRule(rule, facts, lambda at=at: compiled()[at])  # type: ignore[misc]
             for at, (rule, facts) in enumerate(zip(rules, known, strict=True))
         )
-        return late, compiled if late else None
-
-    def check_facts(self) -> None:
-        """Make sure that there were facts of all rules and of no others.
-
-        Raises:
-            ValueError: There were more.
-        """
-        if self._next is not None and self._facts is not None and self._next != len(self._facts):
-            raise ValueError
+        return late, compiled
 
     def _child(
         self, given: StructuralSchema, schema: StructuralSchema, declared: DeclaredType | None

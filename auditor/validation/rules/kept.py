@@ -10,7 +10,7 @@ import pickle
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.disk_cache import active_cache
-from auditor.validation.rules.compile import RuleFacts, compile_rules
+from auditor.validation.rules.compile import RuleFacts, compile_rules, compile_with_facts
 
 if TYPE_CHECKING:
     from auditor.schema.structural import StructuralSchema
@@ -26,20 +26,19 @@ def compile_cached(schema: StructuralSchema | None, digest: bytes) -> RuleNode |
 
     Args:
         schema: The schema.
-        digest: Stands for the schema and the release; empty if they have none, then nothing is stored.
+        digest: Identifies the schema and the release; empty if that is not known, then nothing is stored.
     """
     cache = active_cache() if digest else None
     if cache is None or schema is None:
         return compile_rules(schema)
     data = cache.get(_KIND, digest)
-    if data is not None:
-        facts = [RuleFacts(*one) for one in pickle.loads(data)]  # noqa: S301 - of a file that no one else can write
-        try:
-            return compile_rules(schema, facts)
-        except ValueError:  # of another schema, which no auditor writes under this digest
-            return compile_rules(schema)
-    found: list[RuleFacts] = []
-    root = compile_rules(schema, found)
-    if found:
-        cache.put(_KIND, digest, pickle.dumps([tuple(one) for one in found], pickle.HIGHEST_PROTOCOL))
-    return root
+    if data is None:
+        root, found = compile_with_facts(schema)
+        if found:
+            cache.put(_KIND, digest, pickle.dumps([tuple(one) for one in found], pickle.HIGHEST_PROTOCOL))
+        return root
+    known = [RuleFacts(*one) for one in pickle.loads(data)]  # noqa: S301 - of a file that no one else can write
+    try:
+        return compile_with_facts(schema, known)[0]
+    except ValueError:  # of another schema, which no auditor writes under this digest
+        return compile_rules(schema)
