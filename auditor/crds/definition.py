@@ -99,7 +99,7 @@ class CustomResourceDefinition:
         established: Whether a server answers requests for its objects.
         document: The decoded document.
         webhook: Converts objects if the strategy is Webhook; None if nothing replaces the webhook.
-        digest: Stands for the release and the text that it was parsed from; empty if that is not known.
+        digest: Digest of the release and of the text that it was parsed from; empty if they are not known.
     """
 
     name: str
@@ -131,7 +131,7 @@ class CustomResourceDefinition:
         return next((version for version in self.versions.values() if version.storage), None)
 
     def digest_of(self, version: CrdVersion) -> bytes:
-        """Return what stands for the release and a version of the definition; empty if that was not noted."""
+        """Return a key that identifies the release and this version of the definition; empty if it has no digest."""
         return self.digest and self.digest + version.name.encode("utf-8", "surrogatepass")
 
     @property

@@ -28,14 +28,13 @@ def parse_text(text: bytes, *, stored: bool) -> CustomResourceDefinition:
     cache = active_cache()
     if cache is None:
         return parse_definition(document, stored=stored)
-    key = b"%s %d " % (active().name.encode(), stored) + text
-    digest = hashlib.sha256(key).digest()
+    key = hashlib.sha256(b"%s %d " % (active().name.encode(), stored) + text).digest()
     data = cache.get(_KIND, key)
     if data is not None:
         found = pickle.loads(data)  # noqa: S301 - of a file that no one else can write
         if isinstance(found, CustomResourceDefinition):
-            return replace(found, document=document, digest=digest)
-    made = replace(parse_definition(document, stored=stored), digest=digest)
+            return replace(found, document=document)
+    made = replace(parse_definition(document, stored=stored), digest=key)
     try:
         data = pickle.dumps(replace(made, document={}), pickle.HIGHEST_PROTOCOL)
     except RecursionError:  # too deeply nested
