@@ -241,7 +241,7 @@ class AuditProgram:
     def _by_program(self, data: bytes, decoded: Any) -> Judgement:
         """Judge one stored value by generated code, if there is some; see `judge`."""
         log = self._log
-        if self.total <= self.warm_up:
+        if self.is_cold:
             return self._by_reference(data, None)
         program = self._own()
         run = program.run

@@ -132,7 +132,7 @@ class FastPath:
         judgement = program.judge(data, obj)
         audited, effect, is_proven = judgement
         read = audited.object
-        if read is None or audited.findings or effect is None or program.total <= program.warm_up:
+        if read is None or audited.findings or effect is None or program.is_cold:
             return judgement
         metadata = read["metadata"]
         find = metadata.get

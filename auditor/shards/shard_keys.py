@@ -347,7 +347,7 @@ class ShardKeys:
             for finding in gated:
                 self.rows.found.add(number, finding, NO_UPDATES)
             gated = []
-            if program is None or program.total <= program.warm_up:
+            if program is None or program.is_cold:
                 self.rows.result.interpreted[at] += 1
             elif audited.unreadable is None and not audited.findings:
                 self.rows.result.valid[at] += 1
