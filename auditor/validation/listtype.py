@@ -75,8 +75,12 @@ def _compiled(schema: StructuralSchema | None, known: dict[int, ListTypes | None
     """Compile a position; equal positions, which share a schema, share the result."""
     if schema is None:
         return None
-    if id(schema) in known:
-        return known[id(schema)]
+    if id(schema) not in known:
+        known[id(schema)] = _made(schema, known)
+    return known[id(schema)]
+
+
+def _made(schema: StructuralSchema, known: dict[int, ListTypes | None]) -> ListTypes | None:
     properties = {
         name: node for name, child in schema.properties.items() if (node := _compiled(child, known)) is not None
     }
@@ -84,9 +88,9 @@ def _compiled(schema: StructuralSchema | None, known: dict[int, ListTypes | None
     rest = _compiled(extra, known) if isinstance(extra, StructuralSchema) else None
     items = _compiled(schema.items, known)
     own = schema.list_type if schema.list_type is not ListType.ATOMIC else None
-    is_empty = own is None and not properties and rest is None and items is None
-    made = known[id(schema)] = None if is_empty else ListTypes(own, schema.list_map_keys, properties, rest, items)
-    return made
+    if own is None and not properties and rest is None and items is None:
+        return None
+    return ListTypes(own, schema.list_map_keys, properties, rest, items)
 
 
 def _repeated(items: Sequence[Any]) -> list[int]:
