@@ -94,8 +94,8 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
             plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions, since=since
         )
         check_report(options, parts, manifest, total)
-        by_workers = is_worth_workers(options, parts)
-        if not by_workers:
+        by_workers = is_worth_workers(options, parts, manifest)
+        if not by_workers:  # else while they count
             _note_last_good(plan, manifest)
         if not options.in_fleet:
             from auditor.report.presence import note_presence  # noqa: PLC0415
@@ -114,7 +114,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
         if not options.in_fleet:
             from auditor.report.findings.outcome import note_causes  # noqa: PLC0415
 
-            moved = replace(plan, definitions=str(parts / FILE))
+            moved = replace(plan, definitions=str(parts / FILE))  # where the file of settings is now
             last_good = partial(_note_last_good, moved, manifest)
             counted = count_in_workers(options, parts, manifest, meanwhile=last_good) if by_workers else None
             code = note_causes(options, parts, manifest, counted)

@@ -19,21 +19,24 @@ if TYPE_CHECKING:
 __all__ = ["count_in_workers", "is_worth_workers"]
 
 _LEAST: Final = 24
-"""Parts of a report from which on several processes count them in less time than one."""
+"""Parts with causes from which on several processes count them in less time than one."""
 _ITEMS: Final = 6
 """Items of a worker: few, as each is waited for; several, as parts differ."""
 
 
-def is_worth_workers(options: AuditOptions, report: Path) -> bool:
+def is_worth_workers(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> bool:
     """Return whether workers count the causes of a report sooner than one process, and in the same way.
 
     Args:
         options: The options of the run.
-        report: Folder of the report.
+        report: Folder of the report, whose other tables are complete.
+        manifest: Its manifest.
     """
     if options.engine != "processes" or options.jobs == 1 or options.accept or options.redact or options.in_fleet:
         return False
-    return sum(1 for _ in (report / "objects").glob("part-*.parquet")) >= _LEAST
+    from auditor.report.findings.build import parts_to_count  # noqa: PLC0415 - heavy
+
+    return len(parts_to_count(report, manifest)) >= _LEAST
 
 
 def count_in_workers(
@@ -53,13 +56,18 @@ def count_in_workers(
 
     manifest = manifest | {"options": manifest["options"] | rules_of(options)}
     names = parts_to_count(report, manifest)
-    size = -(-len(names) // (options.jobs * _ITEMS)) or 1
+    size = -(-len(names) // (options.jobs * _ITEMS))
     items = [(at, names[at : at + size]) for at in range(0, len(names), size)]
     ready = partial(_ready, options, report, manifest)
-    counted: dict[int, list[PartCounts]] = {}
-    jobs = min(options.jobs, len(items))
-    lost = partial(_counted_here, ready)
-    counted.update(run_processes(ready, items, jobs=jobs, on_lost=lost, preload=PRELOAD, meanwhile=meanwhile))
+    pool = run_processes(
+        ready,
+        items,
+        jobs=min(options.jobs, len(items)),
+        on_lost=lambda item, _: ready()(item),  # counts it here
+        preload=PRELOAD,
+        meanwhile=meanwhile,
+    )
+    counted: dict[int, list[PartCounts]] = dict(pool)
     return count_causes(report, manifest, None, (part for at, _ in items for part in counted.pop(at)))
 
 
@@ -78,8 +86,3 @@ def _ready(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> Cal
             return item[0], [counter.count(name) for name in item[1]]
 
     return work
-
-
-def _counted_here(ready: Callable[[], Callable[[_Item], Any]], item: _Item, _: Exception) -> Any:
-    """Count the parts at which a worker ended twice in this process."""
-    return ready()(item)

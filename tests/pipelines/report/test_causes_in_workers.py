@@ -102,12 +102,16 @@ class EndsIn:
     ],
 )
 def test_few_parts_and_some_options_need_this_process(tmp_path, options, is_worth):
-    (tmp_path / "objects").mkdir()
+    """Parts without causes do not count: here those of objects/, as no object is of a status that is one."""
+    for table in ("objects", "findings"):
+        (tmp_path / table).mkdir()
+    manifest = {"counts": {"statuses": {"invalid": 24}}, "kinds": []}
     asked = AuditOptions(dumps=("x",), report="r", **{"jobs": 2, **options})
     for number in range(24):
-        assert not causes.is_worth_workers(asked, tmp_path)
         (tmp_path / "objects" / f"part-{number:05}.parquet").touch()
-    assert causes.is_worth_workers(asked, tmp_path) == is_worth
+        assert not causes.is_worth_workers(asked, tmp_path, manifest)
+        (tmp_path / "findings" / f"part-{number:05}.parquet").touch()
+    assert causes.is_worth_workers(asked, tmp_path, manifest) == is_worth
 
 
 def test_a_counter_of_parts_is_made_once_a_worker(tmp_path, nights, monkeypatch):
