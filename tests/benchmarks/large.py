@@ -8,8 +8,9 @@ It has 100,000 bodies, ten objects with other names for each: 1,000,000 take mor
 The default run: verdicts on updates included, from process start to finished report. Processor time is that of all
 processes, beside `orjson.loads` of the same values in one process. Figures of more workers than the machine has
 processors for are worked out of processor time, which other jobs of the machine change least: what the main thread of the
-command takes stays, that of workers is divided by their number (Amdahl's law). The other threads of the command, such as
-that of the digest, work beside them; they count where they take longer than all of that.
+command takes stays, that of workers is divided by their number (Amdahl's law). The other threads of the command work
+beside them: one sorts keys before the workers begin, one computes the digest. They count whole where they take longer
+than the workers do.
 """
 
 from __future__ import annotations
@@ -146,8 +147,8 @@ class Timed(NamedTuple):
         return self.whole.everywhere - self.main - self.beside
 
     def with_workers(self, number: int) -> float:
-        """Return the seconds that the run would take with so many workers."""
-        return max(self.main + self.workers / number, self.beside)
+        """Return the seconds that the run would take at most with so many workers."""
+        return self.main + max(self.workers / number, self.beside)
 
 
 def run(dump: Path, keys: int, jobs: int, runs: list[Timed]) -> float:
@@ -213,7 +214,8 @@ def main() -> int:
             measure(results, one, corpus, keys, options.repeats)
     results.note(
         "Worked out: the processor time of the command's main thread (the walk of the keys, the manifest, the summary) "
-        "stays, that of workers is divided by their number; its other threads (the digest) work beside them. "
+        "stays, that of workers is divided by their number; its other threads (the digest, the order of the keys) count where they take longer "
+        "than the workers do. "
         "No machine with so many processors was measured."
     )
     return results.finish(options)
