@@ -252,9 +252,9 @@ class PartOwners:
         names = frozenset(filter(None, columns["name"].texts))
         self._read_controllers(owners.report / "objects" / part, names)
         for entry in owners.manifest.get("index") or ():
-            path = owners.report / "index" / str(entry.get("folder")) / part
             if (entry.get("group"), entry.get("kind")) not in kinds:
                 continue
+            path = owners.report / "index" / str(entry.get("folder")) / part
             if ".." not in path.parts and path.is_file():
                 self._read(path, entry["group"], entry["kind"], names)
 
