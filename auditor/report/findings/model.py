@@ -8,6 +8,7 @@ first (`auditor.base.visible`).
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from auditor.report.findings.verdict import verdict_of
 from auditor.report.manifest import manifest_bytes, parse_manifest, whole_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from auditor.report.findings.causes import Topic
     from auditor.report.findings.verdict import Verdict
@@ -96,6 +97,7 @@ class FindingsModel:
         causes: All causes, worst and new ones first; of a fleet each once.
         verdict: How it compares with the earlier report.
         topics: The causes that are not accepted by definition and part of it, worst first.
+        ambiguous: The kinds that have causes in several groups.
         missing: A line for each cluster whose expected dump is missing.
         stale: A line for each dump that is stale, or seems to be of another cluster.
         damage: A line for each part of a dump that could not be read, and for each lost shard.
@@ -110,6 +112,7 @@ class FindingsModel:
     causes: list[Cause]
     verdict: Verdict
     topics: list[Topic] = field(default_factory=list)
+    ambiguous: frozenset[str] = frozenset()
     missing: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
@@ -160,6 +163,7 @@ class FindingsModel:
             causes=causes,
             verdict=verdict_of(manifest, causes),
             topics=topics_of(causes, rows),
+            ambiguous=_ambiguous(causes),
             missing=allclear.missing_lines(manifest),
             stale=allclear.stale_lines(allclear.stale_dumps(manifest)),
             damage=_damage(manifest),
@@ -231,6 +235,12 @@ class FindingsModel:
             filters: What is wanted; None: everything.
         """
         return object_rows(self.path, self.manifest, self.causes, filters or Filters())
+
+
+def _ambiguous(causes: Iterable[Cause]) -> frozenset[str]:
+    """Return the kinds that have causes in several groups."""
+    groups = Counter(kind for kind, _ in {(cause.kind, cause.group) for cause in causes})
+    return frozenset(kind for kind, count in groups.items() if count > 1)
 
 
 def _run(manifest: dict[str, Any]) -> Run:

@@ -122,16 +122,25 @@ def _servers(model: FindingsModel) -> list[Line]:
     return out
 
 
+_Group = tuple[str, str, list[Topic]]
+"""A section: its title, the style of that, its lines."""
+
+
 def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
     """Return the causes, worst and new ones first, in at most that many lines; those of a topic together."""
-    whole = _section_lines(model, width, 1 << 20, is_brief=False)
-    return whole if len(whole) <= left else _section_lines(model, width, left, is_brief=True)
+    groups = _groups(model)
+    if sum(len(entries) for _, _, entries in groups) <= left:  # each has a line
+        whole = _section_lines(model, groups, width, 1 << 20, is_brief=False)
+        if len(whole) <= left:
+            return whole
+    return _section_lines(model, groups, width, left, is_brief=True)
 
 
-def _section_lines(model: FindingsModel, width: int, left: int, *, is_brief: bool) -> list[Line]:
+def _section_lines(
+    model: FindingsModel, groups: Sequence[_Group], width: int, left: int, *, is_brief: bool
+) -> list[Line]:
     """Return the causes, with fewer details of each if it is to be brief."""
     out: list[Line] = []
-    groups = _groups(model)
     hidden = sum(len(entry.causes) for _, _, entries in groups for entry in entries)
     kept = _kept_for_new(model, groups[1][2], width, left)
     for number, (title, style, entries) in enumerate(groups):
@@ -160,8 +169,8 @@ def _kept_for_new(model: FindingsModel, fresh: Sequence[Topic], width: int, left
     return min(1 + kept, left // 2) if fresh else 0
 
 
-def _groups(model: FindingsModel) -> list[tuple[str, str, list[Topic]]]:
-    """Return title, style and lines of each section; every open cause is in one line, critical ones in one each.
+def _groups(model: FindingsModel) -> list[_Group]:
+    """Return the sections; every open cause is in one line, critical ones in one each.
 
     What is new of a topic has a line for each cause, from three on one for the topic.
     """
@@ -301,8 +310,7 @@ def _show_command(model: FindingsModel, cause: Cause, width: int) -> list[Line]:
 
 def kind_text(model: FindingsModel, cause: Cause) -> str:
     """Return a kind, with its group only if the report has causes of another kind of that name."""
-    groups = {one.group for one in model.causes if one.kind == cause.kind}
-    return cause.kind if len(groups) == 1 else cause.kind_name
+    return cause.kind_name if cause.kind in model.ambiguous else cause.kind
 
 
 def short_name(key: str) -> str:

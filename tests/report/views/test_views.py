@@ -140,3 +140,21 @@ def test_namespaces_narrow_causes(hostile):
     [cause] = hostile.filtered(Filters(namespaces=("n7",)))
     assert (cause.objects, cause.namespaces, cause.field) == (1, 1, "spec.field7")
     assert len(hostile.filtered(Filters(namespaces=("n*",)))) == 60
+
+
+def test_a_kind_has_its_group_where_another_group_has_causes_of_that_name(tmp_path):
+    spec = {"size": {"type": "integer"}}
+    one, other, third = definition(spec), definition(spec), definition(spec, kind="Oven")
+    other["spec"]["group"] = "example.org"
+    other["metadata"] = {"name": "widgets.example.org", "uid": "uid-other"}
+    objects = [widget("a", {"size": "x"}), widget("b", {"size": "x"}), widget("c", {"size": "x"}, kind="Oven")]
+    objects[1]["apiVersion"] = "example.org/v1"
+    for given, expected in (
+        ((one, other, third, *objects), ["Oven", "Widget.example.com", "Widget.example.org"]),
+        ((one, third, *objects[::2]), ["Oven", "Widget"]),
+    ):
+        model = FindingsModel.open(audited(tmp_path / "report", export(tmp_path / "dump.ndjson", *given)))
+        for lines in (texts(summary_lines(model, 200)), texts(listing_lines(model, model.causes, 200, 0))):
+            ids = {cause.id for cause in model.causes}
+            rows = [line.split() for line in lines if ids & set(line.split())]
+            assert sorted(word for row in rows for word in row if word.startswith(("Oven", "Widget"))) == expected
