@@ -43,6 +43,14 @@ def answers(*words: str, incomplete: str = "") -> list[str]:
     return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
 
+def processor_time(call: Callable[[], object]) -> float:
+    """Return the seconds of processor time of the processes that a call starts and waits for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert call()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def test_commands_and_options(cache: Path) -> None:
     assert answers(incomplete="comp") == ["completion"]
     assert "--keep-reports" in answers("audit", incomplete="--keep")
@@ -204,9 +212,10 @@ def test_an_answer_takes_at_most_150_ms(cache: Path, tmp_path: Path, kind: str) 
     assert min(took) < max(0.15, 3 * min(peer))
 
 
-def processor_time(call: Callable[[], object]) -> float:
-    """Return the seconds of processor time of the processes that a call starts and waits for."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert call()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts_name_the_command(shell: str) -> None:
+    command = [sys.executable, "-m", "pipelines", "completion", shell]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True
+    )
+    assert "_AUDITOR_COMPLETE" in done.stdout
