@@ -214,9 +214,8 @@ def main() -> int:
             measure(results, one, corpus, keys, options.repeats)
     results.note(
         "Worked out: the processor time of the command's main thread (the walk of the keys, the manifest, the summary) "
-        "stays, that of workers is divided by their number; its other threads (the digest, the order of the keys) count where they take longer "
-        "than the workers do. "
-        "No machine with so many processors was measured."
+        "stays, that of workers is divided by their number; its other threads (the digest, the order of the keys) "
+        "count where they take longer than the workers do. No machine with so many processors was measured."
     )
     return results.finish(options)
 
