@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from auditor.base.quick_init import quick_init
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["ABSENT", "Absent", "LegacyKeywords", "ListType", "Rule", "StructuralSchema", "nodes_of"]
+__all__ = ["ABSENT", "Absent", "LegacyKeywords", "ListType", "Rule", "StructuralSchema", "folded", "nodes_of"]
+
+Made = TypeVar("Made")
 
 
 class Absent(Enum):
@@ -139,3 +141,26 @@ def nodes_of(schema: StructuralSchema | None, *, with_junctors: bool = False) ->
         stack += (*one.properties.values(), one.items, one.additional_properties)
         if with_junctors:
             stack += (*one.all_of, *one.any_of, *one.one_of, one.not_)
+
+
+def folded(
+    schema: StructuralSchema | None,
+    make: Callable[[StructuralSchema, dict[str, Made | None], Made | None, Made | None], Made | None],
+) -> Made | None:
+    """Return the result of a function for a schema; equal positions, which share a node, share its result.
+
+    Args:
+        schema: The schema; the result for None is None.
+        make: The function: it gets a node, and its results for the properties, additionalProperties and items below.
+    """
+    made: dict[int, Made | None] = {}
+
+    def at(node: object) -> Made | None:
+        if not isinstance(node, StructuralSchema):
+            return None
+        if id(node) not in made:
+            properties = {name: at(child) for name, child in node.properties.items()}
+            made[id(node)] = make(node, properties, at(node.additional_properties), at(node.items))
+        return made[id(node)]
+
+    return at(schema)

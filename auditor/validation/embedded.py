@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.trail import Trail, structured
 from auditor.releases import changes
 from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
-from auditor.schema.structural import StructuralSchema
+from auditor.schema.structural import folded
 from auditor.validation.findings import invalid, required, unique
 from auditor.validation.names import dns_1035_label, go_lower, group_version, path_segment
 from auditor.validation.objectmeta import check_metadata
 
 if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
+    from auditor.schema.structural import StructuralSchema
 
 __all__ = ["EmbeddedResources", "compile_embedded"]
 
@@ -63,23 +64,15 @@ class EmbeddedResources:
 
 def compile_embedded(schema: StructuralSchema | None) -> EmbeddedResources | None:
     """Compile the embedded resources of a structural schema, or return None if there is nothing to check."""
-    return _compiled(schema, {})
+    return folded(schema, _compiled)
 
 
-def _compiled(schema: StructuralSchema | None, known: dict[int, EmbeddedResources | None]) -> EmbeddedResources | None:
-    """Compile a position; equal positions, which share a schema, share the result."""
-    if schema is None:
-        return None
-    if id(schema) not in known:
-        known[id(schema)] = _made(schema, known)
-    return known[id(schema)]
-
-
-def _made(schema: StructuralSchema, known: dict[int, EmbeddedResources | None]) -> EmbeddedResources | None:
-    properties = {name: _compiled(child, known) for name, child in schema.properties.items()}
-    extra = schema.additional_properties
-    rest = _compiled(extra, known) if isinstance(extra, StructuralSchema) else None
-    items = _compiled(schema.items, known)
+def _compiled(
+    schema: StructuralSchema,
+    properties: dict[str, EmbeddedResources | None],
+    rest: EmbeddedResources | None,
+    items: EmbeddedResources | None,
+) -> EmbeddedResources | None:
     is_resource = schema.embedded_resource
     if not is_resource and rest is None and items is None and not any(properties.values()):
         return None

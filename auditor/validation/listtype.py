@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.trail import Trail, structured
 from auditor.golang.jsontext import encode
-from auditor.schema.structural import ListType, StructuralSchema
+from auditor.schema.structural import ListType, folded
 from auditor.validation.findings import duplicate, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from auditor.base.records import Finding
+    from auditor.schema.structural import StructuralSchema
 
 __all__ = ["ListTypes", "compile_list_types"]
 
@@ -68,29 +69,17 @@ class ListTypes:
 
 def compile_list_types(schema: StructuralSchema | None) -> ListTypes | None:
     """Compile the list types of a structural schema, or return None if there is nothing to check."""
-    return _compiled(schema, {})
+    return folded(schema, _compiled)
 
 
-def _compiled(schema: StructuralSchema | None, known: dict[int, ListTypes | None]) -> ListTypes | None:
-    """Compile a position; equal positions, which share a schema, share the result."""
-    if schema is None:
-        return None
-    if id(schema) not in known:
-        known[id(schema)] = _made(schema, known)
-    return known[id(schema)]
-
-
-def _made(schema: StructuralSchema, known: dict[int, ListTypes | None]) -> ListTypes | None:
-    properties = {
-        name: node for name, child in schema.properties.items() if (node := _compiled(child, known)) is not None
-    }
-    extra = schema.additional_properties
-    rest = _compiled(extra, known) if isinstance(extra, StructuralSchema) else None
-    items = _compiled(schema.items, known)
+def _compiled(
+    schema: StructuralSchema, properties: dict[str, ListTypes | None], rest: ListTypes | None, items: ListTypes | None
+) -> ListTypes | None:
+    below = {name: node for name, node in properties.items() if node is not None}
     own = schema.list_type if schema.list_type is not ListType.ATOMIC else None
-    if own is None and not properties and rest is None and items is None:
+    if own is None and not below and rest is None and items is None:
         return None
-    return ListTypes(own, schema.list_map_keys, properties, rest, items)
+    return ListTypes(own, schema.list_map_keys, below, rest, items)
 
 
 def _repeated(items: Sequence[Any]) -> list[int]:
