@@ -50,7 +50,7 @@ from pipelines.log import LOG
 from pipelines.streams import escape_streams
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from auditor.base.errors import AuditorError
 
@@ -216,15 +216,8 @@ def _indented(text: str) -> str:
     return "\n".join(f"    {visible(line)}" for line in text.rstrip("\n").split("\n"))
 
 
-def main() -> None:
-    """Run the command line; the process ends with the documented exit codes."""
-    named = leave_out_current_folder()
-    from auditor.base.errors import AuditorError  # noqa: PLC0415
-
-    _open_streams()
-    if named:
-        click.echo(_NAMED, err=True)
-    allow_depth()
+def _prepare_process() -> None:
+    """Set what belongs to a process that runs one command and ends: environment, collection of garbage, signals."""
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own holds 40 MB more and is no faster
     os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")  # else 1 GB that is never used counts for --memory
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads wait busily, and no linear algebra is done
@@ -233,8 +226,26 @@ def main() -> None:
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` ignores it
             signal.signal(number, _end)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line; it ends with `SystemExit` and the documented exit codes.
+
+    Args:
+        argv: The arguments, for a caller whose process goes on; None for those of this process, which ends with the
+            command.
+    """
+    named = argv is None and leave_out_current_folder()
+    from auditor.base.errors import AuditorError  # noqa: PLC0415
+
+    _open_streams()
+    if named:
+        click.echo(_NAMED, err=True)
+    allow_depth()
+    if argv is None:
+        _prepare_process()
     try:
-        cli.main(standalone_mode=False, prog_name=os.environ.get("AUDITOR_PROG_NAME"))
+        cli.main(argv, standalone_mode=False, prog_name=os.environ.get("AUDITOR_PROG_NAME"))
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except (click.Abort, KeyboardInterrupt):

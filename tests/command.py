@@ -1,0 +1,106 @@
+"""The command line in this process: what a command prints, and the code that it ends with.
+
+A process is started only where the process is the subject: `tests/processes`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
+from unittest import mock
+
+from pipelines.cli.main import main
+from pipelines.log import LOG
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Ended", "auditor"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that ended."""
+
+    code: int
+    stdout: str
+    """What is not UTF-8 in it can be had back by the error handler `surrogateescape`."""
+    stderr: str
+    folder: Path
+    """The current folder of the command."""
+
+    @property
+    def output(self) -> str:
+        """What it printed: standard output, then standard error."""
+        return self.stdout + self.stderr
+
+    def files(self) -> list[str]:
+        """Return the files below its folder, as paths from there, in order."""
+        return sorted(path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file())
+
+
+def auditor(
+    *words: object,
+    cwd: Path | str | None = None,
+    env: Mapping[str, str | None] | None = None,
+    stdin: bytes | str = b"",
+) -> Ended:
+    """Run a command of the auditor as its program does, except for signals and for settings of the whole process.
+
+    Args:
+        *words: Arguments; anything else than text is made text.
+        cwd: Its current folder; None for that of the test.
+        env: Variables that it has beside those of the test; None takes a variable away.
+        stdin: What it reads from standard input.
+    """
+    before, recursion, log = Path.cwd(), sys.getrecursionlimit(), LOG.settings
+    folder = Path(cwd) if cwd is not None else before
+    variables = {"AUDITOR_PROG_NAME": "auditor", **(env or {})}
+    with _Stream(stdin.encode() if isinstance(stdin, str) else stdin) as read, _Stream() as out, _Stream() as err:
+        with (
+            mock.patch.multiple(sys, stdin=read.text, stdout=out.text, stderr=err.text),
+            mock.patch.dict(os.environ),
+        ):
+            for name in [name for name, value in variables.items() if value is None]:
+                os.environ.pop(name, None)
+            os.environ.update({name: value for name, value in variables.items() if value is not None})
+            os.chdir(folder)
+            try:
+                main([str(word) for word in words])
+                code = 0
+            except SystemExit as stop:
+                code = int(stop.code or 0)
+            finally:
+                os.chdir(before)
+                sys.setrecursionlimit(recursion)
+                LOG.restore(log)
+        return Ended(code, out.read(), err.read(), folder)
+
+
+class _Stream:
+    """A standard stream that is a file, as that of a process may be, so that it has a descriptor."""
+
+    def __init__(self, content: bytes | None = None) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by __exit__
+        if content:
+            self._file.write(content)
+            self._file.seek(0)
+        mode = "w" if content is None else "r"
+        self.text: Any = open(os.dup(self._file.fileno()), mode, encoding="utf-8", newline="")  # noqa: PTH123, SIM115
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.text.close()
+        self._file.close()
+
+    def read(self) -> str:
+        """Return what was written."""
+        self.text.flush()
+        self._file.seek(0)
+        return self._file.read().decode("utf-8", "surrogateescape")
