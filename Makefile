@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Release of the Kubernetes libraries that `make reference` and `make differential` ask; the default where it is not given.
 KUBERNETES ?=
 
-.PHONY: help compiled setup audit test slow nightly check bench bench-all differential hostile paths reference reference-lifecycle golden lock docs docs-html man release-check image-lock
+.PHONY: help compiled setup audit test test-python slow nightly check bench bench-all differential hostile paths reference reference-lifecycle golden lock docs docs-html man release-check image-lock
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -33,9 +33,14 @@ test: $(STAMP) ## Run the tests (TESTS="tests/cel ...": some of them)
 slow: $(STAMP) ## Run the slower tests
 	$(BIN)/python -m pytest -n 2 -m 'slow and not nightly' $(TESTS)
 
-nightly: $(STAMP) ## Run the tests that take minutes, and attack the commands with 100,000 cases
+# Generated code, code objects, pickling, engines, start.
+OF_PYTHON := tests/base tests/codegen tests/fastpath tests/cel/emit tests/program tests/shards tests/processes tests/pipelines
+
+test-python: $(STAMP) ## Run the tests of what depends on the version of Python
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not nightly' $(OF_PYTHON)
+
+nightly: $(STAMP) hostile ## Run the tests that take minutes, and `make hostile`
 	$(BIN)/python -m pytest -m nightly $(TESTS)
-	$(BIN)/python -m tests.fuzz.hostile.run --cases 100000
 
 audit: compiled ## Audit sample-data/ and show the result
 	$(BIN)/auditor audit sample-data/cluster.db.gz --report out/sample --force --fail-on never
