@@ -33,9 +33,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config, items):
-    """Leave out second checks without their data; what they repeat is tested by the file that they name."""
+    """Make second checks slow, and leave them out without their data; `make test` has what they repeat."""
     marks = [(item, item.get_closest_marker("second_check")) for item in items]
+    for item, mark in marks:
+        if mark is not None:
+            item.add_marker(pytest.mark.slow)
     missing = [item for item, mark in marks if mark is not None and beside(mark.args[0]) is None]
     if missing:
         left_out = set(missing)
