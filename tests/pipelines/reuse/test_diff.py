@@ -8,8 +8,9 @@ import pytest
 
 from auditor.plan.options import Scope
 from pipelines.run.fleet import run_anywhere
+from tests.command import auditor
 from tests.pipelines.reuse.support import Store, definition, loaf
-from tests.pipelines.reuse.test_since import DELETING, FORMS, bakery, day, run, two_days
+from tests.pipelines.reuse.test_since import DELETING, FORMS, bakery, day, two_days
 from tests.report.summaries import summary_of
 
 
@@ -173,8 +174,8 @@ def test_the_summary_says_what_changed(nights, tmp_path):
     second.put(loaf("heavy"))
     first, second = two_days(tmp_path, "etcdctl", first, second)
     old, _, _ = nights.audit(first)
-    done = run("audit", second, "--report", tmp_path / "r", "--diff", old, "--only-new", "--jobs", 1)
-    assert done.returncode == 1, done.stderr
+    done = auditor("audit", second, "--report", tmp_path / "r", "--diff", old, "--only-new", "--jobs", 1)
+    assert done.code == 1, done.stderr
     assert re.search(r"\nFINDINGS  1 new, \d+ the same, 1 fixed", summary_of(tmp_path / "r"))
     assert "FIXED 1 · JUDGED " in done.stdout
     assert re.search(
@@ -191,7 +192,7 @@ def test_a_finding_that_several_requests_meet_is_said_to_count_for_each(nights, 
     second.put(refused)
     first, second = two_days(tmp_path, "etcdctl", first, second)
     old, _, _ = nights.audit(first)
-    run("audit", second, "--report", tmp_path / "r", "--diff", old, "--jobs", 1)
+    auditor("audit", second, "--report", tmp_path / "r", "--diff", old, "--jobs", 1)
     diff = json.loads((tmp_path / "r" / "manifest.json").read_bytes())["diff"]
     findings = [
         row
@@ -231,21 +232,21 @@ def test_two_reports_are_compared_without_an_audit(nights, tmp_path):
     old, _, _ = nights.audit(first)
     new, _, _ = nights.audit(second)
     before = {path: path.read_bytes() for path in new.rglob("*") if path.is_file()}
-    done = run("diff", old, new)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = auditor("diff", old, new)
+    assert (done.code, done.stderr) == (0, "")
     assert "1 findings new" in done.stdout
     assert "NEW    /registry/bakery.example.com/loafs/north/loaf-03  spec.grams: Invalid value: 901" in done.stdout
-    done = run("diff", old, new, "-o", "ndjson", "--fail-on", "invalid")
-    assert done.returncode == 1
+    done = auditor("diff", old, new, "-o", "ndjson", "--fail-on", "invalid")
+    assert done.code == 1
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(row["name"], row["field"], row["change"]) for row in rows] == [
         ("loaf-03", "spec.grams", "new"),
         ("heavy", "spec.grams", "fixed"),
     ]
-    assert run("diff", new, new, "--fail-on", "invalid").returncode == 0
+    assert auditor("diff", new, new, "--fail-on", "invalid").code == 0
     assert before == {path: path.read_bytes() for path in new.rglob("*") if path.is_file()}
-    done = run("diff", old, tmp_path)
-    assert done.returncode == 2
+    done = auditor("diff", old, tmp_path)
+    assert done.code == 2
     assert "expected two reports, or two dumps" in done.stderr
 
 
@@ -308,7 +309,7 @@ def test_findings_of_a_fleet_are_distinguished_by_cluster(nights, tmp_path):
     assert manifest["diff"]["not_judged"] == 1  # the cluster south was not asked today
     assert manifest["diff"]["first_new"][0]["object"].startswith("west: /registry/")
     assert code == 3
-    assert run("diff", old, report, "--fail-on", "invalid").returncode == 3
+    assert auditor("diff", old, report, "--fail-on", "invalid").code == 3
 
 
 def test_a_fleet_with_one_dump_left_fixes_nothing_of_the_others(nights, tmp_path):
@@ -316,7 +317,7 @@ def test_a_fleet_with_one_dump_left_fixes_nothing_of_the_others(nights, tmp_path
     old, _, _ = audit_fleet(nights, fleet(tmp_path, 1, east=heavy, west=heavy))
     report, manifest, _ = audit_fleet(nights, fleet(tmp_path, 2, east=heavy), diff=str(old))
     assert (manifest["diff"]["findings"], manifest["diff"]["not_judged"]) == ({"new": 0, "same": 1, "fixed": 0}, 1)
-    assert run("diff", old, report, "-o", "ndjson").stdout == ""
+    assert auditor("diff", old, report, "-o", "ndjson").stdout == ""
     _, manifest, _ = nights.audit(f"{tmp_path}/night-2/east/dump.json", diff=str(old))
     assert (manifest["diff"]["findings"], manifest["diff"]["not_judged"]) == ({"new": 1, "same": 0, "fixed": 0}, 2)
 

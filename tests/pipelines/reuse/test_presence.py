@@ -8,9 +8,10 @@ import pytest
 
 from auditor.base.errors import PlanError
 from auditor.report.presence import read_clusters
+from tests.command import auditor
 from tests.pipelines.reuse.support import Store, definition, loaf
 from tests.pipelines.reuse.test_diff import audit_fleet, fleet
-from tests.pipelines.reuse.test_since import day, run
+from tests.pipelines.reuse.test_since import day
 from tests.report.summaries import summary_of
 
 FINE = Store(definition(), loaf("x"))
@@ -107,20 +108,20 @@ def test_a_dump_that_is_no_newer_is_stale(nights, tmp_path, change, is_stale, op
     for more in ({"require_change": True}, {"max_age": 3600.0}):
         assert nights.audit(dump, **{option: str(old)}, **more)[2] == (3 if is_stale else 0)
     if option == "diff":
-        assert ("STALE  " in run("diff", old, report).stdout) == is_stale
+        assert ("STALE  " in auditor("diff", old, report).stdout) == is_stale
 
 
 def test_an_old_file_is_stale(tmp_path):
     dump = day(FINE, tmp_path, "etcdctl", 1)
-    assert run("audit", dump, "--report", tmp_path / "a", "--max-age", "1h").returncode == 0
+    assert auditor("audit", dump, "--report", tmp_path / "a", "--max-age", "1h").code == 0
     before = time.time() - 2 * 86400
     os.utime(dump, (before, before))
-    done = run("audit", dump, "--report", tmp_path / "b", "--max-age", "26h")
-    assert done.returncode == 3
+    done = auditor("audit", dump, "--report", tmp_path / "b", "--max-age", "26h")
+    assert done.code == 3
     assert "its file is 2d old (--max-age 1.1d)" in " ".join(done.stdout.split())
     assert "nothing to do" not in done.stdout
-    assert run("audit", dump, "--report", tmp_path / "c", "--max-age", "3d").returncode == 0
-    assert run("audit", dump, "--report", tmp_path / "d", "--max-age", "soon").returncode == 2
+    assert auditor("audit", dump, "--report", tmp_path / "c", "--max-age", "3d").code == 0
+    assert auditor("audit", dump, "--report", tmp_path / "d", "--max-age", "soon").code == 2
 
 
 @pytest.mark.parametrize("text", ["", "# none\n", "- {a: b}\n", "clusters: 5:\n"])
@@ -189,7 +190,7 @@ def test_a_dump_of_the_same_revision_with_other_keys_is_of_another_cluster(night
     assert "1 dump that may be of another cluster" in text.partition("NOT JUDGED  ")[2]
     assert code == 0
     assert nights.audit(dump, **{option: str(old)}, require_change=True)[2] == 3
-    assert "OTHER  " in run("diff", old, report).stdout
+    assert "OTHER  " in auditor("diff", old, report).stdout
 
 
 def test_nothing_is_fixed_in_a_dump_of_another_cluster(nights, tmp_path):
@@ -223,9 +224,9 @@ def test_a_comparison_with_a_missing_cluster_is_not_green(nights, tmp_path):
     old, _, _ = audit_fleet(nights, fleet(tmp_path, 1, east=FINE, west=FINE))
     new, _, _ = audit_fleet(nights, fleet(tmp_path, 2, east=FINE))
     for more in ([], ["-o", "ndjson"], ["--fail-on", "invalid"]):
-        done = run("diff", old, new, *more)
-        assert done.returncode == 3
-    assert run("diff", old, old).returncode == 0
+        done = auditor("diff", old, new, *more)
+        assert done.code == 3
+    assert auditor("diff", old, old).code == 0
 
 
 @pytest.mark.parametrize("option", ["since", "diff"])

@@ -7,9 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.plan.options import Scope
-from tests.pipelines.reuse.support import Store, definition, loaf
+from tests.command import auditor
+from tests.pipelines.reuse.support import Nights, Store, definition, loaf
 from tests.pipelines.reuse.test_diff import audit_fleet, fleet
-from tests.pipelines.reuse.test_since import DELETING, FORMS, day, run
+from tests.pipelines.reuse.test_since import DELETING, FORMS, day
 from tests.report.summaries import summary_of
 
 
@@ -66,17 +67,24 @@ def _orphaned(store):
         del store.kvs[key]
 
 
+@pytest.fixture(scope="module")
+def last_night(tmp_path_factory):
+    """Return the report of a night that found all of this."""
+    folder = tmp_path_factory.mktemp("last-night")
+    report, _, _ = Nights(folder).audit(day(start(), folder, "etcdctl", 1))
+    return report
+
+
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("skip", SKIPS, ids="-".join)
 @pytest.mark.parametrize("change", [_fixed, _deleted, _torn, _orphaned])
-def test_only_what_was_checked_again_is_fixed(nights, tmp_path, scope, skip, change):
-    first = start()
-    second = first.copy()
+def test_only_what_was_checked_again_is_fixed(nights, tmp_path, last_night, scope, skip, change):
+    second = start()
     change(second)
-    old, _, _ = nights.audit(day(first, tmp_path, "etcdctl", 1))
     asked, in_scope = SCOPES[scope]
-    report, manifest, _ = nights.audit(day(second, tmp_path, "etcdctl", 2), diff=str(old), scope=asked, skip=skip)
-    before = found(old)
+    dump = day(second, tmp_path, "etcdctl", 2)
+    report, manifest, _ = nights.audit(dump, diff=str(last_night), scope=asked, skip=skip)
+    before = found(last_night)
     assert {row["check"] for row in before} >= {"schema", "rule"}
     assert {row["request"] for row in before} > {"create"}
     may_be = {
@@ -160,7 +168,7 @@ def test_an_object_that_newly_breaks_lists_is_named_once(nights, tmp_path):
     assert changes["wide"] == "better"
     assert changes["loses"] == "new"
     assert changes["stuck"] == "same"
-    lines = run("diff", old, report, "-o", "ndjson").stdout.splitlines()
+    lines = auditor("diff", old, report, "-o", "ndjson").stdout.splitlines()
     rows = [row for row in map(json.loads, lines) if "status" in row]
     assert [(row["name"], row["change"], row["level"]) for row in rows] == [
         ("heavy", "worse", "unreadable"),
@@ -179,7 +187,7 @@ def test_what_was_repaired_is_better(nights, tmp_path, form):
     assert sum(manifest["diff"]["worse"].values()) == 0
     assert "WORSE" not in summary_of(report)
     assert {row["change"] for row in found(report, "objects") if row["name"] == "loses"} == {"better"}
-    [row] = map(json.loads, run("diff", old, report, "-o", "ndjson").stdout.splitlines())
+    [row] = map(json.loads, auditor("diff", old, report, "-o", "ndjson").stdout.splitlines())
     assert (row["name"], row["change"], row["level"]) == ("loses", "better", "data-loss")
 
 

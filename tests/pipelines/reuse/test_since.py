@@ -5,8 +5,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import auditor
+from auditor import __version__
 from auditor.base.errors import DamagedDump, PlanError, WorkerLost
 from auditor.base.records import Shard
 from auditor.plan import plan
@@ -22,10 +20,11 @@ from auditor.plan.options import Scope
 from auditor.plan.plan import SourceShard
 from pipelines.reuse.groups import owners_in_order
 from pipelines.run.incremental import DifferentVerdicts, _cut
+from tests.command import auditor
 from tests.pipelines.reuse.support import Store, assert_same, definition, loaf
-from tests.shared import ROOT
 
 FORMS = ("etcdctl", "export")
+EXPORTS_SLOWLY = ("etcdctl", pytest.param("export", marks=pytest.mark.slow))
 DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/wait"]}
 
 
@@ -90,7 +89,7 @@ def _everything(store):
         change(store)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EXPORTS_SLOWLY)
 @pytest.mark.parametrize(
     "change",
     [_same, _changed, _repaired, _removed, _new, _moved, _first_broken_changes, _all_gone, _everything],
@@ -298,7 +297,7 @@ def test_rules_that_do_not_compile_count_in_each_dump_by_its_own_objects(nights,
     ],
     ids=str,
 )
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EXPORTS_SLOWLY)
 def test_it_is_so_with_every_option(nights, tmp_path, form, options):
     first = bakery(
         definition("Oven", versions=("v1", "v1beta1"), rules=("self.grams < 50",)),
@@ -332,10 +331,10 @@ def test_other_options_keep_nothing(nights, tmp_path, monkeypatch, before, after
 def test_another_auditor_keeps_nothing(nights, tmp_path, monkeypatch):
     first, second = two_days(tmp_path, "etcdctl", bakery(), bakery())
     with monkeypatch.context() as patch:
-        patch.setattr(auditor, "__version__", "0.0.9")
+        patch.setattr("auditor.__version__", "0.0.9")
         old, _, _ = nights.audit(first)
     _, manifest, _ = nights.audit(second, since=str(old))
-    assert manifest["since"]["why"] == {f"auditor was 0.0.9 and is {auditor.__version__}": len(bakery().kvs)}
+    assert manifest["since"]["why"] == {f"auditor was 0.0.9 and is {__version__}": len(bakery().kvs)}
 
 
 def test_encrypted_values_are_always_opened_again(nights, tmp_path):
@@ -458,20 +457,22 @@ def _drawn(rng):
     }
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_drawn_changes(nights, tmp_path, monkeypatch, seed):
+@pytest.mark.parametrize(
+    ("seed", "objects"), [(0, 50), (1, 50), *(pytest.param(seed, 120, marks=pytest.mark.slow) for seed in range(6))]
+)
+def test_drawn_changes(nights, tmp_path, monkeypatch, seed, objects):
     if seed % 2:
         monkeypatch.setattr("pipelines.run.incremental._FEW_SHARDS", 0)
         monkeypatch.setattr("pipelines.run.incremental._INLINE_BYTES", 0)
     rng = random.Random(seed)
     kinds = {"Loaf": "north", "Oven": "south", "Pan": "north"}
     store = Store(*(definition(kind, rules=("self.grams < 400",) if kind == "Pan" else ()) for kind in kinds))
-    for number in range(120):
+    for number in range(objects):
         kind = rng.choice(list(kinds))
         metadata = rng.choice([{}, {}, {"labels": {"a": "b"}}, {"labels": {"a b": "c"}}, DELETING])
         store.put(loaf(f"x-{number}", kind=kind, namespace=rng.choice("ab"), metadata=metadata, **_drawn(rng)))
     after = store.copy()
-    for key in rng.sample([key for key in after.kvs if "/x-" in key], 20):
+    for key in rng.sample([key for key in after.kvs if "/x-" in key], objects // 6):
         what = rng.random()
         value = json.loads(after.kvs[key][0])
         if what < 0.3:
@@ -487,24 +488,30 @@ def test_drawn_changes(nights, tmp_path, monkeypatch, seed):
         manifest = nights.check(
             *two_days(tmp_path, form, store, after), jobs=jobs, shard_bytes=rng.choice([900, 9000, 1 << 20])
         )
-        assert manifest["since"]["kept"] > 30
+        assert manifest["since"]["kept"] > objects // 4
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("seed", range(2))
-def test_large_reports_are_read_part_by_part(nights, tmp_path, monkeypatch, form, seed):
-    monkeypatch.setattr("pipelines.reuse.assembly._BLOCK_ROWS", 9)
+@pytest.mark.parametrize(
+    ("form", "seed", "objects"),
+    [
+        ("etcdctl", 0, 20),
+        ("export", 1, 20),
+        *(pytest.param(form, seed, 40, marks=pytest.mark.slow) for form in FORMS for seed in range(2)),
+    ],
+)
+def test_large_reports_are_read_part_by_part(nights, tmp_path, monkeypatch, form, seed, objects):
+    monkeypatch.setattr("pipelines.reuse.assembly._BLOCK_ROWS", objects // 7)
     monkeypatch.setattr("pipelines.run.incremental._FEW_SHARDS", 0)
     rng = random.Random(seed)
     store = Store(definition(), definition("Oven", versions=("v1", "v1beta1")))
-    for _ in range(60):
+    for _ in range(objects):
         store.put(loaf(f"x-{rng.random()}", kind=rng.choice(["Loaf", "Oven"]), **_drawn(rng)))
     after = store.copy()
-    for key in rng.sample([key for key in after.kvs if "/x-" in key], 12):
+    for key in rng.sample([key for key in after.kvs if "/x-" in key], objects // 5):
         after.put({**json.loads(after.kvs[key][0]), "spec": _drawn(rng)})
     options = {"shard_bytes": 600, "shard_rows": 4, "at": "served", "at_of_exports": "served"}
     for chosen in (options, {**options, "at": "storage", "at_of_exports": "stored"}):
-        assert nights.check(*two_days(tmp_path, form, store, after), **chosen)["since"]["kept"] > 30
+        assert nights.check(*two_days(tmp_path, form, store, after), **chosen)["since"]["kept"] > objects // 2
 
 
 @pytest.mark.parametrize(
@@ -640,8 +647,8 @@ def test_the_command_ends_with_70_and_names_it(nights, tmp_path):
     path = day(bakery(), tmp_path, "etcdctl", 1)
     old, _, _ = nights.audit(path)
     _tampered(old, "objects", "findings", 7, 3)
-    done = run("audit", path, "--report", tmp_path / "r", "--since", old, "--verify-sample", "100%", "--jobs", 1)
-    assert done.returncode == 70, done.stderr
+    done = auditor("audit", path, "--report", tmp_path / "r", "--since", old, "--verify-sample", "100%", "--jobs", 1)
+    assert done.code == 70, done.stderr
     assert "/registry/bakery.example.com/loafs/north/" in done.stderr
     assert "audit without --since" in done.stderr
     assert not (tmp_path / "r").exists()
@@ -661,12 +668,6 @@ def test_a_status_or_an_impact_that_no_audit_writes_is_damage(nights, tmp_path, 
     with pytest.raises(DamagedDump, match=r"objects/part-00000.parquet: has a row of the status") as caught:
         nights.audit(second, since=str(old))
     assert "\x1b" not in str(caught.value)
-
-
-def run(*words):
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "pipelines", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
 
 
 def test_a_folder_that_is_no_report_is_refused(nights, tmp_path):
@@ -732,17 +733,17 @@ def test_a_report_with_a_part_whose_bytes_changed_is_refused(nights, tmp_path, t
     ],
 )
 def test_options_that_mean_nothing_together_are_refused(tmp_path, words, said):
-    done = run("audit", "x.json", "--report", tmp_path / "r", *words)
-    assert done.returncode == 2
+    done = auditor("audit", "x.json", "--report", tmp_path / "r", *words)
+    assert done.code == 2
     assert said in done.stderr
 
 
 def test_the_report_can_be_replaced_by_the_one_that_keeps_its_rows(nights, tmp_path):
     path = day(bakery(), tmp_path, "etcdctl", 1)
     words = ("audit", path, "--report", tmp_path / "r", "--fail-on", "never", "--jobs", 1)
-    assert run(*words).returncode == 0
-    done = run(*words, "--force", "--since", tmp_path / "r")
-    assert done.returncode == 0, done.stderr
+    assert auditor(*words).code == 0
+    done = auditor(*words, "--force", "--since", tmp_path / "r")
+    assert done.code == 0, done.stderr
     assert f"{len(bakery().kvs) - 1} objects unchanged, 1 checked, " in done.stdout
 
 
