@@ -1,14 +1,12 @@
-"""A command line of its own process, and an object store on this machine."""
+"""Audits of the sample data, and an object store on this machine."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.command import auditor
 from tests.object_store import STORE, served_store
 from tests.shared import ROOT
 
@@ -16,17 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.command import Ended
+
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
 
 
 @pytest.fixture
-def audit(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def audit(tmp_path: Path) -> Callable[..., Ended]:
     """Run `auditor audit` of the sample data, in a folder of its own."""
 
-    def run(*options: Any, dump: Any = SAMPLE) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pipelines", "audit", str(dump), "--jobs", "1", *map(str, options)]
-        env = {**os.environ, "PYTHONPATH": str(ROOT), "AUDITOR_AUDIT_QUIET": ""}
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
+    def run(*options: Any, dump: Any = SAMPLE) -> Ended:
+        return auditor("audit", dump, "--jobs", 1, *options, cwd=tmp_path, env={"AUDITOR_AUDIT_QUIET": ""})
 
     return run
 

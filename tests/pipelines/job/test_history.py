@@ -1,11 +1,11 @@
 """A history in an object store: each audit adds its run, the oldest are removed, `auditor trend` reads all of it."""
 
 import json
-import subprocess
-import sys
 import time
 
 import pytest
+
+from tests.command import auditor
 
 
 def keys(folder):
@@ -22,8 +22,7 @@ def test_runs_are_added_and_the_oldest_removed(audit, store, tmp_path):
         assert "warning" not in done.stderr, done.stderr
         time.sleep(1.1) if number < 2 else None
     assert len([key for key in keys("history/") if key.endswith(".parquet")]) == 2
-    command = [sys.executable, "-m", "pipelines", "trend", history, "-o", "json"]
-    data = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    data = json.loads(auditor("trend", history, "-o", "json").stdout)
     assert len(data["runs"]) == 2
     assert any(one["kind"] == "Order.bakery.example.com" and one["counts"] == [1, 1] for one in data["causes"])
 
@@ -31,7 +30,7 @@ def test_runs_are_added_and_the_oldest_removed(audit, store, tmp_path):
 def test_a_store_that_is_gone_costs_the_history_alone(audit, tmp_path, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     done = audit("--report", tmp_path / "report", "--history", "s3://backups/history", "--fail-on", "never")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     assert "warning: the run is not in the history s3://backups/history" in done.stderr
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -20,13 +19,15 @@ from pipelines.run.job.job import JobOptions, plan_job
 from pipelines.run.job.keep import Keep
 from pipelines.run.job.lock import LOCK_FILE, run_lock
 from pipelines.run.job.roots import StoredReport, free_name, open_root, report_name
+from tests.command import auditor
 from tests.pipelines.job.conftest import SAMPLE
-from tests.shared import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Audit = Callable[..., subprocess.CompletedProcess[str]]
+    from tests.command import Ended
+
+    Audit = Callable[..., Ended]
 
 NIGHTLY = ("--report-root", "root", "--since", "auto", "--diff", "auto", "--only-new", "--no-fail-on-standing")
 NOW = datetime(2026, 11, 25, 2, 0, 5, tzinfo=UTC)
@@ -96,13 +97,13 @@ def test_the_newest_remains_however_old_it_is() -> None:
 
 def test_two_nights(tmp_path: Path, audit: Audit) -> None:
     first = audit(*NIGHTLY)
-    assert first.returncode == 1
+    assert first.code == 1
     assert "no earlier report below root: every object is checked" in first.stderr
     (one,) = reports(tmp_path / "root")
     assert manifest(tmp_path / "root" / one)["since"] is None
     assert last_run(tmp_path / "root")["exit_code"] == 1
     second = audit(*NIGHTLY, "--report-name", "second")
-    assert second.returncode == 0, second.stderr
+    assert second.code == 0, second.stderr
     found = manifest(tmp_path / "root" / "second")
     assert found["since"]["report"] == found["diff"]["report"] == f"root/{one}"
     record = last_run(tmp_path / "root")
@@ -116,7 +117,7 @@ def test_two_nights(tmp_path: Path, audit: Audit) -> None:
 def test_surplus_reports_are_removed_and_nothing_else(tmp_path: Path, audit: Audit) -> None:
     root = tmp_path / "root"
     for name in ("one", "two", "edited", "upgrade"):
-        assert audit("--report-root", "root", "--report-name", name).returncode == 1
+        assert audit("--report-root", "root", "--report-name", name).code == 1
     (root / "edited" / "notes.txt").write_text("mine")
     content = manifest(root / "upgrade")
     (root / "upgrade" / "manifest.json").write_text(json.dumps({**content, "upgrade": {}}))
@@ -128,13 +129,13 @@ def test_surplus_reports_are_removed_and_nothing_else(tmp_path: Path, audit: Aud
     shutil.copytree(root / "one", root / "incomplete")
     next((root / "incomplete" / "objects").iterdir()).unlink()
     planned = audit("--report-root", "root", "--report-name", "three", "--keep-reports", "1", "--dry-run")
-    assert planned.returncode == 0
+    assert planned.code == 0
     assert planned.stdout.splitlines()[:1] == ["would write   root/three"]
     assert "would remove  root/one" in planned.stdout
     assert "would keep    root/edited: is not replaced: it holds files" in planned.stdout
     assert not (root / "three").exists()
     done = audit("--report-root", "root", "--report-name", "three", "--keep-reports", "1")
-    assert done.returncode == 1
+    assert done.code == 1
     assert "root/edited is not removed: " in done.stderr
     assert reports(root) == ["edited", "incomplete", "link", "mine", "three", "upgrade"]
     assert (root / "mine" / "file").exists()
@@ -168,44 +169,12 @@ def test_the_earlier_report_is_the_newest_complete_one(tmp_path: Path, audit: Au
 )
 def test_what_has_no_meaning_is_refused(tmp_path: Path, audit: Audit, options: tuple[str, ...], text: str) -> None:
     done = audit(*options)
-    assert done.returncode == 2
+    assert done.code == 2
     assert text in done.stderr
     assert not (tmp_path / "root").exists()
 
 
 # ---- the lock
-
-
-def holder(root: Path) -> subprocess.Popen[str]:
-    """Return a process that holds the lock of a root until it is killed."""
-    code = (
-        "import sys, time\nfrom pipelines.run.job.lock import run_lock\nfrom pipelines.run.job.roots import open_root\n"
-        "with run_lock(open_root(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(600)\n"
-    )
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "AUDITOR_AUDIT_QUIET": ""}
-    found = subprocess.Popen([sys.executable, "-c", code, str(root)], stdout=subprocess.PIPE, text=True, env=env)
-    assert found.stdout is not None
-    assert found.stdout.readline() == "held\n"
-    return found
-
-
-def test_a_second_run_ends_with_5_and_names_the_first(tmp_path: Path, audit: Audit) -> None:
-    root = tmp_path / "root"
-    assert audit(*NIGHTLY).returncode == 1
-    before = (root / "last-run.json").read_bytes()
-    first = holder(root)
-    try:
-        began = time.monotonic()
-        done = audit(*NIGHTLY)
-        assert time.monotonic() - began < 5
-        assert done.returncode == 5
-        assert f"root: another run writes reports there: process {first.pid} on " in done.stderr
-        assert (root / "last-run.json").read_bytes() == before
-        assert audit(*NIGHTLY, "--no-lock", "--report-name", "all-the-same").returncode == 0
-    finally:
-        first.kill()
-        first.wait()
-    assert audit(*NIGHTLY, "--report-name", "after").returncode == 0  # the lock of a dead process is free
 
 
 def test_a_folder_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,50 +187,15 @@ def test_a_folder_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_what_fails_leaves_a_record(tmp_path: Path, audit: Audit) -> None:
-    assert audit(*NIGHTLY).returncode == 1
+    assert audit(*NIGHTLY).code == 1
     good = last_run(tmp_path / "root")["last_success"]
-    assert audit(*NIGHTLY, "--report-name", "second", dump="no-such.db").returncode == 2
+    assert audit(*NIGHTLY, "--report-name", "second", dump="no-such.db").code == 2
     record = last_run(tmp_path / "root")
     assert record["exit_code"] == 2
     assert "no-such.db" in record["reason"]
     assert record["report"] is None
     assert record["last_success"] == good
     assert len(reports(tmp_path / "root")) == 1
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_leaves_a_record(tmp_path: Path, number: int, code: int) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    command = [sys.executable, "-m", "pipelines", "audit", "-", "--report-root", "root"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "AUDITOR_AUDIT_QUIET": ""}
-    run = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=env)
-    assert run.stderr is not None
-    assert "audit of -" in run.stderr.readline()
-    run.send_signal(number)
-    run.communicate(timeout=60)
-    assert run.returncode == code
-    record = last_run(tmp_path / "root")
-    assert record["exit_code"] == code
-    assert record["ended"]
-    assert reports(tmp_path / "root") == []
-
-
-def test_a_killed_run_is_recorded_as_not_ended_and_leaves_nothing_behind(tmp_path: Path, audit: Audit) -> None:
-    command = [sys.executable, "-m", "pipelines", "audit", "-", "--report-root", "root"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "AUDITOR_AUDIT_QUIET": ""}
-    run = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=env)
-    assert run.stderr is not None
-    assert "audit of -" in run.stderr.readline()
-    until = time.monotonic() + 30
-    while not any((tmp_path / "root").glob(".2*/owner.json")):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    run.kill()
-    run.communicate(timeout=60)
-    record = last_run(tmp_path / "root")
-    assert (record["ended"], record["exit_code"], record["reason"]) == (None, None, "running, or killed")
-    assert audit(*NIGHTLY).returncode == 1
-    assert sorted(path.name for path in (tmp_path / "root").iterdir() if path.name.startswith(".")) == [LOCK_FILE]
 
 
 def test_an_unwritable_root_ends_with_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +220,7 @@ def test_nights_in_a_store(tmp_path: Path, audit: Audit, store: str) -> None:
     nightly = (*nightly, "--no-fail-on-standing")
     for night in ("one", "two", "three"):
         done = audit(*nightly, "--report-name", night)
-        assert done.returncode == (1 if night == "one" else 0), done.stderr
+        assert done.code == (1 if night == "one" else 0), done.stderr
     found = open_root(root)
     assert [one.name for one in found.reports()] == ["three", "two"]
     record = json.loads(found.read("last-run.json") or b"")
@@ -297,14 +231,14 @@ def test_nights_in_a_store(tmp_path: Path, audit: Audit, store: str) -> None:
 
 def test_what_a_killed_upload_left_is_removed(audit: Audit, store: str) -> None:
     root = f"{store}/reports"
-    assert audit("--report-root", root, "--report-name", "whole").returncode == 1
+    assert audit("--report-root", root, "--report-name", "whole").code == 1
     found = open_root(root)
     found.begin("half")
     for name in ("half/objects/part-00000.parquet", "half/versions.parquet", "mine/objects/part-00000.parquet"):
         found.write(name, b"...")
     assert found.leftovers() == ["half"]
     assert "would remove  what a killed run left of half" in audit("--report-root", root, "--dry-run").stdout
-    assert audit("--report-root", root, "--report-name", "next").returncode == 1
+    assert audit("--report-root", root, "--report-name", "next").code == 1
     assert found.leftovers() == []
     assert found.read("half/versions.parquet") is None
     assert found.read("mine/objects/part-00000.parquet") == b"..."  # no run of ours began it
@@ -314,7 +248,7 @@ def test_the_lock_of_a_store(audit: Audit, store: str) -> None:
     root = open_root(f"{store}/reports")
     with run_lock(root):
         done = audit("--report-root", f"{store}/reports")
-        assert done.returncode == 5
+        assert done.code == 5
         assert f"process {os.getpid()} on " in done.stderr
     held = {"tool": "auditor", "pid": 1, "host": "elsewhere", "boot": "other", "since": "today", "time": time.time()}
     root.write(LOCK_FILE, json.dumps(held).encode())
@@ -354,7 +288,7 @@ def test_an_unreachable_store_ends_with_4(audit: Audit, monkeypatch: pytest.Monk
     for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "y"), ("ENDPOINT_URL", "http://127.0.0.1:9")):
         monkeypatch.setenv(f"AWS_{name}", value)
     done = audit("--report-root", "s3://backups/reports")
-    assert done.returncode == 4
+    assert done.code == 4
     assert done.stderr.count("\n") == 1
 
 
@@ -372,16 +306,14 @@ def test_planning_writes_nothing(tmp_path: Path) -> None:
 
 def test_formats_are_written_whole_beside_the_report(tmp_path: Path, audit: Audit) -> None:
     done = audit("--report", "r", "-o", "html=out/r.html", "-o", "html=page/", "-o", "prometheus=m.prom", "-o", "csv")
-    assert done.returncode == 1
+    assert done.code == 1
     assert done.stdout.startswith("cluster,group,kind,")
     assert "Next:" not in done.stdout
     assert (tmp_path / "m.prom").stat().st_mode & 0o777 == 0o644
     mode = (tmp_path / "r" / "manifest.json").stat().st_mode
     assert (tmp_path / "out" / "r.html").stat().st_mode == mode
     assert sorted(path.name for path in (tmp_path / "page").iterdir()) == ["index.html", "report.css", "report.js"]
-    command = [sys.executable, "-m", "pipelines", "report", "r", "-o", "html=again.html"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run(command, cwd=tmp_path, env=env, check=True)
+    assert auditor("report", "r", "-o", "html=again.html", cwd=tmp_path).code == 0
     assert (tmp_path / "again.html").read_bytes() == (tmp_path / "out" / "r.html").read_bytes()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -401,6 +333,6 @@ def test_outputs_that_cannot_be_are_refused_before_the_audit(
     tmp_path: Path, audit: Audit, options: tuple[str, ...], text: str
 ) -> None:
     done = audit("--report", "r", *options)
-    assert done.returncode == 2
+    assert done.code == 2
     assert text in done.stderr
     assert not (tmp_path / "r").exists()
