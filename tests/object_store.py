@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +17,14 @@ __all__ = ["BUCKET", "STORE", "served_store"]
 BUCKET = "backups"
 STORE = f"s3://{BUCKET}"
 """URL of the bucket that the store has."""
+
+
+@functools.cache
+def _loader(search_path: str | None = None) -> Any:
+    """Return what reads the descriptions of services, once for all clients: most of what a client costs."""
+    from botocore.loaders import create_loader
+
+    return create_loader(search_path)
 
 
 @contextlib.contextmanager
@@ -34,6 +43,7 @@ def served_store() -> Iterator[str]:
             patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
             patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
             patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+            patch.setattr("botocore.session.create_loader", _loader)
             boto3.client("s3").create_bucket(Bucket=BUCKET)
             yield f"{host}:{port}"
     finally:
