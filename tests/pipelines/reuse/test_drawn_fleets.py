@@ -20,7 +20,7 @@ from tests.pipelines.reuse.test_since import DELETING
 from tests.report.summaries import summary_of
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 
-FIRST, LAST = map(int, os.environ.get("NIGHTS", "0-3").split("-"))
+FIRST, LAST = map(int, os.environ.get("NIGHTS", "0-10").split("-"))
 CLUSTERS = ("east", "south", "west")
 CUSTOM = tuple(("Loaf", namespace, f"loaf-{number}") for namespace in ("north", "south") for number in range(2))
 PLACES = (*CUSTOM, ("ConfigMap", "north", "settings"), ("ConfigMap", "south", "settings"), ("Secret", "north", "key"))
@@ -255,8 +255,13 @@ def newly(before, now):
     return out
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(FIRST, LAST))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(seed, marks=pytest.mark.slow if seed == FIRST else pytest.mark.nightly)
+        for seed in range(FIRST, LAST)
+    ],
+)
 def test_ten_nights_agree_with_the_truth(nights, tmp_path, seed):
     rng = random.Random(seed)
     world = {
