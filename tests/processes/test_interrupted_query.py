@@ -22,17 +22,24 @@ if TYPE_CHECKING:
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
 
 
-@pytest.fixture(scope="module", params=["dump", "report"])
-def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if request.param == "dump":
-        return SAMPLE
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("query") / "report"
     assert auditor("audit", SAMPLE, "--report", folder, "--jobs", 1, "--fail-on", "never").code == 0
     return folder
 
 
-@pytest.mark.parametrize("words", [["query", "loaves", "-o", "yaml"], ["fields", "loaves", "--values"]])
-def test_a_closed_pipe_is_no_error(target: Path, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        ("dump", ["query", "loaves", "-o", "yaml"]),
+        ("report", ["fields", "loaves", "--values"]),
+        pytest.param("dump", ["fields", "loaves", "--values"], marks=pytest.mark.slow),
+        pytest.param("report", ["query", "loaves", "-o", "yaml"], marks=pytest.mark.slow),
+    ],
+)
+def test_a_closed_pipe_is_no_error(report: Path, of: str, words: list[str]) -> None:
+    target = SAMPLE if of == "dump" else report
     with start(words[0], target, *words[1:], stdin=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -43,7 +50,14 @@ def test_a_closed_pipe_is_no_error(target: Path, words: list[str]) -> None:
     assert "BrokenPipe" not in errors
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
+    ],
+)
 def test_signal_ends_with_its_code_no_trace_and_nothing_left(tmp_path: Path, number: int, code: int) -> None:
     with heeded(number):
         process = start("query", "-", "pods", env={"TMPDIR": str(tmp_path)}, start_new_session=True)
