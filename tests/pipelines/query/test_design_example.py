@@ -1,15 +1,12 @@
 """The example of the design of selectable fields: three shirts, by colour and size."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.command import auditor
 from tests.documents import named_definition
 
-ROOT = Path(__file__).resolve().parents[3]
 SHIRTS = {"example1": ("blue", "S"), "example2": ("blue", "M"), "example3": ("green", "M")}
 TEXT = {"type": "string"}
 DEFINITION = named_definition(
@@ -42,9 +39,8 @@ def report(dump):
 
 
 def run(*words):
-    command = [sys.executable, "-m", "pipelines", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert done.returncode == 0, done.stderr
+    done = auditor(*words)
+    assert done.code == 0, done.stderr
     return done.stdout
 
 

@@ -8,14 +8,13 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.builtin.protobuf import decode_stored
 from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
-from pipelines.cli.main import cli
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
+from tests.command import auditor
 from tests.shared import recorded, recorded_lines
 from tests.sources.bolt_writer import bolt_file, key_value, revision
 
@@ -74,8 +73,8 @@ def test_without_the_keys_what_is_in_the_clear_is_shown_and_the_rest_reported() 
 @pytest.mark.parametrize("flags", [(), ("--as", "stored"), ("-o", "json"), ("--count",)])
 def test_a_list_without_sealed_objects_is_not_whole_and_has_one_note(flags: tuple[str, ...]) -> None:
     dump = str(recorded("golden/encrypted/aescbc") / "snapshot.db.gz")
-    reported = CliRunner().invoke(cli, ["query", dump, "secrets", *flags])
-    assert reported.exit_code == 3
+    reported = auditor("query", dump, "secrets", *flags)
+    assert reported.code == 3
     assert reported.stderr.count("note: 6 objects of secrets are not shown") == len(reported.stderr.splitlines()) == 1
 
 
@@ -86,20 +85,20 @@ def test_a_sealed_object_and_a_kind_with_no_other_are_neither_missing_nor_corrup
         ("secrets", "pass-2", "-n", "market"),
         ("secrets", "--field-selector", "metadata.name=pass-2"),
     ):
-        reported = CliRunner().invoke(cli, ["query", dump, *args])
-        assert reported.exit_code == 3
+        reported = auditor("query", dump, *args)
+        assert reported.code == 3
         assert note in reported.stderr or "1 value is sealed by aescbc" in reported.stderr
         assert not any(
             word in reported.output for word in ("corrupt", "NotFound", "No resources found", "Error from server")
         )
-    reported = CliRunner().invoke(cli, ["query", dump, "recipes", "-n", "nowhere"])
-    assert reported.exit_code == 3
+    reported = auditor("query", dump, "recipes", "-n", "nowhere")
+    assert reported.code == 3
     assert "No resources found" not in reported.output
 
 
 def test_show_says_that_a_value_is_sealed() -> None:
     dump = str(recorded("golden/encrypted/aescbc") / "snapshot.db.gz")
-    reported = CliRunner().invoke(cli, ["show", dump, "/registry/secrets/market/pass-2", "-o", "json"])
+    reported = auditor("show", dump, "/registry/secrets/market/pass-2", "-o", "json")
     shown = json.loads(reported.stdout)
     assert (shown["status"], shown["impact"]) == ("sealed", "unknown")
     assert shown["reason"].startswith('sealed by aescbc, key "aescbc-')
@@ -109,14 +108,14 @@ def test_a_report_made_with_the_keys_notes_what_lacks_them_now(tmp_path: Path) -
     folder = recorded("golden/encrypted/aescbc")
     dump, report = str(folder / "snapshot.db.gz"), str(tmp_path / "report")
     keys = ("--encryption-config", str(folder / "encryption-config.json"))
-    CliRunner().invoke(cli, ["audit", dump, "--report", report, "--fail-on", "never", *keys])
+    auditor("audit", dump, "--report", report, "--fail-on", "never", *keys)
     for more, code in ((keys, 0), ((), 3)):
-        reported = CliRunner().invoke(cli, ["query", report, "recipes", "--dump", dump, *more])
-        assert (reported.exit_code, reported.stderr.count("note: 12 objects of")) == (code, int(code == 3))
-    CliRunner().invoke(cli, ["audit", dump, "--report", report, "--fail-on", "never", "--force"])
+        reported = auditor("query", report, "recipes", "--dump", dump, *more)
+        assert (reported.code, reported.stderr.count("note: 12 objects of")) == (code, int(code == 3))
+    auditor("audit", dump, "--report", report, "--fail-on", "never", "--force")
     for more, code, lines in ((keys, 0, 16), ((), 3, 4)):
-        reported = CliRunner().invoke(cli, ["query", report, "recipes", "--dump", dump, *more])
-        assert (reported.exit_code, len(reported.stdout.splitlines())) == (code, lines), reported.output
+        reported = auditor("query", report, "recipes", "--dump", dump, *more)
+        assert (reported.code, len(reported.stdout.splitlines())) == (code, lines), reported.output
 
 
 @pytest.mark.parametrize("command", [("crds", "list"), ("gates", "list"), ("gates", "simulate")])
@@ -144,8 +143,8 @@ def test_commands_that_look_at_all_objects_name_those_that_are_sealed(command: t
     rows = {revision(n): key_value(key, n, n, 1, value) for n, (key, value) in enumerate(values.items(), 2)}
     path = tmp_path / "dump.db"
     path.write_bytes(bolt_file({b"key": rows, b"meta": {b"consistent_index": struct.pack(">Q", 3)}}))
-    done = CliRunner().invoke(cli, [*command, str(path)])
-    assert done.exit_code == 3, done.output
+    done = auditor(*command, path)
+    assert done.code == 3, done.output
     assert [line for line in done.stderr.splitlines() if "vs.ex.com" in line or "sealed" in line] == [
         "1 value is sealed by aescbc (key name one), no key was given (--encryption-config); these objects are left out",
         "definition vs.ex.com is encrypted, and no key was given",

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-import auditor
+from auditor import open_index
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
-from pipelines.cli.main import cli
 from pipelines.run.audit import run_audit
 from pipelines.run.fleet import run_anywhere
+from tests.command import auditor
 from tests.pipelines.reuse.support import Store, definition, loaf
 from tests.report.summaries import summary_of
 
@@ -56,14 +55,10 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report
 
 
-def ask(*args: Any) -> Any:
-    return CliRunner().invoke(cli, [str(one) for one in args])
-
-
-def refusal(*args: Any) -> str:
-    error = ask(*args).exception
-    assert isinstance(error, PlanError)
-    return str(error)
+def refusal(*words: object) -> str:
+    done = auditor(*words)
+    assert (done.code, done.stdout) == (2, "")
+    return done.stderr
 
 
 def rows(text: str) -> list[list[str]]:
@@ -71,8 +66,8 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_each_cluster_answers_by_its_own_definition(fleet: Path) -> None:
-    found = ask("query", fleet, "loafs")
-    assert found.exit_code == 0
+    found = auditor("query", fleet, "loafs")
+    assert found.code == 0
     assert rows(found.stdout) == [
         ["CLUSTER", "NAMESPACE", "NAME", "AGE"],
         ["east", "far", "only-east"],
@@ -83,7 +78,7 @@ def test_each_cluster_answers_by_its_own_definition(fleet: Path) -> None:
     ]
     assert f"cluster west: 500: corrupt object {TORN}" in found.stderr
     assert "note: cluster north does not serve loafs.bakery.example.com" in found.stderr
-    items = json.loads(ask("query", fleet, "loafs", "light", "-o", "json").stdout)["items"]
+    items = json.loads(auditor("query", fleet, "loafs", "light", "-o", "json").stdout)["items"]
     assert [one["spec"]["shape"] for one in items] == ["round", "square"]
 
 
@@ -101,7 +96,7 @@ def test_each_cluster_answers_by_its_own_definition(fleet: Path) -> None:
     ],
 )
 def test_tables_begin_with_the_cluster(fleet: Path, args: tuple[str, ...], clusters: list[str], names: Any) -> None:
-    found = ask("query", fleet, "loafs", *args, "--no-headers")
+    found = auditor("query", fleet, "loafs", *args, "--no-headers")
     lines = rows(found.stdout)
     assert [line[0] for line in lines] == clusters
     if names is not None:
@@ -109,24 +104,24 @@ def test_tables_begin_with_the_cluster(fleet: Path, args: tuple[str, ...], clust
 
 
 def test_a_name_is_looked_up_in_each_cluster(fleet: Path) -> None:
-    assert [line[:3] for line in rows(ask("query", fleet, "loafs", "light", "--no-headers").stdout)] == [
+    assert [line[:3] for line in rows(auditor("query", fleet, "loafs", "light", "--no-headers").stdout)] == [
         ["east", "north", "light"],
         ["west", "north", "light"],
     ]
-    assert ask("query", fleet, "loafs", "heavy", "--cluster", "east").exit_code == 1
-    assert yaml.safe_load(ask("query", fleet, "loafs", "heavy", "-o", "yaml").stdout)["metadata"]["name"] == "heavy"
+    assert auditor("query", fleet, "loafs", "heavy", "--cluster", "east").code == 1
+    assert yaml.safe_load(auditor("query", fleet, "loafs", "heavy", "-o", "yaml").stdout)["metadata"]["name"] == "heavy"
 
 
 def test_objects_are_printed_as_they_are_with_a_note(fleet: Path) -> None:
-    found = ask("query", fleet, "loafs", "-o", "name")
+    found = auditor("query", fleet, "loafs", "-o", "name")
     assert found.stdout.split() == [
         f"loaf.bakery.example.com/{one}" for one in ("only-east", "light", "heavy", "light")
     ]
     assert "note: objects of 2 clusters (east, west), without their names; --cluster chooses one" in found.stderr
-    one = ask("query", fleet, "loafs", "-o", "json", "--cluster", "east")
+    one = auditor("query", fleet, "loafs", "-o", "json", "--cluster", "east")
     assert "without their names" not in one.stderr
     assert all("cluster" not in item for item in json.loads(one.stdout)["items"])
-    csv = ask("query", fleet, "loafs", "-o", "csv").stdout.splitlines()
+    csv = auditor("query", fleet, "loafs", "-o", "csv").stdout.splitlines()
     assert [line.split(",")[0] for line in csv] == ["cluster", "east", "east", "west", "west"]
 
 
@@ -137,21 +132,21 @@ def test_an_unknown_cluster_is_an_error(fleet: Path, command: tuple[str, str]) -
 
 
 def test_a_version_is_asked_of_those_that_serve_it(fleet: Path) -> None:
-    found = ask("query", fleet, "loafs.v1beta1.bakery.example.com", "--no-headers")
+    found = auditor("query", fleet, "loafs.v1beta1.bakery.example.com", "--no-headers")
     assert [line[0] for line in rows(found.stdout)] == ["west", "west"]
     assert "note: cluster east does not serve loafs.bakery.example.com at v1beta1" in found.stderr
 
 
 def test_a_cluster_that_refuses_is_named_and_the_others_answer(fleet: Path) -> None:
-    found = ask("query", fleet, "loafs", "--as-server", "--no-headers")
-    assert found.exit_code == 1
+    found = auditor("query", fleet, "loafs", "--as-server", "--no-headers")
+    assert found.code == 1
     assert [line[0] for line in rows(found.stdout)] == ["east", "east"]
     assert "cluster west: Error from server" in found.stderr
 
 
 def test_show_has_a_key_in_each_cluster(fleet: Path) -> None:
     def shown(*args: str) -> list[dict[str, Any]]:
-        return list(yaml.safe_load_all(ask("show", fleet, LIGHT, *args).stdout))
+        return list(yaml.safe_load_all(auditor("show", fleet, LIGHT, *args).stdout))
 
     judged, *stored_in = shown()
     assert [one["cluster"] for one in judged["report"]["objects"]] == ["east", "west"]
@@ -164,11 +159,11 @@ def test_show_has_a_key_in_each_cluster(fleet: Path) -> None:
 
 
 def test_fields_are_counted_by_cluster(fleet: Path) -> None:
-    lines = rows(ask("fields", fleet, "loafs", "--values").stdout)
+    lines = rows(auditor("fields", fleet, "loafs", "--values").stdout)
     assert lines[0] == ["CLUSTER", "APIVERSION", "FIELD", "TYPE", "OBJECTS", "VALUE"]
     assert ["west", "bakery.example.com/v1", "spec.flour", "string", "2", "rye"] in lines
     assert {line[0] for line in lines[1:]} == {"east", "west"}
-    only = rows(ask("fields", fleet, "loafs", "--cluster", "east").stdout)
+    only = rows(auditor("fields", fleet, "loafs", "--cluster", "east").stdout)
     assert {line[0] for line in only[1:]} == {"east"}
 
 
@@ -178,8 +173,8 @@ def test_the_index_answers_without_the_dumps(fleet: Path, tmp_path: Path) -> Non
     dumps = fleet.parent / "dumps"
     dumps.rename(fleet.parent / "gone")
     try:
-        found = ask("query", moved, "loafs", "--no-headers")
-        given = ask("query", moved, "loafs", "--cluster", "west", "--dump", fleet.parent / "gone" / "west.json")
+        found = auditor("query", moved, "loafs", "--no-headers")
+        given = auditor("query", moved, "loafs", "--cluster", "west", "--dump", fleet.parent / "gone" / "west.json")
     finally:
         (fleet.parent / "gone").rename(dumps)
     assert [line[:3] for line in rows(found.stdout)] == [
@@ -193,15 +188,15 @@ def test_a_dump_that_could_not_be_read_keeps_the_exit_code_from_zero(tmp_path: P
     (tmp_path / "dumps" / "west.json").write_bytes(b"")
     report = tmp_path / "report"
     run_anywhere(AuditOptions(dumps=(pattern,), cluster="{1}", report=str(report), fail_on="never"))
-    found = ask("query", report, "loafs")
-    assert found.exit_code == 3
+    found = auditor("query", report, "loafs")
+    assert found.code == 3
     assert "cluster west: " in found.stderr
-    assert ask("query", report, "loafs", "--cluster", "east").exit_code == 0
+    assert auditor("query", report, "loafs", "--cluster", "east").code == 0
     assert "nothing of cluster 'west' was read" in refusal("query", report, "loafs", "--cluster", "west")
 
 
 def test_select_takes_clusters(fleet: Path) -> None:
-    index = auditor.open_index(fleet)
+    index = open_index(fleet)
     assert index.select("loafs")["cluster"].to_pylist() == ["east", "east", "west", "west"]
     assert index.select("loafs", cluster="west")["name"].to_pylist() == ["heavy", "light"]
     assert index.stream("loafs", cluster=["east"]).read_all()["name"].to_pylist() == ["only-east", "light"]
@@ -214,8 +209,8 @@ def test_a_report_of_one_cluster_has_no_column(tmp_path: Path) -> None:
     pattern = write(tmp_path / "dumps", east=Store(definition(), loaf("light"))).replace("*", "east")
     for name, report in (("prod", tmp_path / "named"), ("", tmp_path / "unnamed")):
         run_audit(AuditOptions(dumps=(pattern,), cluster=name, report=str(report), fail_on="never"))
-        assert rows(ask("query", report, "loafs").stdout)[0] == ["NAMESPACE", "NAME", "AGE"]
-    assert ask("query", tmp_path / "named", "loafs", "--cluster", "prod").exit_code == 0
+        assert rows(auditor("query", report, "loafs").stdout)[0] == ["NAMESPACE", "NAME", "AGE"]
+    assert auditor("query", tmp_path / "named", "loafs", "--cluster", "prod").code == 0
     assert "no cluster 'x'; expected one of prod" in refusal("query", tmp_path / "named", "loafs", "--cluster", "x")
     assert "without a name" in refusal("query", tmp_path / "unnamed", "loafs", "--cluster", "x")
     assert "a dump is of one cluster" in refusal("query", pattern, "loafs", "--cluster", "x")
@@ -255,12 +250,12 @@ def test_what_is_corrupt_or_refused_is_not_said_to_be_absent(fleet: Path, tmp_pa
     run_audit(AuditOptions(dumps=(dump,), report=str(report), fail_on="never"))
     for target in (dump, report):
         for kind in ("loafs", "configmaps"):
-            found = ask("query", target, kind, "-A")
+            found = auditor("query", target, kind, "-A")
             assert "corrupt object" in found.output
             assert "No resources found" not in found.output
-    refused = ask("query", fleet, "loafs", "-A", "--field-selector", "spec.nope=1")
+    refused = auditor("query", fleet, "loafs", "-A", "--field-selector", "spec.nope=1")
     assert "No resources found" not in refused.output
-    assert "No resources found" in ask("query", dump, "secrets", "-A").output
+    assert "No resources found" in auditor("query", dump, "secrets", "-A").output
 
 
 def test_the_report_of_one_cluster_with_a_name_says_it(tmp_path: Path) -> None:
@@ -273,4 +268,4 @@ def test_the_report_of_one_cluster_with_a_name_says_it(tmp_path: Path) -> None:
     assert "  cannot be listed or watched  1 key" in text
     assert text.partition("  ")[2].startswith("east · ")
     assert f"auditor show {report} --cluster east {TORN}" in text
-    assert ask("show", report, "--cluster", "east", TORN).exit_code == 0
+    assert auditor("show", report, "--cluster", "east", TORN).code == 0

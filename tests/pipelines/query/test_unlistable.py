@@ -9,13 +9,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
-from pipelines.cli.main import cli
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
+from tests.command import auditor
 from tests.documents import definition_of
 from tests.shared import shared
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
@@ -144,10 +143,8 @@ def test_corrupt_objects_are_reported_as_by_the_release(tmp_path: Path, release:
     path = tmp_path / "made.db"
     path.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
     call = ["query", str(path), "xs", "--as-server", "--kubernetes", release]
-    cached, direct, one = (
-        CliRunner().invoke(cli, [*call, *more]) for more in ([], ["--no-watch-cache"], ["-n", "a", "b-torn"])
-    )
-    assert {cached.exit_code, direct.exit_code, one.exit_code} == {1}
+    cached, direct, one = (auditor(*call, *more) for more in ([], ["--no-watch-cache"], ["-n", "a", "b-torn"]))
+    assert {cached.code, direct.code, one.code} == {1}
     words = [" ".join(_normal(each.stderr).split()) for each in (cached, direct, one)]
     list_of = 'Unable to list "x.example.com/v1, Resource=xs":'
     assert words[0] == (
