@@ -1,21 +1,15 @@
-"""The commands that read reports, as a person runs them."""
+"""The commands that read reports, over a report of one object."""
 
 import json
-import os
 import shlex
-import subprocess
-import sys
+from functools import partial
 
 import pytest
 
+from tests import command
 from tests.report.findings.reports import audited, definition, export, widget
-from tests.shared import ROOT
 
-
-def auditor(*words, **environment):
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", **environment}
-    command = [sys.executable, "-m", "pipelines", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+auditor = partial(command.auditor, env={"COLUMNS": "80"})
 
 
 @pytest.fixture(scope="module")
@@ -30,20 +24,20 @@ def test_an_audit_takes_all_options_of_its_outcome(dump, tmp_path):
     owners.write_text('[{"team": "blue", "namespace": "team"}]')
     first = ["audit", dump, "--report", tmp_path / "one", "--fail-on", "medium", "--history", tmp_path / "history"]
     done = auditor(*first, "--owners", owners, "--keep-history", 3)
-    assert done.returncode == 1, done.stderr
+    assert done.code == 1, done.stderr
     assert "Exit code 1: 1 cause of severity medium or worse (--fail-on)." in done.stdout
     [cause] = json.loads(auditor("findings", tmp_path / "one", "-o", "json").stdout)["causes"]
     assert cause["owners"] == ["blue"]
     words = [cause["cause"], "--report", tmp_path / "one", "--reason", "test", "--until", "2999-12-31"]
-    assert auditor("accept", *words, "--file", accept).returncode == 0
+    assert auditor("accept", *words, "--file", accept).code == 0
     second = ["audit", dump, "--report", tmp_path / "two", "--diff", tmp_path / "one", "--only-new"]
     done = auditor(*second, "--accept", accept, "--max-new", "low=0", "--no-fail-on-standing", "--fail-on", "low")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     done = auditor("summary", tmp_path / "two")
-    assert done.returncode == 0
+    assert done.code == 0
     assert "ACCEPTED 1" in done.stdout
     done = auditor("trend", tmp_path / "history", "--color", "always")
-    assert done.returncode == 0
+    assert done.code == 0
     assert "\x1b[1mCAUSE" in done.stdout
     assert cause["cause"] in done.stdout
 
@@ -53,18 +47,18 @@ def test_in_a_pipe_no_path_and_no_command_is_in_pieces(dump, tmp_path):
     for report, more in ((first, []), (second, ["--diff", first])):
         report.parent.mkdir()
         done = auditor("audit", dump, "--report", report, *more)
-        assert done.returncode == 1, done.stderr
+        assert done.code == 1, done.stderr
         lines = done.stdout.splitlines()
         assert f"Report: {report}" in lines
         assert lines[-1].startswith(f"  auditor findings {report} ")
-        assert auditor(*shlex.split(lines[-1])[1:]).returncode == 0
+        assert auditor(*shlex.split(lines[-1])[1:]).code == 0
         assert len(lines) <= 25
     assert any(str(first) in line for line in lines[:4]), "\n".join(lines)
 
 
 @pytest.mark.parametrize("words", [["--max-new", "low=0"], ["--severity", "low"], ["--fail-on", "awful"]])
 def test_options_of_another_form_are_usage_errors(dump, tmp_path, words):
-    assert auditor("audit", dump, "--report", tmp_path / "report", *words).returncode == 2
+    assert auditor("audit", dump, "--report", tmp_path / "report", *words).code == 2
 
 
 @pytest.mark.parametrize(
@@ -82,7 +76,7 @@ def test_options_of_another_form_are_usage_errors(dump, tmp_path, words):
 def test_commands_answer(dump, tmp_path, words, code, text):
     report = audited(tmp_path / "report", dump)
     done = auditor(*[report if word == "REPORT" else word for word in words])
-    assert done.returncode == code
+    assert done.code == code
     assert text in done.stdout + done.stderr
     assert all(len(line) <= 80 for line in done.stdout.splitlines() if str(report) not in line)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.report.formats.registry import FORMATS
 from auditor.report.manifest import MANIFEST
 from auditor.sources.stores.folders import upload
 from auditor.sources.stores.small_files import read_file
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.object_store import STORE, served_store
 from tests.report.findings.reports import audited
 from tests.report.formats.clusters import drawn_dump
@@ -40,8 +39,8 @@ def report(store: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*words: object) -> None:
-    done = CliRunner().invoke(cli, list(map(str, words)))
-    assert done.exit_code == 0, (done.output, done.exception)
+    done = auditor(*words)
+    assert done.code == 0, done.output
 
 
 @pytest.mark.parametrize("words", [[], ["--cluster", "west"]])
@@ -71,8 +70,8 @@ def test_metrics_in_a_store_keep_the_last_success(report: Path, store: str) -> N
     run("report", report, "-o", f"prometheus={url}")
     before = read_file(url)
     assert before is not None
-    failed = CliRunner().invoke(cli, ["audit", "none.db", "--report", "none", "-o", f"prometheus={url}", "-q"])
-    assert failed.exception is not None
+    failed = auditor("audit", "none.db", "--report", "none", "-o", f"prometheus={url}", "-q")
+    assert failed.code == 2, failed.output
     after = read_file(url)
     assert after is not None
     assert b"auditor_run_success 0\n" in after

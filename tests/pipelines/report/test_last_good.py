@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.report.findings.model import FindingsModel
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.report.findings.reports import definition, widget
 from tests.report.summaries import summary_of
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
@@ -36,8 +35,8 @@ def audited(folder, *values, key=KEY, log=None):
     else:
         dump = folder / "etcd"
         data_directory(dump, history, log)
-    done = CliRunner().invoke(cli, ["audit", str(dump), "--report", str(folder / "report"), "--jobs", "1"])
-    assert done.exit_code == 1, done.output
+    done = auditor("audit", dump, "--report", folder / "report", "--jobs", "1")
+    assert done.code == 1, done.output
     return folder / "report"
 
 

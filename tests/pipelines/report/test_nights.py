@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.report.findings.model import FindingsModel
 from auditor.report.views.summary import summary_lines
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.pipelines.report.test_outcome import LOOSE, ROOT_RULE, TIGHT, audit, etcd
 from tests.report.findings.reports import widget
 
@@ -116,7 +115,7 @@ def test_each_night_says_what_is_true(nights, night):
     (report, code), expected = nights[night], TABLE[night]
     lines = [line.text for line in summary_lines(FindingsModel.open(report), 120)]
     text = "\n".join(lines)
-    said = json.loads(CliRunner().invoke(cli, ["summary", str(report), "-o", "json"]).stdout)
+    said = json.loads(auditor("summary", report, "-o", "json").stdout)
     assert {
         "code": (code, said["run"]["exit_code"]),
         "word": said["verdict"]["word"],

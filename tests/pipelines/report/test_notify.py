@@ -174,11 +174,11 @@ def test_one_refusal_does_not_stop_the_next_message(report, web, mail, capsys):
 
 def test_an_audit_has_the_same_result_whether_its_message_is_taken(dump, tmp_path, web):
     done = auditor("audit", dump, "--report", tmp_path / "one", "--notify", f"http://127.0.0.1:{port(web)}/")
-    assert done.returncode == 1
+    assert done.code == 1
     assert len(web.got) == 1
     named = {"AUDITOR_AUDIT_NOTIFY": "http://127.0.0.1:1/"}
-    refused = auditor("audit", dump, "--report", tmp_path / "two", **named)
-    assert refused.returncode == 1
+    refused = auditor("audit", dump, "--report", tmp_path / "two", env=named)
+    assert refused.code == 1
     assert "did not take the message" in refused.stderr
     outputs = (one.stdout.replace("\\\n", "").replace("two", "one") for one in (refused, done))
     texts = (re.sub(r"[0-9.]+ s$", "", text, flags=re.MULTILINE) for text in outputs)

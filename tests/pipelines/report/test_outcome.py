@@ -6,7 +6,6 @@ import json
 import re
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
@@ -16,9 +15,9 @@ from auditor.report.findings.model import FindingsModel
 from auditor.report.findings.severity import parse_rules
 from auditor.report.views.fleet import cluster_rows
 from auditor.report.views.summary import summary_lines
-from pipelines.cli.main import cli
 from pipelines.run.fleet import run_anywhere
 from pipelines.run.report.accept import run_accept
+from tests.command import auditor
 from tests.report.findings.reports import definition, widget
 
 LOOSE = definition({"size": {"type": "integer"}, "tier": {"type": "string"}})
@@ -173,7 +172,7 @@ def test_each_night_says_what_changed(nights, night, code, word, texts):
 )
 def test_the_json_of_each_night(nights, night, code, word, causes):
     _, _, reports = nights
-    asked = CliRunner().invoke(cli, ["summary", str(reports[night - 1][0]), "-o", "json"])
+    asked = auditor("summary", reports[night - 1][0], "-o", "json")
     answer = json.loads(asked.stdout)
     assert (answer["verdict"]["word"], answer["run"]["exit_code"]) == (word, code)
     found = [

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from auditor.report.findings.model import FindingsModel
-from tests.pipelines.report.test_commands import auditor
+from tests.command import auditor
 from tests.report.findings.reports import audited, definition, export, sample, widget
 
 
 def judged(report, key, *words):
     done = auditor("show", report, key, "-o", "json", *words)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     return json.JSONDecoder().raw_decode(done.stdout)[0]["report"]
 
 
@@ -52,6 +52,6 @@ def test_the_report_of_an_upgrade_is_shown_too(tmp_path):
     dump = export(tmp_path / "dump.ndjson", definition({"size": {"type": "integer"}}), widget("a", {"size": 9}))
     (tmp_path / "new.json").write_text(json.dumps(definition({"size": {"type": "integer", "maximum": 5}})))
     words = ["upgrade", dump, "--new-crds", tmp_path / "new.json", "--report", tmp_path / "report"]
-    assert auditor(*words).returncode == 1
+    assert auditor(*words).code == 1
     [finding] = judged(tmp_path / "report", "team/a")["findings"]
     assert finding["cause"] == FindingsModel.open(tmp_path / "report").causes[0].id

@@ -11,18 +11,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
-from auditor.base.errors import PlanError, SourceError
+from auditor.base.errors import PlanError
 from auditor.report.formats.html import page
 from auditor.report.formats.prometheus import after_no_report
 from auditor.report.formats.registry import FORMATS
 from auditor.sources.stores import small_files
-from pipelines.cli.main import cli
 from pipelines.run.report import delivery, formats
 from pipelines.run.report import notify as messages
 from pipelines.run.report.formats import Output, parse_outputs, write_outputs
 from pipelines.run.report.targets import is_below, new_file
+from tests.command import auditor
 from tests.report.findings.reports import audited, definition, export, widget
 from tests.report.formats.drawn import content
 
@@ -42,10 +41,7 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def audit(*words: Any) -> int:
     """Run an audit in this process, and return its exit code, also where it ends with an error."""
-    done = CliRunner().invoke(cli, ["audit", *map(str, words), "--jobs", "1", "-q"])
-    if isinstance(done.exception, PlanError | SourceError):
-        return done.exception.exit_code
-    return done.exit_code
+    return auditor("audit", *words, "--jobs", "1", "-q").code
 
 
 def metrics(path: Path) -> dict[str, float]:

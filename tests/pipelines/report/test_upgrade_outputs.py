@@ -8,7 +8,7 @@ from auditor.report.findings.model import FindingsModel
 from auditor.report.upgrade_terminal import upgrade_summary
 from auditor.report.views.layout import width_of
 from auditor.report.views.summary import summary_lines
-from tests.pipelines.report.test_commands import auditor
+from tests.command import auditor
 from tests.report.findings.reports import definition, export, widget
 
 
@@ -21,8 +21,8 @@ def given(tmp_path_factory):
     return dump, folder / "new.json"
 
 
-def upgrade(given, report, *words, **environment):
-    return auditor("upgrade", given[0], "--new-crds", given[1], "--report", report, *words, **environment)
+def upgrade(given, report, *words, **options):
+    return auditor("upgrade", given[0], "--new-crds", given[1], "--report", report, *words, **options)
 
 
 def test_forms_and_formats_are_written_beside_the_table(given, tmp_path):
@@ -30,7 +30,7 @@ def test_forms_and_formats_are_written_beside_the_table(given, tmp_path):
     done = upgrade(
         given, tmp_path / "report", *(word for name, path in files.items() for word in ("-o", f"{name}={path}"))
     )
-    assert done.returncode == 1, done.stderr
+    assert done.code == 1, done.stderr
     plain = upgrade(given, tmp_path / "plain")
     assert done.stdout == plain.stdout.replace(str(tmp_path / "plain"), str(tmp_path / "report"))
     assert json.loads(files["json"].read_text())["definitions"][0]["name"] == "widgets.example.com"
@@ -66,7 +66,7 @@ def test_a_printed_form_takes_the_place_of_the_table(given, tmp_path):
     assert json.loads(printed)["definitions"]
     printed = upgrade(given, tmp_path / "two", "-o", "sarif").stdout
     assert json.loads(printed)["version"] == "2.1.0"
-    printed = upgrade(given, tmp_path / "three", AUDITOR_UPGRADE_OUTPUT="ndjson").stdout
+    printed = upgrade(given, tmp_path / "three", env={"AUDITOR_UPGRADE_OUTPUT": "ndjson"}).stdout
     assert [json.loads(line) for line in printed.splitlines()][1]["name"] == "widgets.example.com"
 
 
@@ -80,5 +80,5 @@ def test_a_printed_form_takes_the_place_of_the_table(given, tmp_path):
 def test_mistakes_are_found_before_the_scan(given, tmp_path, words):
     report = tmp_path / "report"
     done = upgrade(given, report, *(word.replace("REPORT", str(report)) for word in words))
-    assert done.returncode == 2
+    assert done.code == 2
     assert not report.exists()

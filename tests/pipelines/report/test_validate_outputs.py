@@ -7,7 +7,7 @@ import json
 import pytest
 
 from auditor.report.findings.model import FindingsModel
-from tests.pipelines.report.test_commands import auditor
+from tests.command import auditor
 from tests.report.findings.reports import audited, definition, export, widget
 
 BAD = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: {name}\n  namespace: team\nspec:\n  size: 9\n"
@@ -42,7 +42,7 @@ def places(run):
 
 def test_results_of_sarif_name_the_file_and_the_line(folder):
     done, run = sarif("m")
-    assert done.returncode == 1
+    assert done.code == 1
     found = places(run)
     assert [one for one in found if "two" in one[0]] == [("m/two%20words.yaml", 8), ("m/two%20words.yaml", 16)]
     assert {uri for uri, _ in found} == {"m/two%20words.yaml", "m/torn.yaml", "m/secret.yaml"}
@@ -66,7 +66,7 @@ def test_formats_are_written_beside_the_text(folder):
     words = [word for name in names for word in ("-o", f"{name}=out.{name}")]
     done = auditor("validate", "--crds", "crd.json", "m", *words)
     plain = auditor("validate", "--crds", "crd.json", "m")
-    assert (done.returncode, done.stdout) == (1, plain.stdout)
+    assert (done.code, done.stdout) == (1, plain.stdout)
     assert "m/two words.yaml:8: invalid: Widget.example.com team/a: spec.size" in plain.stdout
     rows = list(csv.DictReader(io.StringIO((folder / "out.csv").read_text())))
     assert sum(row["field"] == "spec.size" for row in rows) == 2
@@ -80,15 +80,15 @@ def test_formats_are_written_beside_the_text(folder):
 def test_objects_without_a_definition_are_problems_unless_they_are_ignored(folder):
     (folder / "m/other.yaml").write_text(BAD.format(name="d").replace("Widget", "Gadget"))
     done, run = sarif("m/other.yaml")
-    assert (done.returncode, places(run)) == (1, [("m/other.yaml", 1)])
+    assert (done.code, places(run)) == (1, [("m/other.yaml", 1)])
     done, run = sarif("m/other.yaml", "--ignore-missing")
-    assert (done.returncode, places(run)) == (0, [])
+    assert (done.code, places(run)) == (0, [])
 
 
 def test_what_is_no_error_is_a_note(folder):
     (folder / "m/good.yaml").write_text(BAD.format(name="c").replace("size: 9", "size: 1\n  colour: red"))
     done = auditor("validate", "--crds", "crd.json", "m/good.yaml", "-o", "sarif", "--field-validation", "Warn")
-    assert done.returncode == 0
+    assert done.code == 0
     [result] = json.loads(done.stdout)["runs"][0]["results"]
     assert result["level"] == "note"
 
@@ -99,4 +99,4 @@ def test_the_answers_are_written_as_they_are_printed(name, folder):
     beside = auditor("validate", "--crds", "crd.json", "m", "-o", f"{name}=out", "-o", "markdown")
     assert (folder / "out").read_text() == printed.stdout
     assert beside.stdout.startswith("**") or "|" in beside.stdout
-    assert beside.returncode == printed.returncode == 1
+    assert beside.code == printed.code == 1
