@@ -7,9 +7,8 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.shared import recorded, shared
 
 FAILING = {
@@ -42,8 +41,8 @@ KINDS = (
 def audited(snapshot, report):
     """Audit the kinds of a snapshot, and return the rows by key."""
     included = [word for kind in KINDS for word in ("--include", kind)]
-    done = CliRunner().invoke(cli, ["audit", str(snapshot), "--report", str(report), "--jobs", "1", *included])
-    assert done.exit_code == 1, done.output
+    done = auditor("audit", snapshot, "--report", report, "--jobs", "1", *included)
+    assert done.code == 1, done.output
     return {row["key"].removeprefix("/registry/"): row for row in pq.read_table(report / "objects").to_pylist()}
 
 
@@ -53,7 +52,7 @@ def test_snapshots_are_judged_as_the_server_answered(name, tmp_path):
     rows = audited(shared(f"golden/kube/{name}"), report)
     broken = {key: row for key, row in rows.items() if row["status"] == "unreadable"}
     assert broken.keys() >= FAILING[name].keys()
-    summary = CliRunner().invoke(cli, ["summary", str(report), "--lines", "0"]).output
+    summary = auditor("summary", report, "--lines", "0").output
     for key, row in broken.items():
         assert row["impact"] == ("crashes-server" if key in ENDING else "breaks-list")
         assert f"\n      {'/'.join(key.split('/')[-2:])}: " in summary

@@ -7,7 +7,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.crds.definition import parse_definition
 from auditor.fastpath.dicts.fallbacks import Part, Reason
@@ -16,8 +15,8 @@ from auditor.fastpath.rules.updates import RuleUpdates
 from auditor.plan.options import AuditOptions
 from auditor.program.program import AuditProgram
 from auditor.shards.findings import FoundRows
-from pipelines.cli.main import cli
 from pipelines.run.audit import run_audit
+from tests.command import auditor
 from tests.documents import definition_of
 from tests.shared import ROOT
 
@@ -225,7 +224,7 @@ def test_a_fleet_adds_up_the_reasons_of_its_clusters(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         mixed(tmp_path / name)
     words = ["audit", str(tmp_path / "*" / "dump.json"), "--report", str(tmp_path / "out"), "--jobs", "1"]
-    assert CliRunner().invoke(cli, [*words, "--fail-on", "never"]).exit_code == 0
+    assert auditor(*words, "--fail-on", "never").code == 0
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     one = audited(tmp_path / "one", tmp_path / "a" / "dump.json")
     assert checked_sums(manifest) == 2 * checked_sums(one)
@@ -233,6 +232,6 @@ def test_a_fleet_adds_up_the_reasons_of_its_clusters(tmp_path: Path) -> None:
 
 def test_the_command_explains_them(tmp_path: Path) -> None:
     words = ["audit", str(mixed(tmp_path)), "--report", str(tmp_path / "out"), "--jobs", "1", "--fail-on", "never"]
-    shown = CliRunner().invoke(cli, [*words, "--explain-program", "X"]).output
+    shown = auditor(*words, "--explain-program", "X").output
     assert "  exact path: 4 objects, 0 of them valid; reason: schema\n" in shown
     assert f"  exact path: 4 objects, 4 of them valid; reason: value ({LARGE})\n" in shown

@@ -6,19 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
-from auditor.base.errors import AuditorError
-from pipelines.cli.crds import crds
-from pipelines.cli.gates import gates
+from tests.command import Ended, auditor
 from tests.gates.support import definition, gate, loaf
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def run(*args: str, command: Any = gates) -> Any:
-    return CliRunner().invoke(command, list(args), catch_exceptions=False)
+def run(*words: str) -> Ended:
+    return auditor("gates", *words)
 
 
 def write(path: Path, *documents: Any) -> str:
@@ -45,10 +42,10 @@ def manifest(tmp_path: Path) -> str:
 
 def test_check_says_all_that_is_wrong(tmp_path: Path, manifest: str) -> None:
     good = run("check", manifest)
-    assert (good.exit_code, good.stdout) == (0, "loaves.bakery.example.com: 4 gates, ok\n")
+    assert (good.code, good.stdout) == (0, "loaves.bakery.example.com: 4 gates, ok\n")
     bad = write(tmp_path / "bad.json", definition([gate("", "spec")]).document)
     answer = run("check", bad)
-    assert answer.exit_code == 1
+    assert answer.code == 1
     assert "spec.customFeatureGates.featureGates[0].name: Required value" in answer.stdout
     assert "must be a simple JSON path that starts with ." in answer.stdout
     assert json.loads(run("check", bad, "-o", "json").stdout)[0]["findings"][1]["type"] == "FieldValueRequired"
@@ -62,7 +59,7 @@ def test_list_says_what_is_on_why_and_what_uses_it(tmp_path: Path, manifest: str
         named("c", {}),
     )
     answer = run("list", dump, "--crds", manifest, "-o", "json")
-    assert answer.exit_code == 0
+    assert answer.code == 0
     rows = {row["gate"]: row for row in json.loads(answer.stdout)}
     assert {name: (row["on"], row["why"]) for name, row in rows.items()} == {
         "Replicas": (True, "enabled: true"),
@@ -84,13 +81,15 @@ def test_list_says_what_is_on_why_and_what_uses_it(tmp_path: Path, manifest: str
 
 
 def test_overrides_and_sidecars_that_fit_nothing_are_refused(tmp_path: Path, manifest: str) -> None:
-    with pytest.raises(AuditorError, match="unrecognized feature gate: Nope"):
-        run("list", "--crds", manifest, "--field-gates", "Nope=true")
     sidecar = write(tmp_path / "sidecar.yaml", {"loaves.bakery.example.com": {"featureGates": [gate("", ".spec.rep")]}})
-    with pytest.raises(AuditorError, match="its gates are not valid"):
-        run("list", "--crds", manifest, "--sidecar", sidecar)
-    with pytest.raises(AuditorError, match="a mapping of names of definitions"):
-        run("list", "--crds", manifest, "--sidecar", write(tmp_path / "list.yaml", [1]))
+    for option, value, reason in (
+        ("--field-gates", "Nope=true", "unrecognized feature gate: Nope"),
+        ("--sidecar", sidecar, "its gates are not valid"),
+        ("--sidecar", write(tmp_path / "list.yaml", [1]), "a mapping of names of definitions"),
+    ):
+        refused = run("list", "--crds", manifest, option, value)
+        assert (refused.code, refused.stdout) == (2, "")
+        assert reason in refused.stderr
 
 
 def test_simulate_one_create(tmp_path: Path, manifest: str) -> None:
@@ -143,9 +142,9 @@ def test_manifests_in_folders_are_distinguished(tmp_path: Path, manifest: str) -
 
 
 def test_discovery_and_the_list_of_kinds_name_gates(manifest: str) -> None:
-    kinds = json.loads(run("list", manifest, "-o", "json", command=crds).stdout)
+    kinds = json.loads(auditor("crds", "list", manifest, "-o", "json").stdout)
     assert [one["name"] for one in kinds[0]["gates"]] == ["Replicas", "Foo", "Qux", "Rep"]
-    published = json.loads(run("list", manifest, "--openapi", command=crds).stdout)
+    published = json.loads(auditor("crds", "list", manifest, "--openapi").stdout)
     schemas = published["apis/bakery.example.com/v1"]["components"]["schemas"]
     said = schemas["com.example.bakery.v1.Loaf"]["x-kubernetes-feature-gates"]
     assert said[0] == {"name": "Replicas", "preRelease": "alpha", "enabled": True, "fieldPaths": [".spec.replicas"]}

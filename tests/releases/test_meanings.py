@@ -10,9 +10,8 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
-from click.testing import CliRunner
 
-import auditor
+from auditor import CrdCatalog, audit_object, check_crd, check_update
 from auditor.releases import DEFAULT, RELEASES, changes, running_as
 from auditor.releases.changes import Affects
 from auditor.releases.meanings import REWORDINGS, Words, coarse, fields_like, meaning
@@ -20,7 +19,7 @@ from auditor.report.findings.fields import generic_field
 from auditor.report.findings.keys import CauseKey, form_of
 from auditor.report.findings.model import FindingsModel
 from auditor.report.findings.rows import FOLLOWS
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.documents import definition_of
 from tests.reference.release_questions import questions
 from tests.releases.asking import METADATA
@@ -92,16 +91,16 @@ def found(release):
     """Return the findings of a release in each case, with counts."""
     definitions, objects = cases()
     with running_as(release):
-        catalog = auditor.CrdCatalog.from_documents(definitions)
+        catalog = CrdCatalog.from_documents(definitions)
         return {name: _found(one, catalog) for name, one in objects}
 
 
 def _found(case, catalog):
     if "definition" in case:
-        return _keys(auditor.check_crd(case["definition"]).findings)
+        return _keys(check_crd(case["definition"]).findings)
     if "old" in case:
-        return _keys(auditor.check_update(catalog, case["old"].encode(), case["new"].encode()).findings)
-    return _keys(auditor.audit_object(catalog, case["object"].encode(), resource=case["resource"]).findings)
+        return _keys(check_update(catalog, case["old"].encode(), case["new"].encode()).findings)
+    return _keys(audit_object(catalog, case["object"].encode(), resource=case["resource"]).findings)
 
 
 def _keys(findings):
@@ -255,8 +254,8 @@ def dump(tmp_path):
 def audited(dump, release, *words, name=""):
     report = dump.parent / (name or release)
     call = ["audit", dump, "--report", report, "--kubernetes", release, "--fail-on", "never", "-q", *words]
-    done = CliRunner().invoke(cli, [str(one) for one in call])
-    assert done.exit_code == 0, done.output
+    done = auditor(*call)
+    assert done.code == 0, done.output
     return report, FindingsModel.open(report)
 
 

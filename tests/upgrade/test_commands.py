@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.upgrade.server.judge import answers, dump_of
 from tests.upgrade.server.pairs import PAIRS, WEBHOOK, crd, version, widget
 from tests.upgrade.support import crd as thing_crd
@@ -20,8 +19,8 @@ BY_NAME = {pair.name: pair for pair in PAIRS}
 
 
 def run(*words, code=None):
-    done = CliRunner().invoke(cli, [*map(str, words)])
-    assert code is None or done.exit_code == code, done.output
+    done = auditor(*words)
+    assert code is None or done.code == code, done.output
     return done
 
 
@@ -84,8 +83,8 @@ def test_formats_say_the_same_of_the_scan_and_of_its_report(cluster, tmp_path, o
 
 def test_changes_of_an_unknown_kind_and_of_no_report_are_refused(cluster, tmp_path):
     run("upgrade", cluster, "--new-crds", tmp_path / "new.json", "--report", tmp_path / "r", "--jobs", 1)
-    assert "concerns no such kind" in str(run("changes", tmp_path / "r", "gadget").exception)
-    assert "is not a report" in str(run("changes", tmp_path).exception)
+    assert "concerns no such kind" in run("changes", tmp_path / "r", "gadget", code=2).stderr
+    assert "is not a report" in run("changes", tmp_path, code=2).stderr
 
 
 def test_many_definitions_have_one_line_each_and_those_that_block_come_first(tmp_path):
@@ -118,7 +117,7 @@ def test_export_gives_back_what_was_applied(tmp_path):
     assert "status" not in made
     queried = run("query", dump, "crd", "-o", "json", code=0).output
     assert json.loads(queried)["items"][0]["apiVersion"] == "apiextensions.k8s.io/v1"
-    assert "no definition x" in str(run("crds", "export", dump, "--name", "x").exception)
+    assert "no definition x" in run("crds", "export", dump, "--name", "x", code=2).stderr
 
 
 def test_definitions_of_a_dump_are_old_and_new_ones(tmp_path):
@@ -150,7 +149,7 @@ def test_names_that_another_definition_has_are_never_served(tmp_path):
     done = run(
         "upgrade", dump, "--new-crds", write_crds(tmp_path / "n.json", taken), "--report", tmp_path / "r", "--jobs", 1
     )
-    assert done.exit_code == 1
+    assert done.code == 1
     assert 'the server never serves it: "thing" is already in use; "Thing" is already in use' in done.output
 
 

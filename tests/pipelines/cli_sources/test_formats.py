@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from auditor.base.errors import PlanError, SourceError, UnknownDump
 from auditor.plan.options import AuditOptions
 from auditor.sources import open_source
 from auditor.sources.formats import FORMATS
-from pipelines.cli.main import cli
 from pipelines.run.audit import run_audit
+from tests.command import auditor
 from tests.shared import second_check, shared, shared_lines
 from tests.sources.archives.writing import OBJECTS, cluster_info, must_gather, rancher, text, tgz, unpack, velero
 from tests.sources.dumps import extracted, unpacked
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def test_the_command_lists_every_format() -> None:
-    reported = CliRunner().invoke(cli, ["sources"])
-    assert reported.exit_code == 0
+    reported = auditor("sources")
+    assert reported.code == 0
     for one in FORMATS.values():
         assert f"\n{one.name}\n" in "\n" + reported.output
-    assert CliRunner().invoke(cli, ["sources", "-o", "name"]).output.split() == list(FORMATS)
-    rows = json.loads(CliRunner().invoke(cli, ["sources", "-o", "json"]).output)
+    assert auditor("sources", "-o", "name").output.split() == list(FORMATS)
+    rows = json.loads(auditor("sources", "-o", "json").output)
     assert [row["name"] for row in rows] == list(FORMATS)
     assert set(rows[0]) == {"name", "title", "toldBy", "needs"}
 
@@ -156,8 +155,8 @@ def test_a_cluster_in_kine_is_judged_as_its_server_saw_it(name: str, tmp_path: P
 def test_a_backup_of_velero_is_audited_with_the_definitions_in_it(tmp_path: Path) -> None:
     path = tmp_path / "backup.tar.gz"
     path.write_bytes(tgz(velero(OBJECTS)))
-    reported = CliRunner().invoke(cli, ["audit", str(path), "--report", str(tmp_path / "out"), "--fail-on", "never"])
-    assert reported.exit_code == 0, reported.output
+    reported = auditor("audit", path, "--report", tmp_path / "out", "--fail-on", "never")
+    assert reported.code == 0, reported.output
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
     assert manifest["inputs"][0]["format"] == "velero"
     (kind,) = (one for one in manifest["kinds"] if one["kind"] == "Widget")

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.report.formats.registry import FORMATS
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.report.formats.drawn import content
 
 if TYPE_CHECKING:
@@ -73,6 +72,6 @@ def test_reports_are_valid_by_their_own_definitions(
         path = tmp_path / f"{seed}.yaml"
         path.write_text(text.getvalue(), encoding="utf-8")
         crds = [part for file in files for part in ("--crds", str(file))]
-        result = CliRunner().invoke(cli, ["validate", str(path), *crds])
-        assert result.exit_code == 0, result.output[:2000]
+        result = auditor("validate", path, *crds)
+        assert result.code == 0, result.output[:2000]
     assert len(kinds) == 2

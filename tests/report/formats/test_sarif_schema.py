@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
 
 from auditor.report.findings.model import FindingsModel
 from auditor.report.formats.problems import of_model
 from auditor.report.formats.registry import FORMATS
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.report.findings.reports import audited, definition, export, widget
 from tests.report.formats.clusters import drawn_dump
 from tests.report.formats.drawn import content
@@ -108,7 +107,7 @@ def test_answers_to_manifests_are_valid(schema: Any, tmp_path: Path, monkeypatch
     export(folder / "crd.json", definition({"size": {"type": "integer", "maximum": 5}}))
     export(folder / "one.json", widget("a", {"size": 9, "color": "red"}))
     asked = ["validate", "--crds", str(folder / "crd.json"), "-o", "sarif=a.sarif", str(folder / "one.json")]
-    assert CliRunner().invoke(cli, asked).exit_code == 1
+    assert auditor(*asked).code == 1
     document = json.loads((tmp_path / "a.sarif").read_text())
     assert problems_of(schema, document) == []
     assert document["runs"][0]["results"]
@@ -125,7 +124,7 @@ def test_of_26_000_results_the_worst_25_000_are_kept_and_the_rest_is_stated(sche
     objects += [widget(f"z{number:05}", {"size": 1, "lost": 1}) for number in range(GRAVE)]  # an update loses data
     path = tmp_path / "report.sarif"
     report = audited(tmp_path / "report", export(tmp_path / "dump.ndjson", crd, *objects))
-    assert CliRunner().invoke(cli, ["report", str(report), "-o", f"sarif={path}"]).exit_code == 0
+    assert auditor("report", report, "-o", f"sarif={path}").code == 0
     document = json.loads(path.read_bytes())
     (run,) = document["runs"]
     assert len(run["results"]) == 25_000

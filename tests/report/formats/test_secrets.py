@@ -11,7 +11,6 @@ import urllib.parse
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.model import FindingsModel
@@ -21,7 +20,7 @@ from auditor.report.views.data import written
 from auditor.report.views.listing import cause_lines, listing_lines
 from auditor.report.views.message import message_data, message_text
 from auditor.report.views.summary import summary_lines
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.report.findings.reports import audited
 from tests.report.formats.clusters import SECRET_VALUES, drawn_dump, write_dump
 
@@ -144,7 +143,7 @@ def test_answers_to_manifests_have_no_value_in_a_format(name: str, tmp_path: Pat
     value = SECRET_VALUES[0]
     path.write_text(MANIFESTS[name].replace('"VALUE":"x",', '"surplus":"x",').replace("VALUE", value))
     outputs = [word for form in WRITTEN for word in ("-o", f"{form}={tmp_path / form}.out")]
-    done = CliRunner().invoke(cli, ["validate", str(path), *outputs])
-    assert done.exit_code == 1, done.output
+    done = auditor("validate", path, *outputs)
+    assert done.code == 1, done.output
     for form in WRITTEN:
         assert leaks((tmp_path / f"{form}.out").read_text()) == [], form

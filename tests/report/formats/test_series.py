@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from click.testing import CliRunner
 
-from auditor.base.errors import PlanError
 from auditor.report.formats.html.charts import columns
 from auditor.report.formats.registry import FORMATS
 from auditor.report.formats.series import bytes_of_kinds, nights_of
 from auditor.report.trend.files import HISTORY, write_run
 from auditor.report.trend.history import read_history
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.report.formats.drawn import content
 from tests.shared import ROOT
 
@@ -61,8 +59,8 @@ def test_columns_are_as_tall_as_their_numbers() -> None:
 
 def test_space_is_the_bytes_of_the_values(tmp_path: Path) -> None:
     report = tmp_path / "report"
-    made = CliRunner().invoke(cli, ["audit", str(SAMPLE), "--report", str(report), "--fail-on", "never"])
-    assert made.exit_code == 0, made.output
+    made = auditor("audit", SAMPLE, "--report", report, "--fail-on", "never")
+    assert made.code == 0, made.output
     rows = pa.concat_tables(pq.read_table(path) for path in (report / "objects").glob("*.parquet")).to_pylist()
     space = bytes_of_kinds(report)
     assert sum(space.values()) == sum(row["size"] or 0 for row in rows)
@@ -74,21 +72,21 @@ def test_space_is_the_bytes_of_the_values(tmp_path: Path) -> None:
 
 def test_a_page_shows_the_trend_of_a_history_and_none_without(tmp_path: Path) -> None:
     report, history, page = tmp_path / "report", tmp_path / "history", tmp_path / "page.html"
-    made = CliRunner().invoke(cli, ["audit", str(SAMPLE), "--report", str(report), "--fail-on", "never"])
-    assert made.exit_code == 0, made.output
+    made = auditor("audit", SAMPLE, "--report", report, "--fail-on", "never")
+    assert made.code == 0, made.output
     history.mkdir()
     for night in range(3):
         run_of(night, history, {"critical": 2 + night})
     asked = ["report", str(report), "-o", f"html={page}"]
-    assert CliRunner().invoke(cli, [*asked, "--history", str(history)]).exit_code == 0
+    assert auditor(*asked, "--history", history).code == 0
     text = page.read_text(encoding="utf-8")
     assert "Objects in causes by severity, run by run" in text
     assert "2026-11-01 02:00 UTC: 1 critical; 2026-11-02 02:00 UTC: 2 critical" in text
-    assert CliRunner().invoke(cli, asked).exit_code == 0
+    assert auditor(*asked).code == 0
     assert "run by run" not in page.read_text(encoding="utf-8")
-    missing = CliRunner().invoke(cli, [*asked, "--history", str(tmp_path / "none")])
-    assert isinstance(missing.exception, PlanError)
-    assert "is not a folder" in str(missing.exception)
+    missing = auditor(*asked, "--history", tmp_path / "none")
+    assert missing.code == 2
+    assert "is not a folder" in missing.stderr
 
 
 def test_hostile_names_are_escaped_in_charts() -> None:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.sources.bolt_writer import bolt_file, key_value, revision
 from tests.sources.encryption.vectors import COMMAND, VECTORS
 
@@ -37,10 +36,8 @@ def dump(tmp_path: Path) -> Path:
 
 def audit(dump: Path, *options: str) -> tuple[str, dict[str, Any], list[dict[str, Any]], bytes]:
     report = dump.parent / "report"
-    reported = CliRunner().invoke(
-        cli, ["audit", str(dump), "--report", str(report), "--force", "--fail-on", "never", *options]
-    )
-    assert reported.exit_code == 0, reported.output
+    reported = auditor("audit", dump, "--report", report, "--force", "--fail-on", "never", *options)
+    assert reported.code == 0, reported.output
     rows = [row for part in (report / "objects").glob("*.parquet") for row in pq.read_table(part).to_pylist()]
     every = b"".join(path.read_bytes() for path in report.rglob("*") if path.is_file())
     return reported.output, json.loads((report / "manifest.json").read_bytes()), rows, every + repr(rows).encode()
@@ -80,8 +77,8 @@ def test_without_it_the_summary_says_which_plugin_and_key_are_needed(dump: Path)
 def test_sealed_values_end_a_run_with_1_only_where_their_own_flag_asks_for_it(
     dump: Path, options: tuple[str, ...], code: int
 ) -> None:
-    reported = CliRunner().invoke(cli, ["audit", str(dump), "--report", str(dump.parent / "r"), *options])
-    assert reported.exit_code == code, reported.output
+    reported = auditor("audit", dump, "--report", dump.parent / "r", *options)
+    assert reported.code == code, reported.output
 
 
 def test_a_key_that_was_given_and_fails_is_broken_still(dump: Path) -> None:
@@ -125,10 +122,8 @@ def test_a_configuration_that_no_server_takes_ends_the_run_without_its_secret(du
         ],
     }
     path.write_text(json.dumps(config))
-    reported = CliRunner().invoke(
-        cli, ["audit", str(dump), "--report", str(dump.parent / "r"), "--encryption-config", str(path)]
-    )
-    assert reported.exit_code != 0
-    assert "expected one of [16 24 32]" in str(reported.exception)
-    assert "c2hvcnQ" not in str(reported.exception) + reported.output
+    reported = auditor("audit", dump, "--report", dump.parent / "r", "--encryption-config", path)
+    assert reported.code != 0
+    assert "expected one of [16 24 32]" in reported.stderr
+    assert "c2hvcnQ" not in reported.output
     assert not (dump.parent / "r").exists()

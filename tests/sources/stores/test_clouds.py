@@ -14,14 +14,13 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.base.errors import AuditorError, SourceError
 from auditor.sources import open_source
 from auditor.sources.crd_files import read_crd_documents
 from auditor.sources.stores.locations import remote_file, shown_url
 from auditor.sources.stores.patterns import Match, expand
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.sources.archives.writing import CRD, OBJECTS, text, tgz, unpack, velero
 from tests.sources.stores.fakes import Azure, Google, serving
 
@@ -44,8 +43,8 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def run(*args: str, code: int = 0) -> str:
-    reported = CliRunner().invoke(cli, list(args))
-    assert reported.exit_code == code, (reported.output, reported.exception)
+    reported = auditor(*args)
+    assert reported.code == code, reported.output
     return reported.output
 
 
@@ -107,8 +106,8 @@ def test_a_fleet_its_definitions_and_its_report_lie_in_a_store(
     namespace = next(obj["metadata"].get("namespace") for obj in OBJECTS if obj["metadata"]["name"] == key)
     shown = run("show", one, f"{namespace}/{key}", "-o", "json", "--dump", dump)
     assert json.JSONDecoder().raw_decode(shown)[0]["report"]["objects"][0]["name"] == key
-    reported = CliRunner().invoke(cli, ["audit", dump, "--report", one, "--jobs", "1"])
-    assert str(reported.exception).startswith(f"{one}: holds a report already")
+    reported = auditor("audit", dump, "--report", one, "--jobs", "1")
+    assert reported.stderr.startswith(f"error: {one}: holds a report already")
 
 
 def test_an_upgrade_is_judged_from_store_to_store(store: tuple[str, dict[str, bytes]]) -> None:
@@ -131,9 +130,9 @@ def test_what_is_wrong_with_a_definition_is_reported_by_its_url(store: tuple[str
 
 @pytest.mark.parametrize("command", ["query", "show", "fields"])
 def test_what_is_not_in_a_store_is_said(command: str, store: tuple[str, dict[str, bytes]]) -> None:
-    reported = CliRunner().invoke(cli, [command, f"{store[0]}/none", "widgets"])
-    assert reported.exit_code != 0
-    assert str(reported.exception) == f"{store[0]}/none: no such file or folder"
+    reported = auditor(command, f"{store[0]}/none", "widgets")
+    assert reported.code != 0
+    assert reported.stderr == f"error: {store[0]}/none: no such file or folder\n"
 
 
 def test_a_store_without_an_account_says_where_one_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
 
 from auditor.base.errors import SourceError
 from auditor.sources.stores import patience
 from auditor.sources.stores.locations import remote_file
 from auditor.sources.stores.patterns import expand
-from pipelines.cli.main import cli
+from tests.command import auditor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -163,9 +162,9 @@ def test_an_unencrypted_address_needs_the_option(monkeypatch: pytest.MonkeyPatch
         assert asked == []
         monkeypatch.setenv("AUDITOR_INSECURE_HTTP", "0")  # restored at the end, whatever the command sets
         asking = ["query", f"http://{host}/x.json", "widgets"]
-        assert "--insecure-http" in str(CliRunner().invoke(cli, asking).exception)
+        assert "--insecure-http" in auditor(*asking).stderr
         assert asked == []
-        CliRunner().invoke(cli, [*asking, "--insecure-http"])
+        auditor(*asking, "--insecure-http")
         assert {command for command, _ in asked} == {"GET"}
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from auditor.base.errors import PlanError, SourceError, UnknownDump
 from auditor.plan.options import AuditOptions
@@ -22,8 +21,8 @@ from auditor.sources import open_source
 from auditor.sources.crd_files import read_crd_documents
 from auditor.sources.stores.locations import remote_file, shown_url
 from auditor.sources.stores.patterns import Match, expand
-from pipelines.cli.main import cli
 from pipelines.run.fleet import cluster_name, clusters_of, run_anywhere
+from tests.command import auditor
 from tests.object_store import served_store
 from tests.shared import ROOT
 from tests.sources.archives.writing import CRD, OBJECTS, text, tgz, unpack, velero, widget
@@ -263,11 +262,8 @@ def test_a_fleet_in_a_store_is_one_report_with_a_column_cluster(store: Any, tmp_
     put(store, "backups/fleet/west/2026-11-20.ndjson", cluster(required=False, count=5))
     put(store, "backups/fleet/lost/2026-11-20.ndjson", b"")
     report = tmp_path / "report"
-    told = CliRunner().invoke(
-        cli,
-        ["audit", "s3://backups/fleet/*/2026-11-20.ndjson", "--cluster-name", "k8s-{1}", "--report", str(report), "--jobs", "1"],
-    )  # fmt: skip
-    assert told.exit_code == 3, told.output
+    told = auditor("audit", "s3://backups/fleet/*/2026-11-20.ndjson", "--cluster-name", "k8s-{1}", "--report", report, "--jobs", "1")  # fmt: skip
+    assert told.code == 3, told.output
     widgets = [row for row in rows_of(report) if row["kind"] == "Widget"]
     assert sorted({(row["cluster"], row["status"]) for row in widgets}) == [
         ("k8s-east", "invalid"),
@@ -362,15 +358,15 @@ def test_reports_in_a_store_are_compared_asked_and_shown(store: Any, tmp_path: P
         run_anywhere(
             AuditOptions(dumps=("s3://backups/ask/one.ndjson",), report=f"s3://backups/{name}", fail_on="never")
         )
-    done = CliRunner().invoke(cli, ["diff", "s3://backups/monday", "s3://backups/tuesday"])
-    assert done.exit_code == 0
+    done = auditor("diff", "s3://backups/monday", "s3://backups/tuesday")
+    assert done.code == 0
     assert "Since s3://backups/monday: 0 findings new, 0 the same, 0 fixed" in done.output
     dump = tmp_path / "one.ndjson"
     with store.open_input_stream("backups/ask/one.ndjson") as stream:
         dump.write_bytes(stream.read())
     for words in (["query", "s3://backups/monday", "widgets"], ["show", "s3://backups/monday", "ns/a"]):
-        done = CliRunner().invoke(cli, [*words, "--dump", str(dump)])
-        assert done.exit_code == 0, done.output
+        done = auditor(*words, "--dump", dump)
+        assert done.code == 0, done.output
         assert "a" in done.output
 
 
