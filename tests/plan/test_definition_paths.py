@@ -5,10 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import shutil
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ import pytest
 
 from auditor.base.errors import PlanError, SourceError
 from auditor.plan.definition_paths import definition_documents
-from tests.shared import ROOT
+from tests.command import auditor
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample-data/cluster.db.gz"
 TEMPLATE = "{{- if .Values.x }}\napiVersion: {{ .Values.y }}\n{{- end }}\n"
@@ -103,11 +100,5 @@ def test_the_definitions_of_a_backup_archive_are_read_as_those_of_a_dump(tmp_pat
 
 def test_commands_take_charts(tmp_path: Path) -> None:
     folder = chart(tmp_path, "app", "Aa")
-    done = subprocess.run(
-        [sys.executable, "-m", "pipelines", "crds", "check", str(packed(folder))],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    done = auditor("crds", "check", packed(folder))
     assert "aas.example.com" in done.stdout, done.stderr

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +10,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-import auditor
+from auditor import open_index
 from auditor.base.errors import PlanError, SelectorError
 from auditor.selectors.where import compile_where
+from tests.command import auditor
 from tests.documents import definition_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,12 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def audited(dump: Path, report: Path, *words: str) -> Path:
     """Audit a dump; return the report."""
-    command = [sys.executable, "-m", "pipelines", "audit", str(dump), "--jobs", "1", *words]
-    command += ["--report", str(report), "--fail-on", "never"]
-    done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = auditor("audit", dump, "--jobs", 1, *words, "--report", report, "--fail-on", "never")
+    assert done.code == 0, done.stderr
     return report
 
 
@@ -38,7 +32,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_select_gives_a_table(report: Path) -> None:
-    index = auditor.open_index(report)
+    index = open_index(report)
     every = index.select("loaves")
     assert isinstance(every, pa.Table)
     rye = index.select("loaves", field_selector="spec.flour=rye")
@@ -51,7 +45,7 @@ def test_select_gives_a_table(report: Path) -> None:
 
 @pytest.mark.parametrize(("selector", "all_of_them"), [("spec.flour=\udcff", False), ("spec.flour!=\udcff", True)])
 def test_bytes_that_are_no_text_equal_nothing(report: Path, selector: str, all_of_them: bool) -> None:
-    index = auditor.open_index(report)
+    index = open_index(report)
     every = index.select("loaves").num_rows
     assert index.select("loaves", field_selector=selector).num_rows == (every if all_of_them else 0)
     assert index.select("loaves", namespace="\udcff").num_rows == 0
@@ -64,7 +58,7 @@ def test_each_byte_that_is_no_text_is_one_character_of_a_predicate() -> None:
 
 
 def test_all_of_them_are_the_rows_of_the_files(report: Path) -> None:
-    index = auditor.open_index(report)
+    index = open_index(report)
     for place in index.kinds:
         files = ds.dataset([str(path) for path in place.parts], format="parquet").to_table()
         wanted = files.drop_columns(["cluster"])
@@ -72,7 +66,7 @@ def test_all_of_them_are_the_rows_of_the_files(report: Path) -> None:
 
 
 def test_selectors_select_what_they_say(report: Path) -> None:
-    index = auditor.open_index(report)
+    index = open_index(report)
     rows = index.select("loaves").to_pylist()
     labels = [dict(row["labels"] or ()) for row in rows]
     key = next(key for one in labels for key in one)
@@ -95,7 +89,7 @@ def test_selectors_select_what_they_say(report: Path) -> None:
 
 
 def test_a_stream_holds_the_same_rows(report: Path) -> None:
-    index = auditor.open_index(report)
+    index = open_index(report)
     reader = index.stream("loaves", field_selector="spec.flour!=rye", columns=["name", "labels", "value:spec.grams"])
     assert isinstance(reader, pa.RecordBatchReader)
     wanted = index.select("loaves", field_selector="spec.flour!=rye", columns=["name", "labels", "value:spec.grams"])
@@ -103,7 +97,7 @@ def test_a_stream_holds_the_same_rows(report: Path) -> None:
 
 
 def test_a_predicate_selects_where_the_index_can_tell(report: Path) -> None:
-    index = auditor.open_index(report)
+    index = open_index(report)
     found = index.select("loaves", where='spec.flour == "rye" && metadata.namespace == "south"')
     wanted = index.select("loaves", field_selector="spec.flour=rye", namespace="south")
     assert found.to_pylist() == wanted.to_pylist()
@@ -112,13 +106,13 @@ def test_a_predicate_selects_where_the_index_can_tell(report: Path) -> None:
 
 
 def test_what_is_wrong_is_reported(report: Path, tmp_path: Path) -> None:
-    index = auditor.open_index(report)
+    index = open_index(report)
     with pytest.raises(SelectorError, match=r"field label not supported: spec\.shape"):
         index.select("loaves", field_selector="spec.shape=x")
     with pytest.raises(PlanError, match="did you mean loaves"):
         index.select("loafes")
     with pytest.raises(PlanError, match="is not a report"):
-        auditor.open_index(tmp_path)
+        open_index(tmp_path)
 
 
 # -- absent, or what the index cannot tell from that
@@ -163,7 +157,7 @@ def _with(label: str, value: object) -> dict[str, object]:
     return values
 
 
-def _audited(folder: Path, contents: list[dict[str, object]], definition: dict[str, Any]) -> auditor.Index:
+def _audited(folder: Path, contents: list[dict[str, object]], definition: dict[str, Any]) -> Any:
     head = {"apiVersion": "x.example.com/v1", "kind": "X"}
     lines = [
         json.dumps({**head, "metadata": {"namespace": "n", "name": f"x-{at}", "generation": 1}, **content})
@@ -172,7 +166,7 @@ def _audited(folder: Path, contents: list[dict[str, object]], definition: dict[s
     dump, crd = folder / "dump.ndjson", folder / "crd.json"
     dump.write_text("\n".join(lines))
     crd.write_text(json.dumps(definition))
-    return auditor.open_index(audited(dump, folder / "report", "--crds", str(crd)))
+    return open_index(audited(dump, folder / "report", "--crds", str(crd)))
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -10,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from auditor.report.formats.registry import FORMATS
+from tests.counting import calls_of
+from tests.report.formats.drawn import many
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
@@ -60,3 +64,10 @@ def test_junit_of_a_million_objects_is_small_and_counts_them_all(tmp_path: Path)
 def test_the_memory_of_a_format_does_not_grow_with_the_report(name: str, tmp_path: Path) -> None:
     small, large = (megabytes(name, tmp_path / "out", count) for count in (1_000, 100_000))
     assert large <= small + 40
+
+
+def test_the_work_for_a_page_does_not_grow_faster_than_its_problems() -> None:
+    few, many_more = many(1_000), many(8_000)
+    page = FORMATS["html"]
+    page.write(few, io.StringIO())
+    assert calls_of(lambda: page.write(many_more, io.StringIO())) < 8 * calls_of(lambda: page.write(few, io.StringIO()))

@@ -13,6 +13,7 @@ from auditor.report.trend.history import read_history
 from auditor.report.trend.noise import LEAST_RUNS, noise_of
 from auditor.report.trend.view import sparkline, trend_lines, trend_rows
 from auditor.report.views.layout import width_of
+from tests.counting import calls_of
 from tests.report.findings.reports import audited, definition, export, widget
 from tests.shared import ROOT
 
@@ -120,15 +121,21 @@ def test_the_answer_has_the_form_of_its_schema(tmp_path):
     assert not validator.is_valid({**data, "schema": "auditor/trend/v2"})
 
 
-def test_a_year_of_200_kinds_is_read_in_a_second(tmp_path):
-    folder = written(tmp_path, *([cause(number, 5) for number in range(200)] for _ in range(365)))
-    best = 9.0
-    for _ in range(3):
-        clock = time.process_time()
-        data = trend_rows(read_history(folder))
-        best = min(best, time.process_time() - clock)
-    assert len(data["causes"]) == 200
-    assert best < 1.0
+def test_work_grows_with_nights_and_kinds_and_not_with_both(tmp_path):
+    def work(nights, kinds):
+        folder = tmp_path / f"{nights}-{kinds}"
+        folder.mkdir()
+        written(folder, *([cause(number, 5) for number in range(kinds)] for _ in range(nights)))
+        data = []
+        calls = calls_of(lambda: data.append(trend_rows(read_history(folder))))
+        assert (len(data[0]["runs"]), len(data[0]["causes"])) == (nights, kinds)
+        return calls
+
+    work(9, 5)  # imports, and what is made once
+    few = work(10, 25)
+    assert work(80, 25) < 8 * few
+    assert work(10, 200) < 4 * few
+    assert work(80, 200) < 12 * few  # 64 times as many rows
 
 
 def test_an_audit_adds_its_run(tmp_path):
