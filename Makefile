@@ -49,8 +49,6 @@ audit: compiled ## Audit sample-data/ and show the result
 
 bench: compiled ## Measure beside the API server's own libraries
 	$(BIN)/python tests/benchmarks/run.py
-	$(BIN)/python tests/benchmarks/scaling.py --objects 100000 1000000
-	$(BIN)/python tests/benchmarks/cel.py
 	$(BIN)/python tests/benchmarks/updates.py
 	$(BIN)/python tests/benchmarks/definitions.py
 

@@ -3,27 +3,121 @@
     python tests/benchmarks/memory.py                    # 3 GB of disk
     python tests/benchmarks/memory.py --objects 500000
 
-The objects are those of `scaling.py` (some 250 bytes, one kind, one in a hundred invalid), in a snapshot that needs no
-generator, so a clone alone can run it. Memory is RssAnon, looked at every 20 ms while two workers audit; one run, for the
+The objects are small (some 250 bytes, one kind, one in a hundred invalid), in a snapshot that needs no generator, so a
+clone alone can run it. Memory is RssAnon, looked at every 20 ms while two workers audit; one run, for the
 peak of a run hardly differs.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
 
-from tests.benchmarks.harness import Results, arguments, say
+from tests.benchmarks.harness import ROOT, Results, arguments, say
 from tests.benchmarks.large import write_snapshot
-from tests.benchmarks.scaling import CRD, measure, sparse_lines
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "xs.x.example.com"},
+    "spec": {
+        "group": "x.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "xs", "kind": "X"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "selectableFields": [{"jsonPath": ".spec.color"}],
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "color": {"type": "string"},
+                                    "size": {"type": "integer", "maximum": 99},
+                                    "note": {"type": "string", "default": "none"},
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
 PARENT_MB, PARENT_BYTES_A_KEY, WORKER_MB = 80, 60, 150
 LIMIT_FROM = 5_000_000
 """Keys from which on the limit of the parent counts: sorting takes as much memory for some 200,000 as for more."""
+
+
+def anonymous(pid: int) -> int:
+    """Return RssAnon of a process in bytes, 0 when it is gone."""
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("RssAnon"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def children(pid: int) -> list[int]:
+    """Return all processes below one."""
+    out = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            child = int(status.parent.name)
+            out += [child, *children(child)]
+    return out
+
+
+def sparse_lines(objects: int) -> Iterator[bytes]:
+    """Yield that many objects, each a line, one in a hundred of them invalid."""
+    for number in range(objects):
+        size = number % 101
+        yield (
+            f'{{"apiVersion":"x.example.com/v1","kind":"X","metadata":{{"name":"x-{number:08}","namespace":"ns-{number % 50}",'
+            f'"uid":"u","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"}},"spec":{{"color":"c{number % 7}","size":{size}}}}}\n'
+        ).encode()
+
+
+def measure(dump: Path, folder: Path, objects: int) -> tuple[int, int, float]:
+    """Audit a dump; return the peaks (bytes) of the parent and of the largest other process, and seconds."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        report = Path(place) / "report"
+        command = [sys.executable, "-m", "pipelines", "audit", dump, "--report", report]
+        command += ["--jobs", "2", "--fail-on", "never"]
+        start = time.monotonic()
+        process = subprocess.Popen([str(word) for word in command], cwd=ROOT, stdout=subprocess.DEVNULL)
+        parent = worker = 0
+        while process.poll() is None:
+            parent = max(parent, anonymous(process.pid))
+            worker = max([worker, *(anonymous(child) for child in children(process.pid))])
+            time.sleep(0.02)
+        seconds = time.monotonic() - start
+        counts = json.loads((report / "manifest.json").read_text())["counts"]["statuses"]
+    if process.returncode or sum(counts.values()) != objects:
+        raise SystemExit(f"exit code {process.returncode}, {counts} of {objects} objects")
+    return parent, worker, seconds
 
 
 def main() -> int:
@@ -39,7 +133,7 @@ def main() -> int:
         say("writing the snapshot ...")
         keys = write_snapshot(dump, sparse_lines(options.objects), [CRD])
         results.settings |= {"keys": keys, "MB": dump.stat().st_size >> 20, "repeats": options.repeats}
-        runs = [measure(dump, Path(scratch), keys, definitions=None) for _ in range(options.repeats)]
+        runs = [measure(dump, Path(scratch), keys) for _ in range(options.repeats)]
     parents, workers, seconds = (list(column) for column in zip(*runs, strict=True))
     row = f"{keys:,} keys"
     allowed = PARENT_MB + PARENT_BYTES_A_KEY * keys / 1e6

@@ -1,12 +1,11 @@
-"""Inputs that benchmarks derive from drawn objects: JSON Schemas for a peer, mixtures, large objects, files."""
+"""Inputs that benchmarks derive from drawn objects: JSON Schemas for a peer, files, fleets."""
 
 import base64
-import itertools
 import json
 
 import pytest
 
-from tests.benchmarks import drawn, fleets, harness, invalid, large, peers, sizes, yardstick
+from tests.benchmarks import drawn, fleets, harness, large, peers, yardstick
 from tests.documents import definition_of
 from tests.shared import ROOT, shared
 
@@ -94,39 +93,10 @@ def test_objects_of_other_kinds_are_no_beginning(tmp_path, monkeypatch):
     monkeypatch.setattr(
         yardstick.subprocess,
         "run",
-        lambda command, **_: asked.append(command) or (tmp_path / "sizes-5.part").write_bytes(b"drawn\n"),
+        lambda command, **_: asked.append(command) or (tmp_path / "few-5.part").write_bytes(b"drawn\n"),
     )
-    assert yardstick.draw("bench-2", 5, tmp_path, kinds="A=1", name="sizes").read_bytes() == b"drawn\n"
+    assert yardstick.draw("bench-2", 5, tmp_path, kinds="A=1", name="few").read_bytes() == b"drawn\n"
     assert asked[0][asked[0].index("-kinds") + 1] == "A=1"
-
-
-@pytest.mark.parametrize("percent", [0, 2, 30, 50, 99, 100])
-def test_a_mixture_has_the_share_of_invalid_objects_spread_evenly(percent):
-    mixed = invalid.mix([b"."] * 200, [b"x"] * 200, percent)
-    assert len(mixed) == 200
-    assert mixed.count(b"x") == 2 * percent
-    halves = mixed[:100].count(b"x"), mixed[100:].count(b"x")
-    assert halves == (percent, percent)
-
-
-def test_every_line_of_a_mixture_is_where_it_was():
-    assert invalid.mix([b"a", b"b", b"c", b"d"], [b"A", b"B", b"C", b"D"], 50) == b"aBcD"
-
-
-@pytest.mark.parametrize("size", [2_000, 50_000, 1_000_000])
-def test_objects_grow_to_a_size(size):
-    endpoint = {"port": "metrics", "path": "/" + "x" * 100}
-    drawn = [
-        {"apiVersion": "m/v1", "kind": "M", "metadata": {"name": f"n{at}", "namespace": "d", "labels": {"a": "b"}},
-         "spec": {"selector": {}, "endpoints": [endpoint] * at}}
-        for at in range(1, 4)
-    ]  # fmt: skip
-    made = list(itertools.islice(sizes.grown([json.dumps(one).encode() for one in drawn], size), 5))
-    assert all(0.9 * size < len(line) <= size + 1 for line in made)
-    documents = [json.loads(line) for line in made]
-    assert [one["metadata"]["name"] for one in documents] == [f"grown-{number}" for number in range(5)]
-    assert all(one["metadata"]["namespace"] == "d" and "labels" not in one["metadata"] for one in documents)
-    assert all(one["spec"]["endpoints"][0] == endpoint for one in documents)
 
 
 def test_an_audit_that_lost_keys_is_no_figure(tmp_path):
