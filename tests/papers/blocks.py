@@ -5,16 +5,19 @@ Blocks without a language hold commands of other programs, and are not run.
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
+from tests.command import auditor
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["PAGES", "Command", "blocks_of", "commands_of", "fill_transcripts", "run", "without_ages"]
+__all__ = ["PAGES", "Command", "blocks_of", "commands_of", "fill_transcripts", "is_plain", "run", "without_ages"]
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 """Every page whose commands are run."""
@@ -24,6 +27,8 @@ _EXIT_CODE = re.compile(r"\s# (?:exit code )?(\d+)\b[^\n]*$")
 _AGE = re.compile(r"(?<=\s)\d+d$", re.MULTILINE)
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC\b")
 _DURATION = re.compile(r"\b\d+\.\d s$", re.MULTILINE)
+_QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*"|\s\#.*$""")
+_OF_A_SHELL = re.compile(r"[^\w\s./:=,%@+-]")
 _SECONDS = 120
 
 
@@ -51,7 +56,12 @@ def commands_of(page: Path) -> list[Command]:
 
 
 def run(command: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a line of a page in a shell."""
+    """Run a line of a page: one of the auditor alone in this process, one with a pipe or a pattern in a shell."""
+    if is_plain(command):
+        others = dict.fromkeys((name for name in os.environ if name.startswith("AUDITOR_")), None)
+        words = shlex.split(command, comments=True)[1:]
+        ended = auditor(*words, cwd=folder, env={**others, **environment})
+        return subprocess.CompletedProcess(command, ended.code, ended.stdout, ended.stderr)
     return subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,
@@ -61,6 +71,11 @@ def run(command: str, folder: Path, environment: dict[str, str]) -> subprocess.C
         timeout=_SECONDS,
         check=False,
     )
+
+
+def is_plain(command: str) -> bool:
+    """Return whether a line is a command of the auditor in which a shell has nothing to do but to split it."""
+    return command.startswith("auditor ") and not _OF_A_SHELL.search(_QUOTED.sub("", command))
 
 
 def without_ages(text: str) -> str:

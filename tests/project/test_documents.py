@@ -1,4 +1,7 @@
-"""The documents are true: their commands run, their transcripts are what commands print, their links lead somewhere."""
+"""The documents are true: their commands run, their transcripts are what commands print, their links lead somewhere.
+
+`make test` runs the commands of README alone, `make slow` those of the other pages, and `make nightly` those that need Ray.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,17 @@ import pytest
 
 from auditor.base.statuses import Impact, Status
 from auditor.fastpath.dicts.fallbacks import Part, Reason
-from tests.papers.blocks import PAGES, blocks_of, commands_of, fill_transcripts, run, without_ages
+from tests.papers.blocks import PAGES, blocks_of, commands_of, fill_transcripts, is_plain, run, without_ages
 from tests.papers.reference import GENERATED
 from tests.papers.sandbox import environment_of, make_sandbox, placed
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from _pytest.mark import ParameterSet
+
+    from tests.papers.blocks import Command
 
 MOST_OF_README = 8 * 1024
 BEFORE = (
@@ -31,12 +38,19 @@ BEFORE = (
 """What the commands of a page find: reports of earlier commands and nights."""
 
 TEXTS = sorted({*PAGES, *ROOT.glob("*.md")})
+RAY = "--engine ray"
 WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
 WITH_TRANSCRIPTS = [page for page in PAGES if "```console\n" in page.read_text()]
 
 
 def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
+
+
+def each(pages: list[Path]) -> list[ParameterSet]:
+    """Return pages as parameters; all but README are slow."""
+    marks = {ROOT / "README.md": ()}
+    return [pytest.param(page, id=name_of(page), marks=marks.get(page, pytest.mark.slow)) for page in pages]
 
 
 @pytest.fixture(scope="module")
@@ -60,29 +74,55 @@ def sandbox(filled: Path, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
+@pytest.mark.parametrize("page", each(WITH_COMMANDS))
 def test_every_command_of_a_page_runs(page: Path, sandbox: Path) -> None:
-    environment = environment_of(sandbox)
     if page.name == "configuration.md":
         shutil.copyfile(sandbox / "auditor.yaml.example", sandbox / "auditor.yaml")
+    check_commands([command for command in commands_of(page) if RAY not in command.text], sandbox)
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_every_command_with_ray_runs(sandbox: Path) -> None:
+    commands = [command for page in WITH_COMMANDS for command in commands_of(page) if RAY in command.text]
+    assert commands
+    check_commands(commands, sandbox)
+
+
+def check_commands(commands: list[Command], sandbox: Path) -> None:
+    """Run commands in order; each ends with a code that its page allows."""
     wrong = []
-    for text, codes in commands_of(page):
-        if "--engine ray" in text and find_spec("ray") is None:
-            continue
+    for text, codes in commands:
         command = placed(text, sandbox)
         for report in ("report", "upgrade", "fleet", "out/tonight", "out/upgrade", "reports/today", "backups/report"):
             if f"--report {report}" in command or f"--report s3://{report}" in text:
                 shutil.rmtree(sandbox / report, ignore_errors=True)
-        done = run(command, sandbox, environment)
+        done = run(command, sandbox, environment_of(sandbox))
         if done.returncode not in codes or "Traceback" in done.stderr:
             wrong.append(f"{text}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
     assert not wrong, "\n\n".join(wrong)
 
 
-@pytest.mark.parametrize("page", WITH_TRANSCRIPTS, ids=name_of)
+@pytest.mark.parametrize("page", each(WITH_TRANSCRIPTS))
 def test_transcripts_are_what_commands_print(page: Path, sandbox: Path) -> None:
     now = fill_transcripts(page.read_text(), sandbox, environment_of(sandbox))
     assert without_ages(now) == without_ages(page.read_text()), "run `make docs`"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_of_auditor_alone"),
+    [
+        ("auditor query r loaves -o 'jsonpath={.items[*]}'  # with a comment; and more", True),
+        ("auditor audit 'backups/*.db' --cluster-name '{1}'", True),
+        ("auditor validate manifests/*.yaml", False),
+        ("auditor sources | head", False),
+        ('auditor findings "$(ls)"', False),
+        ("auditor sources > sources.txt", False),
+        ("helm template chart/", False),
+    ],
+)
+def test_a_shell_runs_what_needs_one(command: str, *, is_of_auditor_alone: bool) -> None:
+    assert is_plain(command) == is_of_auditor_alone
 
 
 def test_commands_and_transcripts_are_found() -> None:
