@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = (ROOT / ".ci" / "find-python").read_text()
+OF_THE_MACHINE = " /usr/bin/python3 /usr/local/bin/python3"
+"""Interpreters that a test cannot replace."""
 NAMES = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
 
 
@@ -21,9 +29,10 @@ def chosen(folder: Path, **reported: str) -> str:
         turns.write_text("\n".join(numbers.split()))
         script.write_text(f'#!/bin/sh\nhead -n 1 "{turns}" | grep . && sed -i 1d "{turns}"\n')
         script.chmod(0o755)
+    assert OF_THE_MACHINE in PROGRAM
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        [str(ROOT / ".ci" / "find-python")],
+        ["sh", "-c", PROGRAM.replace(OF_THE_MACHINE, "")],
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
@@ -45,3 +54,10 @@ def chosen(folder: Path, **reported: str) -> str:
 )
 def test_the_first_that_none_is_clearly_faster_than(tmp_path: Path, reported: dict[str, str], wanted: str) -> None:
     assert chosen(tmp_path, **reported) == wanted
+
+
+def test_an_interpreter_says_how_long_it_took(capsys: pytest.CaptureFixture[str]) -> None:
+    [program] = re.findall(r"<<'END'\n(.*?)^END$", PROGRAM, re.DOTALL | re.MULTILINE)
+    assert "range(200)" in program
+    exec(program.replace("range(200)", "range(1)"), {})
+    assert re.fullmatch(r"\d+\n", capsys.readouterr().out)
