@@ -28,16 +28,16 @@ compiled: $(STAMP)
 setup: compiled ## Create .venv with everything the project needs
 
 test: $(STAMP) ## Run the tests (TESTS="tests/cel ...": some of them)
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not nightly' $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not nightly' $(TESTS)
 
 slow: $(STAMP) ## Run the slower tests
-	$(BIN)/python -m pytest -n 2 -m 'slow and not nightly' $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not nightly' $(TESTS)
 
 # Generated code, code objects, pickling, engines, start.
 OF_PYTHON := tests/base tests/codegen tests/fastpath tests/cel/emit tests/program tests/shards tests/processes tests/pipelines
 
 test-python: $(STAMP) ## Run the tests of what depends on the version of Python
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not nightly' $(OF_PYTHON)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not nightly' $(OF_PYTHON)
 
 nightly: $(STAMP) hostile ## Run the tests that take minutes, and `make hostile`
 	$(BIN)/python -m pytest -m nightly $(TESTS)
@@ -110,9 +110,10 @@ lock: ## Choose the newest versions that pyproject.toml allows, with their hashe
 	$(BIN)/uv pip compile pyproject.toml --upgrade --extra crypto --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header --quiet --output-file requirements.lock
 
-check: $(STAMP) ## Lint, types, layers
+check: $(STAMP) ## Lint, types, layers, style
 	$(BIN)/ruff check auditor pipelines tests deploy
 	$(BIN)/ruff format --check auditor pipelines tests deploy
 	$(BIN)/mypy
 	$(BIN)/mypy tests/typing/api.py
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.style

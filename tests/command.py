@@ -28,7 +28,7 @@ class Ended:
 
     code: int
     stdout: str
-    """What is not UTF-8 in it can be had back by the error handler `surrogateescape`."""
+    """What is not UTF-8 in it is available by the error handler `surrogateescape`."""
     stderr: str
     folder: Path
     """The current folder of the command."""

@@ -83,7 +83,7 @@ ENDS = {
     "text doubled over and over": None,
     "many rules on many items": LIMIT,
 }
-"""What the API server says of each; None where it accepts the object."""
+"""What the API server says of each; None if it accepts the object."""
 OF_MILLIONS_OF_STEPS = {"huge list compared with itself", "many rules on many items"}
 """What the cost limit ends; the others are to end at once."""
 SLOW = {"many rules on many items"}
