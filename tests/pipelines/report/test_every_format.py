@@ -70,6 +70,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield made
 
 
+@pytest.fixture(scope="module")
+def plain(folder: Any) -> dict[str, str]:
+    """Return what each command prints when no format is asked for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        asked = {command: ("-o", "csv=other.out") if command == "report" else () for command in COMMANDS}
+        return {command: run(command, *words).stdout for command, words in asked.items()}
+
+
 @pytest.fixture(autouse=True)
 def _inside(folder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
@@ -110,7 +119,7 @@ def test_the_table_of_formats_is_the_only_one(command: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_format_is_printed_and_written_alike(command: str, name: str, folder: Any) -> None:
+def test_a_format_is_printed_and_written_alike(command: str, name: str, folder: Any, plain: dict[str, str]) -> None:
     printed, written = run(command, "-o", name), run(command, "-o", f"{name}=file.out")
     if name not in HAS[command]:
         for done in (printed, written):
@@ -125,8 +134,7 @@ def test_a_format_is_printed_and_written_alike(command: str, name: str, folder: 
     assert begins(command, name, printed.stdout), printed.stdout[:200]
     if (command, name) != ("upgrade", "table"):  # which is bounded where it is printed
         assert timeless(text) == timeless(printed.stdout)
-    plain = run(command, "-o", "csv=other.out") if command == "report" else run(command)
-    assert timeless(written.stdout) == timeless(plain.stdout), "a file changes nothing that is printed"
+    assert timeless(written.stdout) == timeless(plain[command]), "a file changes nothing that is printed"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

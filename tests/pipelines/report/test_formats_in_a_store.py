@@ -43,7 +43,7 @@ def run(*words: object) -> None:
     assert done.code == 0, done.output
 
 
-@pytest.mark.parametrize("words", [[], ["--cluster", "west"]])
+@pytest.mark.parametrize("words", [[], pytest.param(["--cluster", "west"], marks=pytest.mark.slow)])
 def test_formats_of_a_store_are_those_of_a_folder(
     words: list[str], report: Path, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

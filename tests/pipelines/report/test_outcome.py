@@ -397,24 +397,24 @@ def test_a_missing_dump_is_worse_than_what_was_in_it(tmp_path):
 
 
 def test_a_definition_that_was_tightened_overnight_makes_one_cause_of_thousands_of_findings(tmp_path):
-    """3,385 objects lack a field that became required; rules are not checked then, which each of them reports too."""
+    """1,385 objects lack a field that became required; rules are not checked then, which each of them reports too."""
     fields = {"size": {"type": "integer"}, "tier": {"type": "string"}}
     loose, tight = definition(fields), definition(fields, required=["tier"])
     for one in (loose, tight):
         schema = one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         schema["x-kubernetes-validations"] = [{"rule": "self.spec.size > 0"}]
-    many = [widget(f"w{at:04}", {"size": 1}, namespace=f"team-{at % 212}") for at in range(3385)]
+    many = [widget(f"w{at:04}", {"size": 1}, namespace=f"team-{at % 212}") for at in range(1385)]
     audit(tmp_path / "one", etcd(tmp_path / "1.json", 100, loose, *many))
     code, _ = audit(
         tmp_path / "two", etcd(tmp_path / "2.json", 200, tight, *many), diff=str(tmp_path / "one"), only_new=True
     )
     model = FindingsModel.open(tmp_path / "two")
     assert code == 1
-    assert sum(cause.new_findings for cause in model.causes) >= 2 * 3385
+    assert sum(cause.new_findings for cause in model.causes) >= 2 * 1385
     [first] = model.causes
     assert first.schema_changes == ("required: + spec.tier",)
-    assert (first.objects, first.namespaces) == (3385, 212)
+    assert (first.objects, first.namespaces) == (1385, 212)
     text = text_of(tmp_path / "two")
     assert "definition changed: required: + spec.tier" in text
-    assert "3,385 objects, 212 namespaces" in text
+    assert "1,385 objects, 212 namespaces" in text
     assert len(text.splitlines()) <= 25

@@ -76,8 +76,19 @@ def last_night(tmp_path_factory):
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize("skip", SKIPS, ids="-".join)
-@pytest.mark.parametrize("change", [_fixed, _deleted, _torn, _orphaned])
+@pytest.mark.parametrize(
+    ("change", "skip"),
+    [
+        *itertools.product((_fixed, _deleted), SKIPS),
+        *itertools.product((_torn, _orphaned), [()]),
+        *(
+            pytest.param(change, skip, marks=pytest.mark.slow)
+            for change in (_torn, _orphaned)
+            for skip in SKIPS
+            if skip
+        ),
+    ],
+)
 def test_only_what_was_checked_again_is_fixed(nights, tmp_path, last_night, scope, skip, change):
     second = start()
     change(second)

@@ -139,7 +139,7 @@ def test_a_value_alone_is_a_change(nights, tmp_path):
     assert since["why"] == {"changed": 1, "not certain": 1}
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EXPORTS_SLOWLY)
 def test_another_schema_audits_its_objects_alone(nights, tmp_path, form):
     oven = definition("Oven")
     first = bakery(oven, *(loaf(f"oven-{number}", kind="Oven") for number in range(3)))
@@ -249,7 +249,7 @@ def test_a_definition_that_is_no_longer_established_takes_its_objects_along(nigh
         assert since["why"]["definition changed"] == 12
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EXPORTS_SLOWLY)
 def test_a_new_definition_takes_its_orphans_in(nights, tmp_path, form):
     first = bakery()
     second = first.copy()
@@ -458,7 +458,7 @@ def _drawn(rng):
 
 
 @pytest.mark.parametrize(
-    ("seed", "objects"), [(0, 50), (1, 50), *(pytest.param(seed, 120, marks=pytest.mark.slow) for seed in range(6))]
+    ("seed", "objects"), [(0, 30), (1, 30), *(pytest.param(seed, 120, marks=pytest.mark.slow) for seed in range(6))]
 )
 def test_drawn_changes(nights, tmp_path, monkeypatch, seed, objects):
     if seed % 2:
@@ -494,13 +494,13 @@ def test_drawn_changes(nights, tmp_path, monkeypatch, seed, objects):
 @pytest.mark.parametrize(
     ("form", "seed", "objects"),
     [
-        ("etcdctl", 0, 20),
-        ("export", 1, 20),
-        *(pytest.param(form, seed, 40, marks=pytest.mark.slow) for form in FORMS for seed in range(2)),
+        ("etcdctl", 0, 12),
+        ("export", 1, 12),
+        *(pytest.param(form, seed, 30, marks=pytest.mark.slow) for form in FORMS for seed in range(2)),
     ],
 )
 def test_large_reports_are_read_part_by_part(nights, tmp_path, monkeypatch, form, seed, objects):
-    monkeypatch.setattr("pipelines.reuse.assembly._BLOCK_ROWS", objects // 7)
+    monkeypatch.setattr("pipelines.reuse.assembly._BLOCK_ROWS", objects // 4)
     monkeypatch.setattr("pipelines.run.incremental._FEW_SHARDS", 0)
     rng = random.Random(seed)
     store = Store(definition(), definition("Oven", versions=("v1", "v1beta1")))
@@ -627,7 +627,7 @@ def _tampered(report, table, column, value, row=0):
     return rows[row]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EXPORTS_SLOWLY)
 @pytest.mark.parametrize(
     ("table", "column", "value", "row"),
     [("objects", "findings", 7, 3), ("findings", "message", "another", 0), ("index", "field:spec.flour", "oat", 2)],
