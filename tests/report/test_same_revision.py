@@ -49,10 +49,10 @@ def test_keys_with_another_revision_or_value_are_counted(
 
 
 def test_a_part_that_declares_more_rows_than_a_report_holds_is_refused(tmp_path: Path) -> None:
-    rows = pa.table({field.name: pa.nulls(1 << 20, field.type) for field in tables.OBJECTS})
+    rows = pa.table({"key": pa.nulls(1 << 20, pa.string())})  # fewer columns, fewer bytes
     (tmp_path / "new" / "objects").mkdir(parents=True)
     with pq.ParquetWriter(tmp_path / "new" / "objects" / "part-00000.parquet", rows.schema) as writer:
-        for _ in range(32):
+        for _ in range(2):
             writer.write_table(rows)
     with pytest.raises(DamagedDump, match="rows in "):
         differing_keys(_report(tmp_path / "old", ROWS), tmp_path / "new", "", is_whole=True)
