@@ -102,15 +102,22 @@ def test_the_newest_runs_are_kept_night_after_night(keep: int, tmp_path: Path) -
     assert (folder / "notes.txt").exists()
 
 
+@pytest.fixture(scope="module")
+def seventy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """Return a history of seventy nights, to be copied, and its content."""
+    folder = drawn(tmp_path_factory.mktemp("seventy") / "history", 70)
+    return folder, content(read_history(folder))
+
+
 class Ends(Exception):
     """The process ends here."""
 
 
 @pytest.mark.parametrize("calls", range(8))
-def test_a_process_that_ends_in_between_loses_nothing(calls: int, tmp_path: Path) -> None:
+def test_a_process_that_ends_in_between_loses_nothing(calls: int, seventy: tuple[Path, Any], tmp_path: Path) -> None:
     """It ends before the n-th file that it adds or removes."""
-    folder = drawn(tmp_path / "history", 70)
-    before = content(read_history(folder))
+    drawn_once, before = seventy
+    folder = shutil.copytree(drawn_once, tmp_path / "history")
     left = calls
 
     class Ending:
