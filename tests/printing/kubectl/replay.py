@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
-import click
-
-from auditor.base.errors import AuditorError
-from pipelines.cli.main import cli
+from tests import command
 
 HERE = Path(__file__).parent
 
@@ -32,25 +25,10 @@ def snapshot(folder: Path, target: Path) -> Path:
     return path
 
 
-def auditor(*args: str, folder: Path = HERE) -> tuple[int, str, str]:
+def auditor(*words: str, folder: Path = HERE) -> tuple[int, str, str]:
     """Run a command of the auditor; return its exit code, standard output and standard error."""
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
-    code, before = 0, Path.cwd()
-    os.chdir(folder)
-    try:
-        with mock.patch.object(sys, "stdout", out), mock.patch.object(sys, "stderr", err):
-            try:
-                cli.main(list(args), standalone_mode=False)
-            except SystemExit as stop:
-                code = int(stop.code or 0)
-            except (click.ClickException, AuditorError) as error:
-                code = 2
-                err.write(f"error: {error}\n")
-    finally:
-        os.chdir(before)
-    out.flush()
-    err.flush()
-    return code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    done = command.auditor(*words, cwd=folder)
+    return done.code, done.stdout, done.stderr
 
 
 def query(dump: Path, recorded: Any) -> tuple[int, str, str]:

@@ -36,7 +36,7 @@ def test_standard_output_is_that_of_kubectl(recorded: Any, dump: Path) -> None:
     code, out, err = ask(dump, recorded)
     assert out == recorded["out"]
     assert (code == 0) is (recorded["code"] == 0)
-    wanted = recorded["err"] + MORE_WORDS.get(_name(recorded), "")
+    wanted = recorded["err"].replace("\t", "    ") + MORE_WORDS.get(_name(recorded), "")  # as messages have tabs
     own = "csv,", "ndjson,parquet,"  # formats that kubectl does not have
     for name in own:
         err = err.replace(name, "", 1) if "allowed formats are" in err else err
