@@ -23,7 +23,7 @@ from tests.shared import ROOT
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray[data]'")
 
-pytestmark = pytest.mark.slow  # it takes Ray some ten seconds to start
+pytestmark = pytest.mark.nightly  # it takes Ray some ten seconds to start
 
 SQUARES = [number * number for number in range(10)]
 
@@ -360,7 +360,6 @@ def auditor(*words, cwd):
     )
 
 
-@pytest.mark.slow
 def test_the_command_line_starts_a_ray_of_its_own_where_there_is_none(dump, tmp_path):
     done = auditor("audit", dump / "dump.ndjson", "--crds", dump / "crd.json", "--report", "r", "--engine", "ray",
                    "--ray-address", "local", "--fail-on", "never", cwd=tmp_path)  # fmt: skip
@@ -371,7 +370,6 @@ def test_the_command_line_starts_a_ray_of_its_own_where_there_is_none(dump, tmp_
     assert json.loads((tmp_path / "r" / "manifest.json").read_text())["counts"]["rows"] == 1000
 
 
-@pytest.mark.slow
 def test_interrupt_leaves_no_process_and_no_half_report(dump, tmp_path):
     (tmp_path / "crd.json").write_text(
         json.dumps(definition(rule="self.names.all(x, self.names.exists_one(y, x == y))"))
