@@ -13,9 +13,10 @@ from tests.releases.comparing import BOTH, wrong_answers
 from tests.shared import second_check
 
 OTHERS = [one for one in RELEASES if one.is_reproduced and one != DEFAULT]
-# The oldest and the newest have all behaviours of the table, on one side or the other; those between run with the slow.
-MARKED = [one if one in (OTHERS[0], OTHERS[-1]) else pytest.param(one, marks=pytest.mark.slow) for one in OTHERS]
+# The oldest and the newest have all behaviours of the table, on one side or the other; those between run each night.
+MARKED = [one if one in (OTHERS[0], OTHERS[-1]) else pytest.param(one, marks=pytest.mark.nightly) for one in OTHERS]
 OWN, BESIDE = BOTH
+DEAR = {"conformance-audit.jsonl", "real-audit.jsonl.gz"}
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -28,7 +29,7 @@ def test_the_answers_are_those_of_the_release(release, name):
 
 
 @second_check("vectors", by="tests/releases/test_answers.py")
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in DEAR)) for name in BESIDE])
 @pytest.mark.parametrize("release", MARKED, ids=lambda one: one.name)
 def test_the_answers_to_the_vectors_beside_the_project_are_those_of_the_release(release, name):
     with running_as(release):

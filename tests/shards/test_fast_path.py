@@ -29,16 +29,18 @@ def audited(folder, dump, **options):
     return files(folder), manifest["counts"], manifest.get("definitions")
 
 
-def long_way(tmp_path, monkeypatch, dump, **options):
-    """Return what `audited` returns where no object takes a fast path."""
-    with monkeypatch.context() as patch:
-        patch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
-        return audited(tmp_path / "slow", dump, **options)
+SLOW = {}
+"""What the long way gives for a dump with some options."""
 
 
-def both(tmp_path, monkeypatch, dump, *, typed_after=None, slow=None, **options):
+def both(tmp_path, monkeypatch, dump, *, typed_after=None, **options):
     """Return how many objects took a fast path, and how many of them were proven from their bytes."""
-    slow = slow or long_way(tmp_path, monkeypatch, dump, **options)
+    asked = (str(dump), *options.items())
+    if asked not in SLOW:
+        with monkeypatch.context() as patch:
+            patch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
+            SLOW[asked] = audited(tmp_path / "slow", dump, **options)
+    slow = SLOW[asked]
     taken, proven = [], []
     with monkeypatch.context() as patch:
         add, add_typed, typed = FastPath.add, FastPath.add_typed, AuditProgram.typed
@@ -85,6 +87,7 @@ def test_of_a_real_cluster_from_bytes(tmp_path, monkeypatch, dump, options):
     assert both(tmp_path, monkeypatch, path, crds=crds, typed_after=0, **options)[1] > at_least("golden/upgrade", 20, 2)
 
 
+@pytest.mark.slow
 @second_check("vectors", by="tests/shards/test_fast_path.py")
 def test_of_cases_with_other_answers(tmp_path, monkeypatch):
     """All objects of the recorded audits of real definitions in one export: pruned, broken, of unknown versions."""
@@ -97,10 +100,9 @@ def test_of_cases_with_other_answers(tmp_path, monkeypatch):
     dump = tmp_path / "cases.ndjson"
     dump.write_text("\n".join(lines) + "\n")
     crds = (str(shared("corpus/crds")),)
-    slow = long_way(tmp_path, monkeypatch, dump, crds=crds)
-    assert both(tmp_path, monkeypatch, dump, slow=slow, crds=crds)[0] > 100
+    assert both(tmp_path, monkeypatch, dump, crds=crds)[0] > 100
     shutil.rmtree(tmp_path / "quick")
-    assert both(tmp_path, monkeypatch, dump, slow=slow, crds=crds, typed_after=0)[1] > 100
+    assert both(tmp_path, monkeypatch, dump, crds=crds, typed_after=0)[1] > 100
 
 
 def test_that_invalid_objects_at_the_start_of_a_kind_do_not_end_the_proving_from_bytes(tmp_path, monkeypatch):

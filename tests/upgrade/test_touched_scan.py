@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from functools import cache
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,6 +11,7 @@ from auditor.plan.options import AuditOptions
 from auditor.releases import RELEASES
 from auditor.releases.touched import Touched
 from auditor.shards.upgrade.plan import UpgradeOptions
+from auditor.upgrade.release_change import release_change
 from pipelines.run.upgrade import run_upgrade
 from tests.releases.comparing import suite
 from tests.upgrade.support import encoded
@@ -18,6 +20,28 @@ REPRODUCED = [one.name for one in RELEASES if one.is_reproduced]
 SUITES = ("bakery.json", "drawn.json", "releases.json", "rules.json", "updates.json")
 EACH = list(itertools.pairwise(REPRODUCED))
 FAR = [(REPRODUCED[0], REPRODUCED[-1]), (REPRODUCED[1], REPRODUCED[-1])]
+NIGHTLY = {*EACH[:-1], FAR[1]}
+"""Other releases than the oldest and the newest."""
+DEAR = {(*FAR[0], "rules.json"), (*FAR[0], "releases.json")}
+
+
+def marked(old, new, name):
+    marks = [pytest.mark.nightly] * ((old, new) in NIGHTLY) + [pytest.mark.slow] * ((old, new, name) in DEAR)
+    return pytest.param(old, new, name, marks=marks)
+
+
+@cache
+def _changed(document, old, new):
+    return release_change(json.loads(document), old, new)
+
+
+@pytest.fixture(autouse=True)
+def definitions_are_compared_once(monkeypatch):
+    """What releases say of a definition does not depend on how often its objects are judged."""
+    monkeypatch.setattr(
+        "auditor.report.upgrade_manifest.release_change",
+        lambda document, old, new: _changed(json.dumps(document), old, new),
+    )
 
 
 def write(path, name):
@@ -55,10 +79,7 @@ def scanned(dump, report, old, new):
     return section["definitions"], section["sentence"], section["kubernetes"], manifest["changes"], rows
 
 
-@pytest.mark.parametrize("name", SUITES)
-@pytest.mark.parametrize(
-    ("old", "new"), [*(pytest.param(*pair, marks=pytest.mark.slow) for pair in (*EACH[:-1], *FAR)), EACH[-1]]
-)
+@pytest.mark.parametrize(("old", "new", "name"), [marked(*pair, name) for pair in [*EACH, *FAR] for name in SUITES])
 def test_judging_once_finds_what_judging_twice_finds(old, new, name, tmp_path, monkeypatch):
     assert write(tmp_path / "dump.json", name) > 50
     quick = scanned(tmp_path / "dump.json", tmp_path / "r", old, new)
@@ -68,7 +89,7 @@ def test_judging_once_finds_what_judging_twice_finds(old, new, name, tmp_path, m
 
 
 def test_the_comparison_notices_objects_that_are_judged_once_and_differ(tmp_path, monkeypatch):
-    write(tmp_path / "dump.json", "releases.json")
-    right = scanned(tmp_path / "dump.json", tmp_path / "r", *EACH[-1])
+    write(tmp_path / "dump.json", "drawn.json")
+    right = scanned(tmp_path / "dump.json", tmp_path / "r", *FAR[0])
     monkeypatch.setattr("auditor.shards.upgrade.causes.touched", lambda *_: Touched.NONE)
-    assert scanned(tmp_path / "dump.json", tmp_path / "r", *EACH[-1]) != right
+    assert scanned(tmp_path / "dump.json", tmp_path / "r", *FAR[0]) != right

@@ -69,13 +69,16 @@ def differences(got, expect, rules_left_out=None):
     return ""
 
 
-@pytest.mark.parametrize(
-    ("compiled", "rules"),
-    [(True, True), (False, True), (True, False)],
-    ids=["compiled", "interpreted", "without-rules"],
-)
+WAYS = {"compiled": (True, True), "interpreted": (False, True), "without-rules": (True, False)}
+
+
+def marked(name, way):
+    is_dear = way != "compiled" and name != "conformance-versions.jsonl"
+    return pytest.param(name, *WAYS[way], marks=[pytest.mark.slow] * is_dear, id=f"{name}-{way}")
+
+
 @second_check("vectors", by="tests/reference/test_vectors.py")
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(("name", "compiled", "rules"), [marked(name, way) for name in FILES for way in WAYS])
 def test_audits_equal_the_servers(name, compiled, rules, catalogs, monkeypatch):
     programs = {}
     asked = []
