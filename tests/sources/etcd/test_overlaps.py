@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,7 +56,6 @@ def forged(elements: int, size: int) -> bytes:
 def test_elements_over_each_other_are_reported_and_not_read_twice(elements: int, tmp_path: Path) -> None:
     data = forged(elements, 3_000_000)
     tree = BoltTree(FileView(data), read_metas(FileView(data)).valid[0])
-    clock = time.monotonic()
     rows = list(tree.rows(tree.buckets()[b"key"]))
     assert sum(int((batch.key_size + batch.value_size).sum()) for batch in rows) <= len(data)
     assert any("lies over another one" in loss.reason for loss in tree.losses)
@@ -66,4 +64,3 @@ def test_elements_over_each_other_are_reported_and_not_read_twice(elements: int,
     file, counts, _ = index(path, tmp_path)
     assert counts.rows <= 1
     assert file.damage.records()
-    assert time.monotonic() - clock < 20

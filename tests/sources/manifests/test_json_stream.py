@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, layout, skip_space, value_end
-from tests.timing import least_seconds
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -101,6 +99,5 @@ def test_white_space_is_that_of_json():
 
 @pytest.mark.parametrize("tail", [b"", b'"open'], ids=["between", "in a string"])
 def test_bytes_that_end_inside_a_long_list_are_looked_at_once(tail):
-    short, long = (b'{"items":[' + b'"0123456789",' * count + tail for count in (20_000, 80_000))
-    assert value_end(long, 0) == value_end(short, 0) == -1
-    assert least_seconds(partial(value_end, long, 0)) < 40 * least_seconds(partial(value_end, short, 0)) + 0.1
+    """No count sees into an expression: looking at each of these bytes again for each string would take an hour."""
+    assert value_end(b'{"items":[' + b'"0123456789",' * 500_000 + tail, 0) == -1

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from time import process_time
-
 import pytest
 
-from auditor.sources.manifests.placed import TEMPLATE, objects_in, placed_documents
+from auditor.sources.manifests.placed import TEMPLATE, _json, objects_in, placed_documents
 from auditor.sources.manifests.positions import field_line, repeated_keys
 
 LIST = b"""# two
@@ -103,11 +101,22 @@ def test_json_values_are_one_after_another_with_numbers_as_kubectl_sends_them() 
     ]
 
 
+class Counted(bytes):
+    """Bytes that note over how many of them something is counted."""
+
+    looked_at = 0
+
+    def count(self, what: bytes, start: int = 0, end: int | None = None) -> int:  # type: ignore[override]
+        found = bytes(self)
+        stop = len(found) if end is None else end
+        Counted.looked_at += stop - start
+        return found.count(what, start, stop)
+
+
 def test_many_json_lines_are_counted_once() -> None:
-    started = process_time()
-    lines = [one.line for one in placed_documents(b'{"a": 1}\n' * 20_000)]
-    assert lines == list(range(1, 20_001))
-    assert process_time() - started < 10  # counting from the top each time would take minutes
+    text = Counted(b'{"a": 1}\n' * 2_000)
+    assert [one.line for one in _json(text)] == list(range(1, 2_001))
+    assert 0 < Counted.looked_at < 2 * len(text)
 
 
 def test_json_may_be_followed_by_yaml_and_yaml_may_begin_with_a_brace() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import itertools
 import threading
 import time
 from contextlib import contextmanager
@@ -87,8 +88,11 @@ def test_a_redirect_of_a_store_to_another_host_gets_nothing(
     assert stolen == []
 
 
+NUMBERS = itertools.count()
+
+
 def endless(handler: Any, *, fresh: bool, names: bool) -> None:
-    number = time.monotonic_ns() if fresh else 0
+    number = next(NUMBERS) if fresh else 0
     inside = f"<Contents><Key>x/{number}.db</Key><Size>1</Size></Contents>" if names else ""
     text = f"<IsTruncated>true</IsTruncated><NextContinuationToken>t{number}</NextContinuationToken>{inside}"
     reply(handler, 200, f"<ListBucketResult><Name>backups</Name>{text}</ListBucketResult>".encode())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-import time
 
 import pytest
 import yaml
@@ -19,6 +18,7 @@ from auditor.sources.yaml import (
     yaml_to_json,
     yaml_to_json_text,
 )
+from tests.counting import calls_of
 from tests.sources.yaml.go_streams import document_chunks, document_texts, documents
 
 # Where libyaml and Go's parser part ways.
@@ -195,12 +195,13 @@ def bomb(width: int, depth: int) -> bytes:
     return "\n".join(lines).encode()
 
 
-def test_alias_bombs_end_soon():
-    start = time.process_time()
-    for width, depth in ((9, 9), (100, 4), (2, 40)):
+@pytest.mark.parametrize(("width", "depth"), [(9, 9), (100, 4), (2, 40)])
+def test_an_alias_bomb_is_refused_long_before_it_is_unpacked(width, depth):
+    def refuse():
         with pytest.raises(YamlError, match="document contains excessive aliasing"):
             yaml_to_json(bomb(width, depth))
-    assert time.process_time() - start < 20
+
+    assert calls_of(refuse) < 2_000_000 < width**depth
 
 
 def test_moderate_aliasing_is_fine():
@@ -237,11 +238,10 @@ def test_a_number_is_what_decoding_its_json_text_gives(text, expected):
     assert repr(value) == repr(jsontext.decode(yaml_to_json_text(text.encode()).encode()))
 
 
-def test_digits_without_end_are_cheap():
-    start = time.process_time()
+def test_digits_without_end_are_text():
+    """Python makes no number of so many digits."""
     assert type(yaml_to_json(b"9" * 300)) is float
     assert yaml_to_json(b"9" * 100_000) == "9" * 100_000
-    assert time.process_time() - start < 2
 
 
 JSON_VALUES = st.recursive(
