@@ -12,8 +12,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from auditor.cel.environment import Environment
 from auditor.cel.errors import CelError, CompileError
 from auditor.cel.kubernetes import kubernetes_libraries
@@ -40,6 +38,7 @@ from auditor.cel.types import (
     type_of as type_type,
 )
 from auditor.cel.values import MISSING, Duration, MapValue, Timestamp, TypeValue, UInt, is_list, is_map
+from tests.cases import of_each
 
 FOLDER = Path(__file__).resolve().parent / "conformance"
 LEFT_OUT = json.loads((FOLDER / "left_out.json").read_text(encoding="utf-8"))
@@ -137,7 +136,7 @@ def complaint(case: dict[str, Any]) -> str | None:
     return None if same(value, decoded(case["value"])) else f"gives {value!r} of type {type_of(value).name}"
 
 
-@pytest.mark.parametrize(("name", "case"), CASES, ids=[name for name, _ in CASES])
+@of_each("name, case", CASES)
 def test_specification_holds(name: str, case: dict[str, Any]) -> None:
     wrong = complaint(case)
     if name in LEFT_OUT["tests"]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from auditor.golang import jsontext
 from auditor.golang.jsontext import GoJsonError, decode, decode_exactly, decode_object, encode
 from auditor.golang.text import display, float_json, float_v, quote
+from tests.cases import of_each
 from tests.golang.recorded_answers import recorded, shown
 
 RECORDED = recorded("json")
@@ -31,7 +32,7 @@ def typed(value):
 
 
 @DECODERS
-@pytest.mark.parametrize(("data", "answer"), RECORDED, ids=[shown(case[0]) for case in RECORDED])
+@of_each("data, answer", RECORDED, ids=shown)
 def test_reads_and_refuses_what_the_server_does(read, data, answer):
     try:
         value = read(data)

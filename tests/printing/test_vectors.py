@@ -17,6 +17,7 @@ from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
 from auditor.printing.jsonprint import to_json
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.selectors.fields import selectable
+from tests.cases import of_each
 from tests.shared import second_check, shared
 
 pytestmark = second_check("vectors/printing.json", by="tests/printing/kubectl/test_replay.py")
@@ -38,12 +39,12 @@ def _needs_vectors() -> None:
     shared("vectors/printing.json")
 
 
-@pytest.mark.parametrize("case", _cases("human_duration"), ids=lambda case: str(case["seconds"]))
+@of_each("case", _cases("human_duration"), ids=lambda case: str(case["seconds"]))
 def test_ages_print_as_kubectl_prints_them(case: Any) -> None:
     assert human_duration(case["seconds"]) == case["output"]
 
 
-@pytest.mark.parametrize("case", _cases("relaxed_jsonpath"), ids=lambda case: repr(case["expression"]))
+@of_each("case", _cases("relaxed_jsonpath"), ids=lambda case: repr(case["expression"]))
 def test_paths_of_custom_columns_become_templates(case: Any) -> None:
     if "error" in case:
         with pytest.raises(JsonPathError) as caught:
@@ -60,7 +61,7 @@ def _run(template: str, data: Any, *, allow_missing: bool) -> dict[str, str]:
         return {"error": f"{error.stage}: {error}"}
 
 
-@pytest.mark.parametrize(
+@of_each(
     "case", _cases("jsonpath")["cases"] if _cases("jsonpath") else [], ids=lambda c: f"{c['object']}-{c['template']}"
 )
 def test_templates_give_what_the_library_gives(case: Any) -> None:
@@ -75,13 +76,13 @@ def _as_json(cells: list[Any]) -> str:
     return jsontext.encode(cells)
 
 
-@pytest.mark.parametrize("case", _cases("cells"), ids=lambda case: f"{case['type']}-{json.dumps(case['value'])}")
+@of_each("case", _cases("cells"), ids=lambda case: f"{case['type']}-{json.dumps(case['value'])}")
 def test_cells_are_those_of_the_server(case: Any) -> None:
     columns = custom_resource_columns([{"name": "V", "type": case["type"], "jsonPath": ".v"}])
     assert _as_json(custom_resource_row(columns, {"v": case["value"]}, 0.0)) == _as_json([case["cell"]])
 
 
-@pytest.mark.parametrize("case", _cases("cell_paths"), ids=lambda case: f"{case['jsonPath']} {case['spec']}")
+@of_each("case", _cases("cell_paths"), ids=lambda case: f"{case['jsonPath']} {case['spec']}")
 def test_paths_of_columns_find_what_the_server_finds(case: Any) -> None:
     columns = custom_resource_columns([{"name": "V", "type": case["type"], "jsonPath": case["jsonPath"]}])
     obj = {"kind": "K", "metadata": {"name": "n"}, "spec": case["spec"]}
@@ -93,12 +94,12 @@ def test_vectors_are_there() -> None:
     assert len(_vectors()["jsonpath"]["cases"]) > 200
 
 
-@pytest.mark.parametrize("case", _cases("yaml_strings"), ids=lambda case: repr(case["string"])[:40])
+@of_each("case", _cases("yaml_strings"), ids=lambda case: repr(case["string"])[:40])
 def test_strings_take_the_yaml_style_of_the_library(case: Any) -> None:
     _check_yaml({"k": case["string"]}, case)
 
 
-@pytest.mark.parametrize("case", _cases("yaml_objects"), ids=lambda case: json.dumps(case["object"])[:60])
+@of_each("case", _cases("yaml_objects"), ids=lambda case: json.dumps(case["object"])[:60])
 def test_objects_print_as_the_yaml_library_prints_them(case: Any) -> None:
     _check_yaml(case["object"], case)
 
@@ -112,12 +113,12 @@ def _check_yaml(value: Any, case: Any) -> None:
         assert to_yaml(value) == case["yaml"]
 
 
-@pytest.mark.parametrize("case", _cases("json_objects"), ids=lambda case: json.dumps(case["object"])[:60])
+@of_each("case", _cases("json_objects"), ids=lambda case: json.dumps(case["object"])[:60])
 def test_objects_print_as_indented_json(case: Any) -> None:
     assert to_json(case["object"]) == case["json"]
 
 
-@pytest.mark.parametrize("case", _cases("selectable_values"), ids=lambda case: f"{case['jsonPath']} {case['spec']}")
+@of_each("case", _cases("selectable_values"), ids=lambda case: f"{case['jsonPath']} {case['spec']}")
 def test_selectable_values_are_those_of_the_server(case: Any) -> None:
     version = SimpleNamespace(selectable_fields=(case["jsonPath"],))
     obj = {"metadata": {"name": "n", "namespace": "d"}, "spec": case["spec"]}

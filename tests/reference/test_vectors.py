@@ -22,6 +22,7 @@ from auditor.schema.parse import parse_schema
 from auditor.updates.request import _program as kept_program
 from auditor.validation.rules import cel_type, declare
 from auditor.validation.rules.adapters import Adapters
+from tests.cases import of_each
 from tests.reference.make import recorded_release
 from tests.vectors.test_audits import causes, plain
 
@@ -53,7 +54,7 @@ def ours(findings):
 
 
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "interpreted"])
-@pytest.mark.parametrize(("suite", "case"), cases("object"))
+@of_each("suite, case", cases("object"))
 def test_an_object_is_read_and_judged_as_by_the_server(suite, case, compiled, catalogs, monkeypatch):
     def program(definition, version):
         if compiled:
@@ -77,7 +78,7 @@ def test_an_object_is_read_and_judged_as_by_the_server(suite, case, compiled, ca
         assert sorted(got.defaulted) == sorted(expect.get("defaulted", []))
 
 
-@pytest.mark.parametrize(("suite", "case"), cases("old"))
+@of_each("suite, case", cases("old"))
 def test_an_update_is_judged_as_by_the_server(suite, case, catalogs):
     expect = case["expect"]
     got = auditor.check_update(
@@ -117,7 +118,7 @@ def shown(value):
     return int(value) if type(value) is UInt else value
 
 
-@pytest.mark.parametrize(("suite", "case"), cases("expression"))
+@of_each("suite, case", cases("expression"))
 def test_an_expression_has_the_value_that_it_has_in_the_server(suite, case):
     self_ = jsontext.decode(case["self"].encode())
     declared, objects = DYN, []
@@ -141,7 +142,7 @@ def test_an_expression_has_the_value_that_it_has_in_the_server(suite, case):
         assert shown(value) == case["expect"]["value"]
 
 
-@pytest.mark.parametrize(("suite", "case"), cases("definition"))
+@of_each("suite, case", cases("definition"))
 def test_a_definition_is_answered_as_by_the_server(suite, case):
     got, expect = auditor.check_crd(case["definition"]), case["expect"]
     assert bool(got.unreadable) == bool(expect.get("unreadable"))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
+from tests.cases import of_each
 from tests.cel.emit.proving import Judge, assert_sound
 from tests.shared import beside, second_check
 
@@ -76,7 +75,7 @@ def rules_of(case: dict[str, Any]) -> list[str]:
 CASES = [(case, rule) for case in VECTORS["cases"] if "compile" not in case for rule in rules_of(case)]
 
 
-@pytest.mark.parametrize("rule", [rule for _, rule in CASES])
+@of_each("rule", [rule for _, rule in CASES])
 def test_what_is_proven_holds_at_no_higher_cost(rule: str) -> None:
     assert_sound(JUDGE.ask(rule, VECTORS["self"]))
 

@@ -12,8 +12,6 @@ import math
 import struct
 from pathlib import Path
 
-import pytest
-
 from auditor.cel.errors import CelError
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.library.cidr import Cidr
@@ -24,6 +22,7 @@ from auditor.cel.library.semver import Semver
 from auditor.cel.library.urls import UrlValue
 from auditor.cel.types import DYN
 from auditor.cel.values import Duration, MapValue, Optional_, Timestamp, TypeValue, UInt
+from tests.cases import of_each
 
 ENVIRONMENT = kubernetes_environment({"self": DYN})
 
@@ -92,7 +91,7 @@ def program(expression):
     return ENVIRONMENT.compile(expression)
 
 
-@pytest.mark.parametrize("case", read_cases(), ids=lambda case: case["expr"][:60])
+@of_each("case", read_cases(), ids=lambda case: case["expr"][:60])
 def test_the_answer_is_the_servers(case):
     value, cost = program(case["expr"]).evaluate({"self": case["self"]})
     if isinstance(value, CelError):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
+from operator import itemgetter
 from typing import Any
-
-import pytest
 
 from auditor.golang import jsontext
 from auditor.sources.yaml import (
@@ -16,6 +15,7 @@ from auditor.sources.yaml import (
     yaml_to_json,
     yaml_to_json_text,
 )
+from tests.cases import of_each
 from tests.shared import beside, second_check
 from tests.sources.yaml.go_streams import document_chunks, document_texts, documents
 
@@ -65,7 +65,7 @@ def run(mode: str | None, data: bytes) -> tuple[Any, str | None]:
     return out, None
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+@of_each("case", CASES, ids=itemgetter("name"))
 def test_a_text_gives_what_go_gives(case):
     result, error = run(case.get("mode"), text_of(case))
     if case.get("error"):
@@ -82,7 +82,7 @@ def test_a_text_gives_what_go_gives(case):
 STREAMS = [case for case in CASES if case.get("mode") == "stream" and not case.get("error")]
 
 
-@pytest.mark.parametrize("case", STREAMS, ids=[case["name"] for case in STREAMS])
+@of_each("case", STREAMS, ids=itemgetter("name"))
 def test_documents_are_the_texts_decoded(case):
     data = text_of(case)
     assert list(documents(data)) == [jsontext.decode(text) for text in document_texts(data)]
