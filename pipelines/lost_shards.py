@@ -148,8 +148,6 @@ class _Smaller:
 
 def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardResult:
     """Write the rows of smaller shards as those of one; return its counts."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only on failure
-
     from auditor.report.manifest import merge  # noqa: PLC0415
     from auditor.shards.columns import write_parquet  # noqa: PLC0415
 
@@ -158,10 +156,18 @@ def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardRe
         for path in sorted(piece.folder.rglob("*.parquet")):
             files[path.relative_to(piece.folder)].append(path)
     for name, paths in files.items():
-        table = _concatenated([pq.read_table(path, partitioning=None) for path in paths])
+        table = _concatenated([_read(path) for path in paths])
         write_parquet(_by_name(table) if name.parts[0] == "index" else table, parts / name)
     total = merge([replace(piece.result, number=at) for at, piece in enumerate(pieces)])
     return replace(total, number=item.shard.number, bytes=item.bytes)
+
+
+def _read(path: Path) -> pa.Table:
+    """Return the rows of a file in this thread: the stack of another counts for --memory, of which little is left."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only on failure
+
+    with pq.ParquetFile(path) as file:
+        return file.read(use_threads=False)
 
 
 def _concatenated(tables: list[pa.Table]) -> pa.Table:

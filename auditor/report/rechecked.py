@@ -181,7 +181,8 @@ def _definition_names(owners: Owners) -> Numbers:
 
 def _has_objects(owners: Owners) -> Numbers:
     """Whether the new report has objects of each finding's definition; rules of one without any are not compiled."""
-    kinds = owners.objects.select(["group", "plural", "kind"]).group_by(["group", "plural", "kind"]).aggregate([])
+    kinds = owners.objects.select(["group", "plural"])
+    kinds = kinds.group_by(kinds.column_names, use_threads=False).aggregate([])
     names = {f"{row['plural']}.{row['group']}" for row in kinds.to_pylist() if row["plural"]}
     exported = np.array([key is None for key in owners.of_object("key")], dtype=bool)
     return exported | np.isin(_numpy(owners.findings["name"]), list(names))

@@ -67,7 +67,9 @@ def redact_report(folder: Path, manifest: dict[str, Any]) -> None:
         ("changes", _changes),
     ):
         for path in sorted((folder / table).glob("*.parquet")):
-            write_parquet(change(pq.read_table(path)), path)
+            with pq.ParquetFile(path) as file:
+                rows = file.read(use_threads=False)
+            write_parquet(change(rows), path)
     shutil.rmtree(folder / "index", ignore_errors=True)
     for section in ("kinds", "upgrade", "diff", "lost"):
         if manifest.get(section):

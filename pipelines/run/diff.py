@@ -244,8 +244,8 @@ class Difference:
         fixed = self.old.findings.filter(pa.array(self.is_fixed))
         kinds: dict[tuple[str, str], dict[str, int]] = {}
         for change, rows in (("new", fresh), ("same", same), ("fixed", fixed)):
-            counted = rows.select(["group", "kind"]).group_by(["group", "kind"]).aggregate([([], "count_all")])
-            for row in counted.to_pylist():
+            groups = rows.select(["group", "kind"]).group_by(["group", "kind"], use_threads=False)
+            for row in groups.aggregate([([], "count_all")]).to_pylist():
                 kind = kinds.setdefault((row["group"] or "", row["kind"] or ""), {"new": 0, "same": 0, "fixed": 0})
                 kind[change] += row["count_all"]
         return {

@@ -92,7 +92,8 @@ def _of_report(report: Path) -> Names:
         manifest = parse_manifest(manifest_bytes(report)) or {"index": ()}
         kinds |= {f"{row['plural']}.{row['group']}".rstrip(".") for row in manifest["index"]}
         for part in sorted((report / "objects").glob("*.parquet")):
-            column = pq.read_table(part, columns=["namespace"])["namespace"]
+            with pq.ParquetFile(part) as file:
+                column = file.read(columns=["namespace"], use_threads=False)["namespace"]
             namespaces.update(column.unique().to_pylist())
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         pass
