@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyarrow import parquet
 
-from tests.fuzz.hostile.bounded import dump, run_auditor
+from tests.command import auditor
+from tests.fuzz.hostile.bounded import dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("column", ["created", "offset"])
 def test_an_index_without_a_column_is_damage_of_the_earlier_report(column: str, tmp_path: Path) -> None:
     path = str(dump(tmp_path / "dump.ndjson", {"type": "object", "properties": {"s": {"type": "string"}}}, {"s": "a"}))
-    assert run_auditor("audit", path, "--report", str(tmp_path / "old"), "--jobs", "1").code == 0
+    assert auditor("audit", path, "--report", str(tmp_path / "old"), "--jobs", "1").code == 0
     (part,) = (tmp_path / "old" / "index").rglob("*.parquet")
     parquet.write_table(parquet.read_table(part, partitioning=None).drop_columns([column]), part)
-    cost = run_auditor("audit", path, "--report", str(tmp_path / "new"), "--since", str(tmp_path / "old"))
-    assert cost.code == 2, cost.out
-    assert "is damaged: " in cost.out
-    assert column in cost.out
-    assert str(tmp_path / "old") in cost.out
+    ended = auditor("audit", path, "--report", str(tmp_path / "new"), "--since", str(tmp_path / "old"), "--jobs", 1)
+    assert ended.code == 2, ended.output
+    assert "is damaged: " in ended.output
+    assert column in ended.output
+    assert str(tmp_path / "old") in ended.output
