@@ -5,16 +5,41 @@ from __future__ import annotations
 import contextlib
 import json
 import resource
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pyarrow as pa
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from auditor.cel.operations import cost
+from auditor.validation.rules import evaluate
 
-__all__ = ["bounded", "dump"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["Clock", "bounded", "dump", "steps"]
+
+
+class Clock:
+    """The processor time that rules may take: it moves on by so many seconds at each look at it, and by nothing else.
+
+    An evaluation looks at it when it begins and ends, and once for each thousand of its cost.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.now = 0.0
+        self._step = seconds
+
+    def __call__(self) -> float:
+        self.now += self._step
+        return self.now
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[Clock]:
+        """Let rules in this process look at this clock."""
+        with mock.patch.multiple(evaluate, thread_time=self), mock.patch.multiple(cost, thread_time=self):
+            yield self
 
 
 @contextlib.contextmanager
@@ -35,6 +60,30 @@ def bounded(megabytes: int) -> Iterator[None]:
         finally:
             resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
             pa.set_memory_pool(pool)
+
+
+def steps(work: Callable[[], object]) -> int:
+    """Return how many lines of Python ran, and how many functions were called; it is the same each time."""
+    count = 0
+
+    def line(_frame: Any, _event: str, _argument: Any) -> Any:
+        nonlocal count
+        count += 1
+        return line
+
+    def call(_frame: Any, _event: str, _argument: Any) -> None:
+        nonlocal count
+        count += 1
+
+    before = sys.gettrace(), sys.getprofile()
+    sys.setprofile(call)
+    sys.settrace(line)
+    try:
+        work()
+    finally:
+        sys.settrace(before[0])
+        sys.setprofile(before[1])
+    return count
 
 
 def dump(path: Path, spec_schema: dict[str, Any], *specs: Any) -> Path:

@@ -9,7 +9,8 @@ import pytest
 
 from auditor.base.longtext import LongText
 from auditor.shards.findings import LONGEST, SHORT, BoundedTexts
-from tests.fuzz.hostile.bounded import dump, run_auditor
+from tests.command import auditor
+from tests.fuzz.hostile.bounded import bounded, dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,11 +43,11 @@ def test_values_are_whole_until_they_are_too_many() -> None:
 @pytest.mark.parametrize("output", ["table", pytest.param("json", marks=pytest.mark.slow)])
 def test_validate_bounds_what_it_prints(output: str, tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"l": {"type": "array", "items": ITEMS}}}
-    cost = run_auditor("validate", str(dump(tmp_path / "dump.ndjson", schema, {"l": VALUES})), "-o", output)
-    assert cost.code == 1
+    with bounded(500):
+        ended = auditor("validate", str(dump(tmp_path / "dump.ndjson", schema, {"l": VALUES})), "-o", output)
+    assert ended.code == 1
     causes = 1 if output == "table" else 0  # below the table, each once
-    assert cost.out.count("Unsupported value: ") == len(VALUES) + causes
-    assert cost.megabytes < 400
+    assert ended.output.count("Unsupported value: ") == len(VALUES) + causes
 
 
 @pytest.mark.slow
@@ -54,11 +55,11 @@ def test_validate_bounds_what_it_prints(output: str, tmp_path: Path) -> None:
 def test_show_bounds_what_it_prints(target: str, tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"l": {"type": "array", "items": ITEMS}}}
     path = dump(tmp_path / "dump.ndjson", schema, {"l": VALUES})
-    assert run_auditor("audit", str(path), "--report", str(tmp_path / "report")).code == 1
-    cost = run_auditor("show", str(tmp_path / target), "d/a0")
-    assert cost.code == 0
-    assert cost.out.count("Unsupported value: ") >= len(VALUES)
-    assert cost.megabytes < 500
+    assert auditor("audit", path, "--report", tmp_path / "report", "--jobs", 1).code == 1
+    with bounded(500):
+        ended = auditor("show", str(tmp_path / target), "d/a0")
+    assert ended.code == 0
+    assert ended.output.count("Unsupported value: ") >= len(VALUES)
 
 
 @pytest.mark.slow
@@ -66,10 +67,10 @@ def test_show_bounds_what_it_prints(target: str, tmp_path: Path) -> None:
 def test_a_check_of_a_definition_bounds_what_it_prints(output: str, tmp_path: Path) -> None:
     field: dict[str, Any] = {"type": "array", "items": ITEMS, "default": VALUES}
     path = dump(tmp_path / "crd.json", {"type": "object", "properties": {"l": field}})
-    cost = run_auditor("crds", "check", str(path), "-o", output)
-    assert cost.code == 1
-    assert cost.out.count("Unsupported value: ") >= len(VALUES)
-    assert cost.megabytes < 400
+    with bounded(500):
+        ended = auditor("crds", "check", str(path), "-o", output)
+    assert ended.code == 1
+    assert ended.output.count("Unsupported value: ") >= len(VALUES)
 
 
 def test_query_gives_up_a_column_that_meets_each_value_many_times(tmp_path: Path) -> None:
@@ -82,8 +83,8 @@ def test_query_gives_up_a_column_that_meets_each_value_many_times(tmp_path: Path
     columns = [{"name": "P", "type": "string", "jsonPath": "..a..a..a..a"}]
     crd["spec"]["versions"][0]["additionalPrinterColumns"] = columns
     path.write_text("\n".join([json.dumps(crd), *lines[1:]]) + "\n")
-    cost = run_auditor("query", str(path), "ws", "-A")
-    assert cost.code == 3
-    assert "d           a0" in cost.out
-    assert "error: 1 cell is left out: the path of the column looks at too many values of the object: P" in cost.out
-    assert cost.seconds < 5
+    with bounded(500):
+        ended = auditor("query", str(path), "ws", "-A")
+    assert ended.code == 3
+    assert "d           a0" in ended.output
+    assert "error: 1 cell is left out: the path of the column looks at too many values of the object: P" in ended.output

@@ -1,11 +1,11 @@
-"""--memory, --time-per-object and --time: what they bound, and that nothing is left out without a word."""
+"""--memory, --time-per-object and --time: what they bound, and that nothing is left out without a word.
+
+What a process of its own is needed for is in `tests/processes/test_bounded_memory.py`.
+"""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from time import thread_time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +19,8 @@ from auditor.validation.rules import RuleProgram, RuleTime
 from pipelines.limits import Memory, Seconds, share_of_memory
 from pipelines.run import fleet_report
 from pipelines.run.fleet import Cluster
-from tests.fuzz.hostile.bounded import Cost, dump, run_auditor
+from tests.command import Ended, auditor
+from tests.fuzz.hostile.bounded import Clock, bounded, dump
 from tests.fuzz.hostile.test_ratio import _program
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ LOOPING = {
 }
 
 
-def _audit(path: Path, *options: str) -> tuple[Cost, dict]:
-    report = path.parent / "report"
-    cost = run_auditor("audit", str(path), "--report", str(report), "--fail-on", "never", *options)
-    return cost, json.loads((report / "manifest.json").read_bytes())
+def _audit(path: Path, *options: str, report: str = "report") -> tuple[Ended, dict]:
+    folder = path.parent / report
+    ended = auditor("audit", path, "--report", folder, "--fail-on", "never", "--jobs", 1, *options)
+    return ended, json.loads((folder / "manifest.json").read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -107,36 +108,36 @@ def test_many_slow_objects_do_not_take_the_least_time_each() -> None:
     program = _rules()
     other = _rules()
     program.time = other.time = RuleTime(10.0, 0.0)
-    begun = thread_time()
-    for number in range(60):
-        program.run({"spec": {"l": list(range(1000 + number))}})
-        assert program.unevaluated() == 1
-    assert thread_time() - begun < 2.5
-    assert other.run({"spec": {"l": [-1]}})
-    assert other.unevaluated() == 0
-    program.time.begin(10.0)
-    assert not program.run({"spec": {"l": list(range(300))}})
-    assert program.unevaluated() == 0
+    with Clock(0.01).counted() as clock:
+        for number in range(60):
+            program.run({"spec": {"l": list(range(1000 + number))}})
+            assert program.unevaluated() == 1
+        assert clock.now < 4
+        with Clock(0.00001).counted():
+            assert other.run({"spec": {"l": [-1]}})
+            assert other.unevaluated() == 0
+            program.time.begin(10.0)
+            assert not program.run({"spec": {"l": list(range(300))}})
+            assert program.unevaluated() == 0
 
 
 def test_a_rule_that_makes_a_gigabyte_is_not_evaluated_and_named(tmp_path: Path) -> None:
-    cost, manifest = _audit(dump(tmp_path / "dump.ndjson", REPLACING, {"s": "a" * 1000}))
-    assert cost.megabytes < 300
+    with bounded(300):
+        ended, manifest = _audit(dump(tmp_path / "dump.ndjson", REPLACING, {"s": "a" * 1000}))
     counts = {"objects": 1, "given_up": 1, "first": ["d/a0"]}
     assert manifest["not_evaluated"] == [
         {"what": "x-kubernetes-validations", "crd": "ws.ex.com", "version": "v1", **counts}
     ]
-    assert cost.code == manifest["exit_code"] == 3
-    assert "NOT EVALUATED" in cost.out
-    assert "nothing to do" not in cost.out
+    assert ended.code == manifest["exit_code"] == 3
+    assert "NOT EVALUATED" in ended.output
+    assert "nothing to do" not in ended.output
 
 
 def test_slow_objects_share_a_budget_and_their_neighbours_are_judged(tmp_path: Path) -> None:
-    slow = {"l": list(range(400))}
-    cost, manifest = _audit(
-        dump(tmp_path / "dump.ndjson", LOOPING, *[slow] * 8, {"l": [-1]}), "--time-per-object", "200ms"
-    )
-    assert cost.seconds < 10
+    path = dump(tmp_path / "dump.ndjson", LOOPING, *[{"l": list(range(400))}] * 8, {"l": [-1]})
+    with Clock(0.002).counted() as clock:
+        _, manifest = _audit(path, "--time-per-object", "200ms")
+    assert clock.now < 3
     assert manifest["not_evaluated"][0]["objects"] == 8
     assert next(row["statuses"] for row in manifest["kinds"] if row["kind"] == "W")["invalid"] == 1
 
@@ -145,14 +146,15 @@ def test_slow_objects_share_a_budget_and_their_neighbours_are_judged(tmp_path: P
 def test_every_object_whose_rules_were_given_up_is_named(tmp_path: Path, options: tuple[str, ...]) -> None:
     slow = [{"l": list(range(700 + number))} for number in range(8)]
     path = dump(tmp_path / "dump.ndjson", LOOPING, *slow, {"l": [-1]})
-    cost, manifest = _audit(path, "--time-per-object", "1ms", *options)
+    with Clock(0.0001).counted():
+        ended, manifest = _audit(path, "--time-per-object", "1ms", *options)
     (entry,) = manifest["not_evaluated"]
     assert (entry["objects"], entry["given_up"]) == (8, 8)
     assert entry["first"] == [f"d/a{number}" for number in range(5)]
-    said = " ".join(cost.out.split())
+    said = " ".join(ended.output.split())
     assert "the rules of 8 exceeded the limit of time (--time-per-object) or memory for one object: " in said
     assert "d/a0, d/a1, d/a2, d/a3, d/a4 and 3 more" in said
-    assert cost.code == manifest["exit_code"] == 3
+    assert ended.code == manifest["exit_code"] == 3
     rows = parquet.read_table(tmp_path / "report" / "objects").to_pylist()
     given_up = [row for row in rows if (row["reason"] or "").startswith("rules not evaluated:")]
     assert sorted(row["name"] for row in given_up) == [f"a{number}" for number in range(8)]
@@ -161,38 +163,41 @@ def test_every_object_whose_rules_were_given_up_is_named(tmp_path: Path, options
 
 def test_validate_names_objects_whose_rules_were_given_up(tmp_path: Path) -> None:
     path = dump(tmp_path / "dump.ndjson", REPLACING, {"s": "a" * 1000}, {"s": "a"}, {"s": 5})
-    cost = run_auditor("validate", str(path), "-o", "ndjson")
-    objects = [json.loads(line) for line in cost.out.splitlines() if line.startswith("{")]
+    ended = auditor("validate", path, "-o", "ndjson")
+    objects = [json.loads(line) for line in ended.output.splitlines() if line.startswith("{")]
     reasons = {one["name"]: one["reason"] for one in objects if one["kind"] == "W"}
     assert reasons.pop("a0").startswith("rules not evaluated:")
     assert reasons == {"a1": None, "a2": None}
-    assert cost.code == 3
-    cost = run_auditor("validate", str(path))
-    assert "the rules of 1 exceeded the limit of time or memory for one object: d/a0" in cost.out
-    (line,) = [line for line in cost.out.splitlines() if "rules not evaluated:" in line]
+    assert ended.code == 3
+    ended = auditor("validate", path)
+    assert "the rules of 1 exceeded the limit of time or memory for one object: d/a0" in ended.output
+    (line,) = [line for line in ended.output.splitlines() if "rules not evaluated:" in line]
     assert line.startswith(f"{path}:2: valid: W.")
     assert " d/a0: rules not evaluated: " in line
 
 
 def test_the_slow_objects_of_a_validation_share_a_budget(tmp_path: Path) -> None:
-    slow = [{"l": list(range(500 + number))} for number in range(40)]
-    cost = run_auditor("validate", str(dump(tmp_path / "dump.ndjson", LOOPING, *slow)))
-    assert cost.code == 3
-    assert "exceeded the limit of time or memory" in cost.out
+    path = dump(tmp_path / "dump.ndjson", LOOPING, *[{"l": list(range(500 + number))} for number in range(40)])
+    with Clock(0.02).counted() as clock:
+        ended = auditor("validate", path)
+    assert ended.code == 3
+    assert "exceeded the limit of time or memory" in ended.output
+    assert clock.now < 15
 
 
 def test_objects_that_are_alike_are_evaluated_once(tmp_path: Path) -> None:
-    cost, manifest = _audit(dump(tmp_path / "dump.ndjson", LOOPING, *[{"l": list(range(600))}] * 30))
-    assert (cost.code, manifest["not_evaluated"]) == (0, [])
+    with Clock(0.001).counted() as clock:
+        ended, manifest = _audit(dump(tmp_path / "dump.ndjson", LOOPING, *[{"l": list(range(600))}] * 30))
+    assert (ended.code, manifest["not_evaluated"]) == (0, [])
     assert next(row["statuses"] for row in manifest["kinds"] if row["kind"] == "W") == {"invalid": 30}
-    assert cost.seconds < 6
+    assert clock.now < 6
 
 
 def test_what_is_remembered_of_a_rule_is_of_that_value_alone() -> None:
     program = RuleProgram.of(_program(LOOPING).version.structural)
     limits = [program.run({"spec": {"l": [*range(600), last]}}) for last in (1, 2, 1)]
     assert all("cost limit exceeded" in found[0].message for found in limits)
-    values = [[1] * 300, [1] * 299 + [-1], [1] * 300, [1.0] * 300]
+    values = [[1] * 150, [1] * 149 + [-1], [1] * 150, [1.0] * 150]
     found = [[one.message for one in program.run({"spec": {"l": value}})] for value in values]
     fresh = [
         [one.message for one in RuleProgram.of(_program(LOOPING).version.structural).run({"spec": {"l": v}})]
@@ -204,15 +209,15 @@ def test_what_is_remembered_of_a_rule_is_of_that_value_alone() -> None:
 
 def test_rules_that_were_given_up_are_tried_again(tmp_path: Path) -> None:
     path = dump(tmp_path / "dump.ndjson", LOOPING, *[{"l": list(range(300))}] * 2)
-    _audit(path, "--time-per-object", "1ms")
-    again = ("--since", str(tmp_path / "report"), "--diff", str(tmp_path / "report"), "--only-new")
-    options = ("--fail-on", "never", "--time-per-object", "1ms")
-    cost = run_auditor("audit", str(path), "--report", str(tmp_path / "second"), *again, *options)
-    assert cost.code == 3
-    assert "the rules of 2 exceeded the limit of time" in " ".join(cost.out.split())
-    cost = run_auditor("audit", str(path), "--report", str(tmp_path / "third"), *again[:2], "--fail-on", "never")
-    manifest = json.loads((tmp_path / "third" / "manifest.json").read_bytes())
-    assert (cost.code, manifest["not_evaluated"]) == (0, [])
+    again = ("--since", tmp_path / "report")
+    with Clock(0.0001).counted():
+        _audit(path, "--time-per-object", "1ms")
+        more = (*again, "--diff", tmp_path / "report", "--only-new", "--time-per-object", "1ms")
+        ended, _ = _audit(path, *more, report="second")
+    assert ended.code == 3
+    assert "the rules of 2 exceeded the limit of time" in " ".join(ended.output.split())
+    ended, manifest = _audit(path, *again, report="third")
+    assert (ended.code, manifest["not_evaluated"]) == (0, [])
 
 
 def test_a_fleet_names_what_was_given_up_with_its_cluster() -> None:
@@ -226,47 +231,10 @@ def test_a_fleet_names_what_was_given_up_with_its_cluster() -> None:
 
 
 def test_a_run_out_of_time_counts_what_is_left(tmp_path: Path) -> None:
-    cost, manifest = _audit(dump(tmp_path / "dump.ndjson", {"type": "object"}, {}, {}), "--time", "1ms")
-    assert cost.code == 3
+    ended, manifest = _audit(dump(tmp_path / "dump.ndjson", {"type": "object"}, {}, {}), "--time", "1ms")
+    assert ended.code == 3
     assert manifest["exit_code"] == 3
     assert manifest["counts"]["rows"] == 3
-    assert "3 keys: not judged: the time of the run (--time) was over" in cost.out
-    assert "nothing to do" not in cost.out
-    assert "keys given up" not in cost.out
-
-
-def test_a_run_within_its_memory_is_as_without(tmp_path: Path) -> None:
-    _, manifest = _audit(dump(tmp_path / "dump.ndjson", {"type": "object"}, {}, {}), "--memory", "256Mi")
-    assert manifest["counts"]["statuses"] == {"definition": 1, "valid": 2}
-
-
-def test_a_run_within_its_memory_is_as_without_where_stacks_may_be_large(tmp_path: Path) -> None:
-    path, report = dump(tmp_path / "dump.ndjson", {"type": "object"}, {}, {}), tmp_path / "report"
-    auditor = f"exec {sys.executable} -m pipelines.cli.main audit {path} --report {report} --memory 256Mi"
-    done = subprocess.run(["sh", "-c", f"ulimit -s 524288; {auditor}"], check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_an_object_beyond_the_memory_is_lost_by_name_and_its_neighbours_are_judged(tmp_path: Path, jobs: str) -> None:
-    huge = {f"k{number}": [number] for number in range(400_000)}
-    open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    path = dump(tmp_path / "dump.ndjson", open_schema, {}, huge, {"a": 1})
-    cost, manifest = _audit(path, "--memory", "130Mi", "--jobs", jobs)
-    assert cost.code == manifest["exit_code"] == 3
-    assert manifest["counts"]["statuses"] == {"definition": 1, "unreadable": 1, "valid": 2}
-    (lost,) = manifest["lost"]
-    assert lost.startswith("W.ex.com d/a1: not audited: ")
-    assert " ".join(f"LOST  {lost}".split()) in " ".join(cost.out.split())
-    assert "Traceback" not in cost.out
-    assert "nothing to do" not in cost.out
-
-
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_definition_beyond_the_memory_is_named(tmp_path: Path, jobs: str) -> None:
-    enum = {"type": "string", "enum": [f"e{number}" for number in range(600_000)]}
-    path = dump(tmp_path / "dump.ndjson", {"type": "object", "properties": {"a": enum}}, {"a": "b"})
-    cost, manifest = _audit(path, "--memory", "200Mi", "--jobs", jobs)
-    assert cost.code == manifest["exit_code"] == 3
-    assert "definition ws.ex.com: " in cost.out
-    assert "it was not read, and no object of it was judged" in cost.out
+    assert "3 keys: not judged: the time of the run (--time) was over" in ended.output
+    assert "nothing to do" not in ended.output
+    assert "keys given up" not in ended.output

@@ -14,7 +14,8 @@ import pytest
 from auditor.base.longtext import LongText, bounded_join, cut
 from auditor.ratcheting import canonical_text, deep_equal, has_equal_pair
 from auditor.validation.findings import NOT_SUPPORTED, finding, unique
-from tests.fuzz.hostile.bounded import dump, run_auditor
+from tests.command import auditor
+from tests.fuzz.hostile.bounded import dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,8 +81,8 @@ def test_messages_in_a_report_are_whole_until_an_object_has_megabytes_of_them(tm
     enum = {"type": "string", "enum": [f"e{number}" for number in range(1000)]}
     path = dump(tmp_path / "dump.ndjson", {"type": "object", "properties": {"l": {"type": "array", "items": enum}}},
                 {"l": ["z"] * 2000}, {"l": ["z"]})  # fmt: skip
-    cost = run_auditor("audit", str(path), "--report", str(tmp_path / "report"), "--fail-on", "never")
-    assert cost.code == 0, cost.out
+    ended = auditor("audit", path, "--report", tmp_path / "report", "--fail-on", "never", "--jobs", 1)
+    assert ended.code == 0, ended.output
     rows = pa.concat_tables(pq.read_table(part) for part in sorted((tmp_path / "report/findings").glob("*.parquet")))
     whole = f'spec.l[0]: Unsupported value: "z": {LISTED}'
     messages = {(row["name"], row["field"]): row["message"] for row in rows.to_pylist()}

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.fuzz.hostile.documents import definition
 
 if TYPE_CHECKING:
@@ -65,9 +64,9 @@ def _texts(report: Path) -> str:
 
 
 def _run(*arguments: Any) -> tuple[int, str]:
-    done = CliRunner().invoke(cli, [str(one) for one in arguments])
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return done.exit_code, done.output
+    ended = auditor(*arguments)
+    assert "Traceback" not in ended.output, ended.output
+    return ended.code, ended.output
 
 
 def test_no_value_is_in_a_redacted_audit(tmp_path: Path) -> None:
@@ -115,7 +114,9 @@ def test_a_redacted_report_is_asked_through_its_dump(tmp_path: Path) -> None:
 def test_rows_of_a_redacted_report_are_not_reused(tmp_path: Path, more: list[str]) -> None:
     dump = _dump(tmp_path)
     _run("audit", dump, "--report", tmp_path / "r", "--jobs", 1, "--redact", "--fail-on", "never")
-    code, said = _run("audit", dump, "--report", tmp_path / "s", "--redact", "--since", tmp_path / "r", *more)
+    code, said = _run(
+        "audit", dump, "--report", tmp_path / "s", "--redact", "--since", tmp_path / "r", "--jobs", 1, *more
+    )
     assert code == 2
     assert "--redact" in said
     code, _ = _run("audit", dump, "--report", tmp_path / "t", "--since", tmp_path / "r", "--jobs", 1, *more)
