@@ -21,6 +21,7 @@ from auditor.program.program import AuditProgram
 from tests.properties.drawing import Drawer
 from tests.typed import typed_difference
 
+FEW = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -81,22 +82,36 @@ def differences(document, texts):
     return found
 
 
-@MANY
+def agree(drawer):
+    document = drawer.definition()
+    texts = [drawer.object_text(document) for _ in range(5)]
+    assert differences(document, texts) == [], json.dumps(document)
+
+
+@FEW
 @given(st.randoms(use_true_random=False))
 def test_generated_program_and_reference_agree(random):
-    drawer = Drawer(random)
-    document = drawer.definition()
-    texts = [drawer.object_text(document) for _ in range(5)]
-    assert differences(document, texts) == [], json.dumps(document)
+    agree(Drawer(random))
 
 
-@MANY
+@FEW
 @given(st.randoms(use_true_random=False))
 def test_generated_program_and_reference_agree_where_values_are_wild(random):
-    drawer = Drawer(random, wild=0.35)
-    document = drawer.definition()
-    texts = [drawer.object_text(document) for _ in range(5)]
-    assert differences(document, texts) == [], json.dumps(document)
+    agree(Drawer(random, wild=0.35))
+
+
+@pytest.mark.slow
+@MANY
+@given(st.randoms(use_true_random=False))
+def test_generated_program_and_reference_agree_on_many(random):
+    agree(Drawer(random))
+
+
+@pytest.mark.slow
+@MANY
+@given(st.randoms(use_true_random=False))
+def test_generated_program_and_reference_agree_on_many_where_values_are_wild(random):
+    agree(Drawer(random, wild=0.35))
 
 
 def test_the_generated_program_has_its_say():

@@ -1,4 +1,4 @@
-"""A minute of the fuzzer, and what it found once."""
+"""Some hundred cases of the fuzzer (`make nightly` tries 100,000), and what it found once."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-def test_no_case_of_a_minute_breaks_a_command() -> None:
-    outcome = run_cases(7, 4_000, seconds=60, jobs=2)
+def test_no_case_breaks_a_command() -> None:
+    outcome = run_cases(7, 150, jobs=2)
     assert outcome.failures == []
-    assert outcome.cases > 20
+    assert outcome.cases == 150
     assert len(outcome.families) >= 3
 
 
