@@ -21,7 +21,7 @@ from auditor.program.program import AuditProgram
 from tests.properties.drawing import Drawer
 from tests.typed import typed_difference
 
-FEW = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 
 

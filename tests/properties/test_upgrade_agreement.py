@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -54,9 +55,23 @@ def definitions(draw, *, stored):
     return crd(*versions, stored=listed if stored else None)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(old=definitions(stored=True), new=definitions(stored=False), objects=OBJECTS, data=st.data())
+DRAWN = given(old=definitions(stored=True), new=definitions(stored=False), objects=OBJECTS, data=st.data())
+
+
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@DRAWN
 def test_all_parts_of_an_answer_agree(old, new, objects, data):
+    agree(old, new, objects, data)
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@DRAWN
+def test_all_parts_of_many_answers_agree(old, new, objects, data):
+    agree(old, new, objects, data)
+
+
+def agree(old, new, objects, data):
     stored = old["status"]["storedVersions"]
     made = [thing(f"t{at}", one, data.draw(st.sampled_from(stored))) for at, one in enumerate(objects)]
     with tempfile.TemporaryDirectory() as name:

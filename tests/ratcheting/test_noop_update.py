@@ -11,15 +11,15 @@ from tests.shared import at_least, second_check
 
 REVISION = 7
 VECTORS = second_check("vectors", by="tests/ratcheting/test_noop_update.py")
-COSTLY = (VECTORS, pytest.mark.slow)
+FURTHER = (VECTORS, pytest.mark.slow)
 
 
 @pytest.mark.parametrize(
     ("cases", "least"),
     [
         (noop_cases.golden, at_least("golden", 300, 60)),
-        pytest.param(noop_cases.vectors, 1500, marks=VECTORS),
-        pytest.param(noop_cases.costly_vectors, 0, marks=COSTLY),
+        pytest.param(noop_cases.vectors, 500, marks=VECTORS),
+        pytest.param(noop_cases.further_vectors, 1000, marks=FURTHER),
     ],
 )
 def test_what_needs_no_update_of_its_own_passes_every_one(cases, least):
@@ -48,8 +48,8 @@ def test_what_needs_no_update_of_its_own_passes_every_one(cases, least):
     ("cases", "least", "least_status"),
     [
         (noop_cases.golden, 250, 50),
-        pytest.param(noop_cases.vectors, 1500, 50, marks=VECTORS),
-        pytest.param(noop_cases.costly_vectors, 1, -1, marks=COSTLY),
+        pytest.param(noop_cases.vectors, 500, 20, marks=VECTORS),
+        pytest.param(noop_cases.further_vectors, 700, 20, marks=FURTHER),
     ],
 )
 def test_shortcuts_answer_as_the_long_way(cases, least, least_status):
