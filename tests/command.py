@@ -5,7 +5,9 @@ A process is started only where the process is the subject: `tests/processes`.
 
 from __future__ import annotations
 
+import gc
 import os
+import resource
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -48,21 +50,32 @@ def auditor(
     cwd: Path | str | None = None,
     env: Mapping[str, str | None] | None = None,
     stdin: bytes | str = b"",
+    stdout: int | None = None,
 ) -> Ended:
     """Run a command of the auditor as its program does, except for signals and for settings of the whole process.
 
     Args:
         *words: Arguments; anything else than text is made text.
         cwd: Its current folder; None for that of the test.
-        env: Variables that it has beside those of the test; None takes a variable away.
+        env: Variables that it has beside those of the test; None takes a variable away. PYTHONIOENCODING is the encoding
+            of its standard streams, as it is at the start of a process.
         stdin: What it reads from standard input.
+        stdout: A descriptor that it writes to, such as a pipe that has no reader; None for `Ended.stdout`.
     """
     before, recursion, log = Path.cwd(), sys.getrecursionlimit(), LOG.settings
+    stack, collects = resource.getrlimit(resource.RLIMIT_STACK), gc.isenabled()
     folder = Path(cwd) if cwd is not None else before
     variables = {"AUDITOR_PROG_NAME": "auditor", **(env or {})}
-    with _Stream(stdin.encode() if isinstance(stdin, str) else stdin) as read, _Stream() as out, _Stream() as err:
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    encoding, _, errors = (variables.get("PYTHONIOENCODING") or "utf-8").partition(":")
+    with (
+        _Stream(given, encoding=encoding, errors=errors or "strict") as read,
+        _Stream(descriptor=stdout, encoding=encoding, errors=errors or "strict") as out,
+        _Stream(encoding=encoding, errors="backslashreplace") as err,
+    ):
         with (
             mock.patch.multiple(sys, stdin=read.text, stdout=out.text, stderr=err.text),
+            mock.patch.object(sys, "__stdout__", out.text if stdout is not None else sys.__stdout__),
             mock.patch.dict(os.environ),
         ):
             for name in [name for name, value in variables.items() if value is None]:
@@ -75,8 +88,12 @@ def auditor(
             except SystemExit as stop:
                 code = int(stop.code or 0)
             finally:
+                sys.stdout.flush()
                 os.chdir(before)
                 sys.setrecursionlimit(recursion)
+                resource.setrlimit(resource.RLIMIT_STACK, stack)
+                if collects:
+                    gc.enable()
                 LOG.restore(log)
         return Ended(code, out.read(), err.read(), folder)
 
@@ -84,13 +101,16 @@ def auditor(
 class _Stream:
     """A standard stream that is a file, as that of a process may be, so that it has a descriptor."""
 
-    def __init__(self, content: bytes | None = None) -> None:
+    def __init__(
+        self, content: bytes | None = None, *, descriptor: int | None = None, encoding: str, errors: str
+    ) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by __exit__
         if content:
             self._file.write(content)
             self._file.seek(0)
+        copy = os.dup(self._file.fileno() if descriptor is None else descriptor)
         mode = "w" if content is None else "r"
-        self.text: Any = open(os.dup(self._file.fileno()), mode, encoding="utf-8", newline="")  # noqa: PTH123, SIM115
+        self.text: Any = open(copy, mode, encoding=encoding, errors=errors, newline="")  # noqa: PTH123, SIM115
 
     def __enter__(self) -> Self:
         return self
