@@ -1,30 +1,18 @@
-"""What the command line promises beyond the road itself: configuration, environment, scope, help, pipes, terminals."""
+"""What the command line promises beyond the road itself: configuration, environment, scope, help, names, encodings."""
 
-import fcntl
 import gzip
 import json
 import os
-import pty
 import re
-import select
-import struct
-import subprocess
-import sys
-import termios
 
 import pytest
-from click.testing import CliRunner
+import zstandard
 
 from pipelines.cli import main as cli
+from tests.command import auditor
 from tests.shared import ROOT
 
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
-
-
-def run(*words, cwd, env=None, **options):
-    env = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
-    command = [sys.executable, "-m", "pipelines", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False, **options)
 
 
 def commands(group, path=()):
@@ -37,19 +25,19 @@ def commands(group, path=()):
 @pytest.mark.parametrize("path", [path for path, _ in commands(cli.cli)], ids=" ".join)
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_every_command_has_help_with_an_example(path, flag):
-    done = CliRunner().invoke(cli.cli, [*path, flag])
-    assert done.exit_code == 0, done.output
+    done = auditor(*path, flag)
+    assert done.code == 0, done.output
     assert re.search(rf"Examples?:\n.*auditor {' '.join(path[:1])}", done.output, re.DOTALL), done.output
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
     (tmp_path / "auditor.yaml").write_text("audit:\n  fail-on: never\n  jobs: 1\n  include: [Oven]\n")
-    assert run("audit", SAMPLE, "--report", "r", cwd=tmp_path).returncode == 0
+    assert auditor("audit", SAMPLE, "--report", "r", cwd=tmp_path).code == 0
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["options"]["scope"]["include"] == ["Oven"]
     env = {"AUDITOR_AUDIT_FAIL_ON": "invalid"}
-    assert run("audit", SAMPLE, "--report", "r", "--force", cwd=tmp_path, env=env).returncode == 1
-    assert run("audit", SAMPLE, "--report", "r", "--force", "--fail-on", "never", cwd=tmp_path, env=env).returncode == 0
+    assert auditor("audit", SAMPLE, "--report", "r", "--force", cwd=tmp_path, env=env).code == 1
+    assert auditor("audit", SAMPLE, "--report", "r", "--force", "--fail-on", "never", cwd=tmp_path, env=env).code == 0
 
 
 @pytest.mark.parametrize(
@@ -73,28 +61,27 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
 )
 def test_a_configuration_that_means_nothing_is_refused(tmp_path, text, said):
     (tmp_path / "own.yaml").write_text(text)
-    done = run("--config", "own.yaml", "audit", SAMPLE, "--report", "r", "--force", cwd=tmp_path)
-    assert done.returncode == 2
+    done = auditor("--config", "own.yaml", "audit", SAMPLE, "--report", "r", "--force", cwd=tmp_path)
+    assert done.code == 2
     assert said in done.stderr
     assert not (tmp_path / "r").exists()
 
 
 def test_what_can_be_given_several_times_may_be_one_value_in_the_file(tmp_path):
     (tmp_path / "own.yaml").write_text("# a comment\n---\naudit: {include: Oven, report: r, fail-on: never}\n")
-    assert run("--config", "own.yaml", "audit", SAMPLE, cwd=tmp_path).returncode == 0
+    assert auditor("--config", "own.yaml", "audit", SAMPLE, cwd=tmp_path).code == 0
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["options"]["scope"]["include"] == ["Oven"]
 
 
 def test_options_of_the_file_may_have_the_names_of_flags_or_of_variables(tmp_path):
     (tmp_path / "auditor.yaml").write_text("audit:\n  cluster-name: north\n  fail_on: never\n  selector: app=none\n")
-    done = run("audit", SAMPLE, "--report", "r", "--jobs", 1, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = auditor("audit", SAMPLE, "--report", "r", "--jobs", 1, cwd=tmp_path)
+    assert done.code == 0, done.stderr
     options = json.loads((tmp_path / "r" / "manifest.json").read_text())["options"]
     assert (options["cluster"], options["scope"]["labels"]) == ("north", "app=none")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "rows"),
     [
@@ -104,15 +91,14 @@ def test_options_of_the_file_may_have_the_names_of_flags_or_of_variables(tmp_pat
     ],
 )  # fmt: skip
 def test_scope_flags_leave_out_and_count(tmp_path, flags, rows):
-    done = run("audit", SAMPLE, "--report", "r", "--jobs", 1, "--fail-on", "never", *flags, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = auditor("audit", SAMPLE, "--report", "r", "--jobs", 1, "--fail-on", "never", *flags, cwd=tmp_path)
+    assert done.code == 0, done.stderr
     counts = json.loads((tmp_path / "r" / "manifest.json").read_text())["counts"]
     assert counts["rows"] == rows
     assert counts["rows"] + counts["out_of_scope"] == counts["keys"] == 46
     assert ("NOTE  no key of the dump is in scope" in done.stdout) == (rows == 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "versions"),
     [
@@ -123,29 +109,24 @@ def test_scope_flags_leave_out_and_count(tmp_path, flags, rows):
     ],
 )
 def test_every_form_of_at_is_understood(tmp_path, at, versions):
-    done = run("audit", SAMPLE, "--report", "r", "--jobs", 1, "--fail-on", "never", "--at", at, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = auditor("audit", SAMPLE, "--report", "r", "--jobs", 1, "--fail-on", "never", "--at", at, cwd=tmp_path)
+    assert done.code == 0, done.stderr
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert {entry["version"] for entry in manifest["programs"]} == versions
     assert manifest["counts"]["rows"] == (46 + 32 if at == "served" else 46)
 
 
 def test_a_version_that_no_definition_has_is_refused(tmp_path):
-    done = run("audit", SAMPLE, "--report", "r", "--at", "v7", cwd=tmp_path)
-    assert done.returncode == 2
+    done = auditor("audit", SAMPLE, "--report", "r", "--at", "v7", cwd=tmp_path)
+    assert done.code == 2
     assert "no definition has the version v7; expected stored, storage, served, or one of v1, v1alpha1" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", ["plain", "gz", "zst", "stdin", "folder", "member"])
 def test_every_way_to_give_a_snapshot_gives_the_same_rows(tmp_path, form):
-    import gzip
-
-    import zstandard
-
     plain = gzip.decompress(SAMPLE.read_bytes())
-    dump, given = tmp_path / "dump.db", None
+    dump, given = tmp_path / "dump.db", b""
     if form == "gz":
         dump.write_bytes(gzip.compress(plain))
     elif form == "zst":
@@ -162,112 +143,21 @@ def test_every_way_to_give_a_snapshot_gives_the_same_rows(tmp_path, form):
         (dump / "member" / "snap" / "db").write_bytes(plain)
     else:
         dump.write_bytes(plain)
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [
-        sys.executable,
-        "-m",
-        "pipelines",
-        "audit",
-        str(dump),
-        "--report",
-        "r",
-        "--jobs",
-        "1",
-        "--fail-on",
-        "never",
-    ]
-    done = subprocess.run(command, input=given, capture_output=True, cwd=tmp_path, env=env, check=False)
-    assert done.returncode == 0, done.stderr
+    words = ("audit", dump, "--report", "r", "--jobs", 1, "--fail-on", "never")
+    done = auditor(*words, cwd=tmp_path, stdin=given)
+    assert done.code == 0, done.stderr
     counts = json.loads((tmp_path / "r" / "manifest.json").read_text())["counts"]
     assert counts["statuses"] == {
         "builtin": 1, "definition": 3, "invalid": 5, "orphaned": 1, "other": 1, "unreadable": 1, "valid": 34
     }  # fmt: skip
 
 
-def into_closed_pipe(cwd, *words):
-    """Run a command whose reader is gone before it writes."""
-    command = f"{sys.executable} -m pipelines {' '.join(map(str, words))} | true; exit ${{PIPESTATUS[0]}}"
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=cwd, env=env, check=False)
-
-
-@pytest.mark.parametrize(("level", "code"), [("never", 0), ("invalid", 1)])
-def test_a_reader_that_closes_the_pipe_changes_no_exit_code(tmp_path, level, code):
-    done = into_closed_pipe(tmp_path, "audit", SAMPLE, "--report", "r", "--fail-on", level, "--jobs", 1)
-    assert (done.returncode, done.stderr) == (code, "")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "validate x.json --crds xs.json",
-        "validate x.json --crds xs.json -o ndjson",
-        "crds check wrong.json",
-        "crds check wrong.json -o json",
-        "diff none r --fail-on invalid",
-        "diff none r --fail-on invalid -o ndjson",
-        f"upgrade {SAMPLE} --new-crds {ROOT}/sample-data/next-crds.yaml --report u --jobs 1",
-    ],
-)
-def test_what_was_found_wrong_is_reported_by_the_code_when_no_reader_is_left(tmp_path, words):
-    (tmp_path / "xs.json").write_text(json.dumps(xs()))
-    (tmp_path / "wrong.json").write_text(json.dumps({**xs(), "metadata": {"name": "ys.x.example.com"}}))
-    document = {"apiVersion": "x.example.com/v1", "kind": "Xx", "metadata": {"name": "a", "namespace": "d"}, "size": 9}
-    (tmp_path / "x.json").write_text(json.dumps(document))
-    if words.startswith("diff"):
-        for report, scope in (("none", ("--include", "Order")), ("r", ())):
-            run("audit", SAMPLE, "--report", report, "--jobs", 1, *scope, cwd=tmp_path)
-    done = into_closed_pipe(tmp_path, *words.split())
-    assert done.returncode == 1, done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("words", ["-h", "--version", "audit -h", "version"])
-def test_help_into_a_closed_pipe_is_no_error(tmp_path, words):
-    done = into_closed_pipe(tmp_path, *words.split())
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_query_into_a_closed_pipe_is_no_error(tmp_path):
-    assert run("audit", SAMPLE, "--report", "r", "--fail-on", "never", "--jobs", 1, cwd=tmp_path).returncode == 0
-    done = into_closed_pipe(tmp_path, "query", "r", "loaves", "-o", "json")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_progress_is_for_terminals_alone(tmp_path):
-    done = run("audit", SAMPLE, "--report", "r", "--jobs", 1, "--fail-on", "never", cwd=tmp_path)
-    assert done.stderr == ""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
-    command = [
-        sys.executable,
-        "-m",
-        "pipelines",
-        "audit",
-        str(SAMPLE),
-        "--report",
-        "s",
-        "--jobs",
-        "1",
-        "--fail-on",
-        "never",
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, cwd=tmp_path, env=env)
-    said, _ = process.communicate(timeout=60)
-    os.close(theirs)
-    shown = os.read(ours, 65536).decode() if select.select([ours], [], [], 1)[0] else ""
-    assert "objects/s" in shown
-    assert "\x1b[3" not in shown, "no colour"
-    assert b"CRITICAL 1 cause" in said
-
-
 def test_a_manifest_that_is_no_object_is_unreadable_and_breaks_nothing(tmp_path):
     (tmp_path / "m.yaml").write_text(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\nkind: 5\nmetadata: {name: d}\n"
     )
-    done = run("audit", "m.yaml", "--report", "r", "--jobs", 1, cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
+    done = auditor("audit", "m.yaml", "--report", "r", "--jobs", 1, cwd=tmp_path)
+    assert done.code == 1, done.stderr
     assert "BROKEN" not in done.stdout
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["counts"]["statuses"] == {"builtin": 1, "unreadable": 1}
@@ -296,16 +186,16 @@ def test_validate_judges_manifests_and_tells_what_it_skips(tmp_path):
     head = "apiVersion: x.example.com/v1\nkind: Xx\nmetadata: {namespace: d, name: "
     text = f"{head}a}}\nsize: 3\n---\n{head}b}}\nsize: 9\n---\napiVersion: other.io/v1\nkind: Other\nmetadata: {{name: c}}\n"
     (tmp_path / "m.yaml").write_text(text)
-    done = run("validate", "--crds", "crd.json", "m.yaml", "-o", "ndjson", cwd=tmp_path)
-    assert done.returncode == 1
+    done = auditor("validate", "--crds", "crd.json", "m.yaml", "-o", "ndjson", cwd=tmp_path)
+    assert done.code == 1
     assert [json.loads(line)["status"] for line in done.stdout.splitlines()] == ["valid", "invalid", "orphaned"]
-    shown = run("validate", "--crds", "crd.json", "m.yaml", cwd=tmp_path)
+    shown = auditor("validate", "--crds", "crd.json", "m.yaml", cwd=tmp_path)
     assert "size in body should be less than or equal to 5" in shown.stdout
     assert "no definition for Other.other.io" in shown.stdout
     assert "3 objects: 1 invalid, 1 orphaned, 1 valid" in shown.stderr
-    fine = run("validate", "--crds", "crd.json", "-", cwd=tmp_path, input=text.split("---", maxsplit=1)[0])
-    assert fine.returncode == 0, fine.stderr
-    assert run("validate", "m.yaml", cwd=tmp_path).returncode == 2
+    fine = auditor("validate", "--crds", "crd.json", "-", cwd=tmp_path, stdin=text.split("---", maxsplit=1)[0])
+    assert fine.code == 0, fine.stderr
+    assert auditor("validate", "m.yaml", cwd=tmp_path).code == 2
 
 
 @pytest.mark.parametrize(
@@ -328,8 +218,8 @@ def test_what_could_not_be_read_of_a_dump_is_reported_by_every_command(tmp_path,
     (dump / "crd.json").write_text(json.dumps(xs()))
     (dump / "a.yaml").write_text("apiVersion: x.example.com/v1\nkind: Xx\nmetadata: {namespace: d, name: a}\nsize: 3\n")
     (dump / "torn.json.gz").write_bytes(b"\x1f\x8b\x08")
-    done = run(*words, cwd=tmp_path)
-    assert done.returncode == 3
+    done = auditor(*words, cwd=tmp_path)
+    assert done.code == 3
     assert "DAMAGED  dump: torn.json.gz: " in done.stderr
 
 
@@ -350,8 +240,8 @@ def test_what_could_not_be_read_of_a_dump_is_reported_by_every_command(tmp_path,
 def test_files_without_a_definition_are_not_ignored(tmp_path, words):
     (tmp_path / "none.yaml").write_text("# kind: CustomResourceDefinition\n")
     (tmp_path / "crd.json").write_text(json.dumps(xs()))
-    done = run(*words, cwd=tmp_path)
-    assert done.returncode == 2
+    done = auditor(*words, cwd=tmp_path)
+    assert done.code == 2
     assert "error: none.yaml: no definition found; expected " in done.stderr
     assert not (tmp_path / "r").exists()
 
@@ -361,13 +251,13 @@ def test_a_report_of_a_dump_in_parts_unreadable_says_so(tmp_path, dump):
     data = bytearray(gzip.decompress(SAMPLE.read_bytes()))
     data[6 * 4096 : 6 * 4096 + 16] = b"\xff" * 16
     (tmp_path / "dump.db").write_bytes(data)
-    assert run("audit", "dump.db", "--report", "r", cwd=tmp_path).returncode == 3
+    assert auditor("audit", "dump.db", "--report", "r", cwd=tmp_path).code == 3
     if dump == "gone":
         (tmp_path / "dump.db").unlink()
     for words in (("query", "r", "loaves"), ("fields", "r", "loaves"), ("show", "r", "/registry/x")):
-        done = run(*words, cwd=tmp_path)
+        done = auditor(*words, cwd=tmp_path)
         assert "DAMAGED  dump.db: page 6 " in done.stderr
-        assert done.returncode == (2 if words[0] == "show" else 3)
+        assert done.code == (2 if words[0] == "show" else 3)
 
 
 def test_names_that_are_no_utf8_are_shown_or_refused(tmp_path):
@@ -377,7 +267,7 @@ def test_names_that_are_no_utf8_are_shown_or_refused(tmp_path):
     for path in (folder / f"{odd}.json", tmp_path / f"{odd}.json"):
         path.write_text(text)
     (folder / f"{odd}.txt").write_text("")
-    assert run("audit", "folder", "--report", "r", cwd=tmp_path).returncode == 0
+    assert auditor("audit", "folder", "--report", "r", cwd=tmp_path).code == 0
     (note,) = json.loads((tmp_path / "r" / "manifest.json").read_bytes())["inputs"][0]["notes"]
     assert note.endswith(r"b\xffd.txt")
     for words in (
@@ -385,8 +275,8 @@ def test_names_that_are_no_utf8_are_shown_or_refused(tmp_path):
         ("folder", "--report", odd),
         ("folder", "-n", odd, "--report", "r2"),
     ):
-        done = run("audit", *words, cwd=tmp_path)
-        assert done.returncode == 2
+        done = auditor("audit", *words, cwd=tmp_path)
+        assert done.code == 2
         assert r"error: b\xffd" in done.stderr
     assert not (tmp_path / "r2").exists()
 
@@ -399,8 +289,8 @@ def test_dumps_whose_names_are_no_utf8_are_read_among_others(tmp_path):
     for name in (f"{odd}.txt", f"{odd}.json"):
         (folder / name).write_text("neither")
     (folder / f"{odd}.db.part").write_text("")
-    done = run("audit", "folder", "--report", "r", "--fail-on", "never", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = auditor("audit", "folder", "--report", "r", "--fail-on", "never", cwd=tmp_path)
+    assert done.code == 0, done.stderr
     inputs = json.loads((tmp_path / "r" / "manifest.json").read_bytes())["inputs"]
     assert [one["name"] for one in inputs] == ["folder/a.db", r"folder/b\xffd.db"]
     assert r"b\xffd.txt" in inputs[0]["notes"][0]
@@ -410,18 +300,18 @@ def test_no_server_could_use_a_definition_without_versions(tmp_path):
     (tmp_path / "none.json").write_text(json.dumps({**xs(), "spec": {**xs()["spec"], "versions": []}}))
     document = {"apiVersion": "x.example.com/v1", "kind": "Xx", "metadata": {"name": "a", "namespace": "d"}}
     (tmp_path / "x.json").write_text(json.dumps(document))
-    done = run("validate", "x.json", "--crds", "none.json", cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
+    done = auditor("validate", "x.json", "--crds", "none.json", cwd=tmp_path)
+    assert done.code == 1, done.stderr
     assert "xs.x.example.com: spec.versions: no version; expected at least one" in done.stdout
     for at in ("storage", "served"):
-        done = run("audit", "x.json", "--crds", "none.json", "--report", at, "--at", at, cwd=tmp_path)
-        assert done.returncode == 0, done.stdout
+        done = auditor("audit", "x.json", "--crds", "none.json", "--report", at, "--at", at, cwd=tmp_path)
+        assert done.code == 0, done.stdout
         assert json.loads((tmp_path / at / "manifest.json").read_text())["counts"]["statuses"] == {"unserved": 1}
 
 
 def test_validate_refuses_what_is_no_manifest_but_a_dump(tmp_path):
-    done = run("validate", SAMPLE, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = auditor("validate", SAMPLE, cwd=tmp_path)
+    assert (done.code, done.stdout) == (2, "")
     said = f"error: {SAMPLE}: holds stored keys (etcd-snapshot); expected manifests; see `auditor audit`\n"
     assert done.stderr == said
 
@@ -431,8 +321,8 @@ def test_validate_prints_names_that_are_no_utf8(tmp_path):
     (tmp_path / odd).write_text(json.dumps({"apiVersion": "a.io/v1", "kind": "A", "metadata": {"name": "x"}}))
     (tmp_path / "xs.json").write_text(json.dumps(xs()))
     for output in ("table", "json", "ndjson"):
-        done = run("validate", odd, "--crds", "xs.json", "-o", output, cwd=tmp_path)
-        assert done.returncode == 1, done.stderr
+        done = auditor("validate", odd, "--crds", "xs.json", "-o", output, cwd=tmp_path)
+        assert done.code == 1, done.stderr
         assert r"b\xffd.yaml" in done.stdout.replace("\\\\", "\\")
 
 
@@ -447,11 +337,11 @@ def test_output_is_utf8_whatever_the_locale_says(tmp_path, encoding):
         ("validate", "x.json", "-o", "json"),
         ("query", "x.json", "xs", "-o", "yaml"),
     ):
-        done = run(*words, "--crds", "xs.json", cwd=tmp_path, env=env, encoding="utf-8")
-        assert done.returncode in {0, 1}, done.stderr
+        done = auditor(*words, "--crds", "xs.json", cwd=tmp_path, env=env)
+        assert done.code in {0, 1}, done.stderr
         assert "мука" in done.stdout
-    done = run("audit", os.fsdecode(b"\xff.json"), "--report", "r", cwd=tmp_path, env=env, encoding="utf-8")
+    done = auditor("audit", os.fsdecode(b"\xff.json"), "--report", "r", cwd=tmp_path, env=env)
     assert r"error: \xff.json: is not UTF-8" in done.stderr
-    done = run("query", os.fsdecode(b"\xff.json"), "xs", cwd=tmp_path, env=env, encoding="utf-8", errors="replace")
-    assert done.returncode == 2
+    done = auditor("query", os.fsdecode(b"\xff.json"), "xs", cwd=tmp_path, env=env)
+    assert done.code == 2
     assert "there is no such file" in done.stderr
