@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,6 @@ from pipelines.run import fleet_clusters
 from pipelines.run.fleet import run_anywhere
 from tests.differential.reports import differences
 from tests.pipelines.reuse.support import Store, definition, loaf
-from tests.shared import ROOT
 
 CLUSTERS = 5
 
@@ -144,43 +140,6 @@ def test_workers_log_what_one_process_does(nights: tuple[Path, list[str]], tmp_p
         reported.append(sorted(line.partition('"message"')[2] for line in lines))
     assert len(reported[0]) == CLUSTERS
     assert reported[0] == reported[1]
-
-
-_KILLING = """
-import os, sys
-from auditor.shards import audit
-from pipelines import preload
-judge = audit.ShardAuditor.judge
-
-def killing(self, definition, data, *rest):
-    if b'"l7"' in data:
-        os.kill(os.getpid(), 9)
-    return judge(self, definition, data, *rest)
-
-audit.ShardAuditor.judge = killing
-audit.ShardAuditor.uses_fast_paths = lambda *_: False
-from pipelines.run import fleet
-from auditor.plan.options import AuditOptions
-if __name__ == "__main__":
-    options = AuditOptions(dumps=(sys.argv[1],), report=sys.argv[2], cluster="{1}", jobs=2, fail_on="never")
-    code, manifest = fleet.run_anywhere(options)
-    print(code, manifest["counts"]["statuses"], *manifest["lost"], sep="\\n")
-"""
-
-
-def test_an_object_that_ends_its_worker_is_lost_alone(nights: tuple[Path, list[str]], tmp_path: Path) -> None:
-    (tmp_path / "killing.py").write_text(_KILLING)
-    (nights[0] / "n1" / "torn.json").rename(tmp_path / "torn.json")
-    words = [sys.executable, str(tmp_path / "killing.py"), nights[1][0], str(tmp_path / "r")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, env=environment)
-    (tmp_path / "torn.json").rename(nights[0] / "n1" / "torn.json")
-    code, statuses, *lost = ended.stdout.splitlines() or [ended.stderr, ""]
-    # 43 loafs in one cluster and 3 in each of the others, a roll and two definitions in each
-    assert (code, statuses) == ("3", "{'definition': 10, 'unreadable': 1, 'valid': 59}")
-    assert [line.partition(": not audited: worker lost")[0] for line in lost] == [
-        "c2: /registry/bakery.example.com/loafs/north/l7"
-    ]
 
 
 @pytest.mark.parametrize(

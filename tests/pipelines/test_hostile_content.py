@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pyarrow.parquet as pq
@@ -24,20 +20,18 @@ from auditor.shards.columns import ObjectRows
 from auditor.updates.create import CreateJudge
 from pipelines.run.audit import run_audit
 from pipelines.run.validate import ValidateOptions, run_validate
+from tests.command import auditor
 from tests.fuzz.content.drawn import definition, resource
 from tests.fuzz.content.run import parsed, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def dumped(folder: Path, *documents: Any) -> Path:
     path = folder / "dump.ndjson"
     path.write_text("".join((one if type(one) is str else json.dumps(one)) + "\n" for one in documents))
     return path
-
-
-def command(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pipelines", *map(str, words)], capture_output=True, text=True, check=False, timeout=120
-    )
 
 
 def audited(dump: Path, report: Path) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
@@ -60,23 +54,32 @@ def test_a_definition_deeper_than_pythons_calls_is_no_end_of_an_audit(tmp_path: 
     other = definition(kind="D", plural="ds")
     schema_of(other)["p"]["example"] = "DEEP"
     dump = dumped(tmp_path, deep(json.dumps(other), 2000), definition(), resource("a"))
-    ended = command("audit", dump, "--report", tmp_path / "report")
-    assert ended.returncode == 0, ended.stderr
-    assert command("crds", "check", dump).returncode == 0
+    ended = auditor("audit", dump, "--report", tmp_path / "report")
+    assert ended.code == 0, ended.stderr
+    assert auditor("crds", "check", dump).code == 0
+
+
+NAME, YAML, JSON, NDJSON = (("query", "ws", "-o", form) for form in ("name", "yaml", "json", "ndjson"))
+SHOW = ("show", "d/deep", "-o", "json")
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("query", "ws", "-o", form) for form in ("name", "yaml", "json", "ndjson")] + [("show", "d/deep", "-o", "json")],
+    ("words", "depth"),
+    [
+        *((words, 1500) for words in (YAML, JSON, SHOW)),
+        *((words, 9900) for words in (NAME, NDJSON)),
+        *(pytest.param(words, 9900, marks=pytest.mark.slow) for words in (YAML, JSON, SHOW)),
+    ],
 )
-def test_an_object_as_deep_as_a_server_takes_is_printed(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_an_object_as_deep_as_a_server_takes_is_printed(words: tuple[str, ...], depth: int, tmp_path: Path) -> None:
+    """In forms whose lines are indented it takes seconds, so each change sees one deeper than Python's own limit."""
     one = resource("deep")
     one["spec"]["p"] = "DEEP"
-    dump = dumped(tmp_path, definition(), deep(json.dumps(one), 9900), resource("b"))
-    ended = command(words[0], dump, *words[1:])
-    assert ended.returncode == 0, ended.stderr[-400:]
+    dump = dumped(tmp_path, definition(), deep(json.dumps(one), depth), resource("b"))
+    ended = auditor(words[0], dump, *words[1:])
+    assert ended.code == 0, ended.stderr[-400:]
     assert "deep" in ended.stdout
-    assert ended.stdout.count("a") >= (0 if "name" in words else 9900)
+    assert ended.stdout.count("a") >= (0 if "name" in words else depth)
 
 
 def test_a_deep_object_is_judged_and_a_deeper_one_is_refused_in_the_servers_words(tmp_path: Path) -> None:
@@ -85,8 +88,8 @@ def test_a_deep_object_is_judged_and_a_deeper_one_is_refused_in_the_servers_word
         one = resource(name)
         one["spec"]["p"] = "DEEP"
         objects.append(deep(json.dumps(one), depth))
-    ended = command("audit", dumped(tmp_path, definition(), *objects), "--report", tmp_path / "r", "--fail-on", "never")
-    assert ended.returncode == 0, ended.stderr[-400:]
+    ended = auditor("audit", dumped(tmp_path, definition(), *objects), "--report", tmp_path / "r", "--fail-on", "never")
+    assert ended.code == 0, ended.stderr[-400:]
     rows = [row for part in (tmp_path / "r" / "objects").glob("*") for row in pq.read_table(part).to_pylist()]
     assert sorted(row["status"] for row in rows) == ["definition", "unreadable", "valid"]
     assert next(row["reason"] for row in rows if row["status"] == "unreadable").endswith("exceeded max depth")
@@ -103,8 +106,8 @@ def test_objects_of_a_deep_schema_are_judged(depth: int, tmp_path: Path) -> None
         one["spec"]["deep"] = "DEEP"
         text = "xxxx" if number == 7 else "x"
         lines.append(json.dumps(one).replace('"DEEP"', '{"a":' * depth + f'"{text}"' + "}" * depth))
-    ended = command("audit", dumped(tmp_path, *lines), "--report", tmp_path / "r", "--fail-on", "never")
-    assert ended.returncode == 0, ended.stderr[-400:]
+    ended = auditor("audit", dumped(tmp_path, *lines), "--report", tmp_path / "r", "--fail-on", "never")
+    assert ended.code == 0, ended.stderr[-400:]
     manifest = orjson.loads((tmp_path / "r" / "manifest.json").read_bytes())
     assert manifest["counts"]["statuses"] == {"definition": 1, "invalid": 1, "valid": 11}
 
@@ -203,90 +206,6 @@ def test_a_report_that_does_not_hold_what_was_counted_is_not_put_in_place(
     assert not (tmp_path / "r").exists()
 
 
-_KILLING = """
-import os, sys
-from auditor.shards import audit
-from pipelines import preload
-judge = audit.ShardAuditor.judge
-
-def killing(self, definition, data, *rest):
-    if b'"o7"' in data or b'"o31"' in data:
-        os.kill(os.getpid(), 9)
-    return judge(self, definition, data, *rest)
-
-audit.ShardAuditor.judge = killing
-audit.ShardAuditor.uses_fast_paths = lambda *_: False
-from pipelines.run import audit as run
-from auditor.plan.options import AuditOptions
-if __name__ == "__main__":
-    options = AuditOptions(dumps=(sys.argv[1],), report=sys.argv[2], jobs=2, fail_on="never", shard_bytes=40_000)
-    code, manifest = run.run_audit(options)
-    print(code, manifest["counts"]["statuses"], *manifest["lost"], sep="\\n")
-"""
-
-
-def test_an_object_that_ends_its_worker_is_lost_alone(tmp_path: Path) -> None:
-    (tmp_path / "killing.py").write_text(_KILLING)
-    dump = dumped(tmp_path, definition(), *(resource(f"o{number}") for number in range(40)))
-    words = [sys.executable, str(tmp_path / "killing.py"), str(dump), str(tmp_path / "r")]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
-    ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, env=environment)
-    code, statuses, *lost = ended.stdout.splitlines() or [ended.stderr, ""]
-    assert (code, statuses) == ("3", "{'definition': 1, 'unreadable': 2, 'valid': 38}")
-    assert sorted(line.partition(":")[0] for line in lost) == ["W.ex.com d/o31", "W.ex.com d/o7"]
-    assert all("worker lost (its worker ended twice, last with exit code -9" in line for line in lost)
-
-
-_TOGETHER = """
-import os, sys
-from auditor.shards import audit
-from pipelines import preload
-judge, judged = audit.ShardAuditor.judge, []
-
-def killing(self, *given):
-    judged.append(1)
-    if len(judged) > MOST:
-        os.kill(os.getpid(), 9)
-    return judge(self, *given)
-
-audit.ShardAuditor.judge = killing
-audit.ShardAuditor.uses_fast_paths = lambda *_: False
-from pipelines.run import audit as run
-from auditor.plan.options import AuditOptions
-if __name__ == "__main__":
-    options = AuditOptions(dumps=(sys.argv[1],), report=sys.argv[2], jobs=2, fail_on="never", shard_bytes=40_000)
-    code, manifest = run.run_audit(options)
-    print(code, manifest["counts"]["statuses"], *manifest["lost"], sep="\\n")
-"""
-
-
-def test_objects_that_end_a_worker_only_together_are_judged_in_smaller_shards(tmp_path: Path) -> None:
-    """As where the rows of many objects need more memory than there is."""
-    odd = {**resource("b1"), "spec": {"n": -1}}
-    odd["metadata"] = {**odd["metadata"], "namespace": "d-d"}  # before "d/" by key, after it by name
-    objects = [*(resource(f"o{number:02d}") for number in range(40)), odd]
-    dump = dumped(tmp_path, definition(), *objects)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
-    said = {}
-    for name, most in (("some", 12), ("all", 1000)):
-        (tmp_path / f"{name}.py").write_text(_TOGETHER.replace("MOST", str(most)))
-        words = [sys.executable, str(tmp_path / f"{name}.py"), str(dump), str(tmp_path / name)]
-        ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, env=environment)
-        said[name] = ended.stdout or ended.stderr
-    assert (
-        said["some"].splitlines() == said["all"].splitlines() == ["0", "{'definition': 1, 'invalid': 1, 'valid': 40}"]
-    )
-    files = sorted(path.relative_to(tmp_path / "all") for path in (tmp_path / "all").rglob("part-*.parquet"))
-    assert len(files) > 2
-    for path in files:
-        assert pq.read_table(tmp_path / "some" / path, partitioning=None).to_pylist() == (
-            pq.read_table(tmp_path / "all" / path, partitioning=None).to_pylist()
-        ), path
-    manifests = [json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("some", "all")]
-    assert manifests[0]["counts"] == manifests[1]["counts"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["all", "all.py", "dump.ndjson", "some", "some.py"]
-
-
 @pytest.mark.parametrize("part", ["fused", "attach_provers", "RuleProver"])
 def test_where_no_code_can_be_made_the_reference_judges(part: str, monkeypatch: Any) -> None:
     def failing(*_: Any, **__: Any) -> Any:
@@ -317,7 +236,12 @@ def test_some_drawn_dumps_end_no_command() -> None:
 
 @pytest.mark.slow
 def test_many_drawn_dumps_end_no_command() -> None:
-    judge_cases("--cases", "100000", "--seconds", "55", "--commands", "3", "--seed", "slow")
+    judge_cases("--cases", "60", "--commands", "3", "--seed", "slow")
+
+
+@pytest.mark.nightly
+def test_a_night_of_drawn_dumps_ends_no_command() -> None:
+    judge_cases("--cases", "2000", "--commands", "3", "--seed", "night")
 
 
 def test_a_manifest_that_breaks_the_auditor_is_unreadable_and_the_others_are_judged(
@@ -344,12 +268,12 @@ def test_a_dump_that_cannot_be_read_costs_itself_alone(tmp_path: Path) -> None:
     bad.write_bytes(bytes(8192))
     odd.write_bytes(b"\x7fELF" * 100)
     report = tmp_path / "report"
-    done = command("audit", bad, good, odd, "--report", report, "--jobs", "1")
-    assert done.returncode == 3, done.stderr
+    done = auditor("audit", bad, good, odd, "--report", report, "--jobs", "1")
+    assert done.code == 3, done.stderr
     said = "".join(done.stdout.split())  # a long path is cut where the line ends
     assert f"DAMAGED{good}:{bad}besideit:" in said
     assert f"DAMAGED{good}:{odd}besideit:" in said
     assert json.loads((report / "manifest.json").read_text())["counts"]["keys"] == 2
-    alone = command("audit", bad, odd, "--report", tmp_path / "none", "--jobs", "1")
-    assert (alone.returncode, (tmp_path / "none").exists()) == (2, False)
+    alone = auditor("audit", bad, odd, "--report", tmp_path / "none", "--jobs", "1")
+    assert (alone.code, (tmp_path / "none").exists()) == (2, False)
     assert str(bad) in alone.stderr
