@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -12,6 +10,7 @@ import pytest
 from pipelines.cli import main as cli
 from pipelines.cli.config_file import spellings
 from pipelines.cli.options.safety import HARMLESS, REACHING, refused_unnamed
+from tests.command import auditor
 from tests.shared import ROOT
 
 SAMPLE = str(ROOT / "sample-data" / "cluster.db.gz")
@@ -19,15 +18,8 @@ SAMPLE = str(ROOT / "sample-data" / "cluster.db.gz")
 
 def run(*arguments, cwd, **env):
     """Run the command in a folder, for a user who has no configuration but one that `env` names."""
-    known = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(ROOT),
-        "HOME": str(cwd / "home"),
-        "AUDITOR_AUDIT_QUIET": "1",
-        **env,
-    }
-    command = [sys.executable, "-P", "-m", "pipelines", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=known, capture_output=True, text=True, check=False)
+    known = {"HOME": str(cwd / "home"), "XDG_CONFIG_HOME": None, "AUDITOR_CONFIG": None, **env}
+    return auditor(*arguments, cwd=cwd, env=known)
 
 
 def options(group=cli.cli, path=()):
@@ -72,27 +64,27 @@ REFUSED = [
 def test_what_runs_writes_or_reaches_is_refused_with_the_file_the_key_and_what_to_do(tmp_path, command, option, value):
     (tmp_path / "auditor.yaml").write_text(json.dumps({command: {option: value}}))
     done = run("version", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.code, done.stdout) == (2, "")
     assert f"auditor.yaml: {command}: {option}: only a file given with --config may set" in done.stderr
     assert "--config auditor.yaml" in done.stderr
-    assert run("--config", "", "version", cwd=tmp_path).returncode == 0
+    assert run("--config", "", "version", cwd=tmp_path).code == 0
     if option != "engine":
         named = run("--config", "auditor.yaml", "version", cwd=tmp_path)
-        assert (named.returncode, named.stderr) == (0, f"configuration: {tmp_path / 'auditor.yaml'}\n")
+        assert (named.code, named.stderr) == (0, f"configuration: {tmp_path / 'auditor.yaml'}\n")
     assert [path.name for path in tmp_path.iterdir()] == ["auditor.yaml"]
 
 
 def test_an_audit_runs_no_command_of_a_file_that_it_found(tmp_path):
     (tmp_path / "auditor.yaml").write_text("audit:\n  report: r\n  force: true\n  kms-decryptor: touch ran\n")
     done = run("audit", SAMPLE, "--report", "out", cwd=tmp_path)
-    assert done.returncode == 2
+    assert done.code == 2
     assert [path.name for path in tmp_path.iterdir()] == ["auditor.yaml"]
 
 
 def test_what_a_file_that_was_found_sets_is_said(tmp_path):
     (tmp_path / "auditor.yaml").write_text("audit: {fail-on: never, include: [Oven]}\nquery: {limit: 3}\n")
     done = run("audit", SAMPLE, "--report", "r", cwd=tmp_path)
-    assert done.returncode == 0
+    assert done.code == 0
     line = f"configuration: {tmp_path / 'auditor.yaml'}, found in the current directory, sets "
     assert done.stderr == f"{line}audit fail-on, audit include, query limit\n"
     assert json.loads((tmp_path / "r" / "manifest.json").read_text())["options"]["scope"]["include"] == ["Oven"]
@@ -108,7 +100,7 @@ def test_the_users_own_and_what_was_named_sets_everything(tmp_path, how):
     env = {"XDG_CONFIG_HOME": str(below.parent), "HOME": str(tmp_path), "AUDITOR_CONFIG": str(file)}
     given = () if how in env else ("--config", str(file))
     done = run(*given, "audit", SAMPLE, cwd=tmp_path / "here", **{name: env[name] for name in env if name == how})
-    assert (done.returncode, done.stderr) == (0, f"configuration: {file}\n")
+    assert (done.code, done.stderr) == (0, f"configuration: {file}\n")
     assert (tmp_path / "here" / "r" / "manifest.json").exists()
 
 
@@ -118,13 +110,13 @@ def test_what_was_found_lies_over_the_users_own_and_a_named_one_is_read_alone(tm
     own.write_text("audit: {report: r, fail-on: never, include: [Loaf]}\n")
     (tmp_path / "auditor.yaml").write_text("audit: {include: [Oven]}\n")
     done = run("audit", SAMPLE, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     assert [line.split(",")[0] for line in done.stderr.splitlines()] == [
         f"configuration: {own}", f"configuration: {tmp_path / 'auditor.yaml'}"
     ]  # fmt: skip
     assert json.loads((tmp_path / "r" / "manifest.json").read_text())["options"]["scope"]["include"] == ["Oven"]
     named = run("--config", "auditor.yaml", "audit", SAMPLE, cwd=tmp_path)
-    assert named.returncode == 2
+    assert named.code == 2
     assert "--report" in named.stderr
 
 
@@ -132,34 +124,34 @@ def test_a_user_whose_folder_is_the_current_one_has_named_nothing_less(tmp_path)
     (tmp_path / "auditor").mkdir()
     (tmp_path / "auditor" / "auditor.yaml").write_text("audit: {report: r}\n")
     done = run("version", cwd=tmp_path / "auditor", XDG_CONFIG_HOME=str(tmp_path))
-    assert (done.returncode, done.stderr) == (0, f"configuration: {tmp_path / 'auditor' / 'auditor.yaml'}\n")
+    assert (done.code, done.stderr) == (0, f"configuration: {tmp_path / 'auditor' / 'auditor.yaml'}\n")
 
 
 def test_a_config_folder_that_is_not_absolute_is_none_of_the_users(tmp_path):
     (tmp_path / "x" / "auditor").mkdir(parents=True)
     (tmp_path / "x" / "auditor" / "auditor.yaml").write_text("audit: {report: r}\n")
     done = run("version", cwd=tmp_path, XDG_CONFIG_HOME="x")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.code, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
 def test_what_is_no_file_is_not_read_unless_it_is_named(tmp_path, make):
     make(tmp_path / "auditor.yaml")
     done = run("version", cwd=tmp_path)
-    assert (done.returncode, "auditor.yaml: is not a regular file" in done.stderr) == (2, True)
+    assert (done.code, "auditor.yaml: is not a regular file" in done.stderr) == (2, True)
 
 
 def test_nor_is_a_file_that_no_user_would_write(tmp_path):
     (tmp_path / "auditor.yaml").write_text("# " + "x" * (1 << 20))
     done = run("version", cwd=tmp_path)
-    assert (done.returncode, "is longer than 1048576 bytes" in done.stderr) == (2, True)
+    assert (done.code, "is longer than 1048576 bytes" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("text", ['{"a\\u001b[31m\\n": {}}', '{"audit": {"a\\u001b[31m\\n": 1}}'])
 def test_names_in_the_file_do_not_reach_the_terminal_as_they_are(tmp_path, text):
     (tmp_path / "auditor.yaml").write_text(text)
     done = run("version", cwd=tmp_path)
-    assert done.returncode == 2
+    assert done.code == 2
     assert "a\\x1b[31m\\n: there is no such" in done.stderr
 
 

@@ -1,20 +1,15 @@
 """Variables that begin with AUDITOR_: a misspelt one is reported, and one of another program stops no run."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
+from tests.command import auditor
 from tests.shared import ROOT
 
 SAMPLE = str(ROOT / "sample-data" / "cluster.db.gz")
 
 
 def run(*arguments, cwd, **env):
-    known = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(cwd), **env}
-    command = [sys.executable, "-P", "-m", "pipelines", *arguments]
-    return subprocess.run(command, cwd=cwd, env=known, capture_output=True, text=True, check=False)
+    return auditor(*arguments, cwd=cwd, env={"HOME": str(cwd), **env})
 
 
 @pytest.mark.parametrize(
@@ -29,7 +24,7 @@ def run(*arguments, cwd, **env):
 )
 def test_a_variable_that_is_no_options_is_refused_with_the_nearest(tmp_path, name, near):
     done = run("audit", SAMPLE, "--report", "r", cwd=tmp_path, **{name: "secret"})
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.code, done.stdout) == (2, "")
     assert f"{name}: no option has this environment variable; the nearest is {near}" in done.stderr
     assert "secret" not in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -38,7 +33,7 @@ def test_a_variable_that_is_no_options_is_refused_with_the_nearest(tmp_path, nam
 @pytest.mark.parametrize("name", ["AUDITOR_VERSION", "AUDITOR_BUILD", "AUDITOR_HOME"])
 def test_one_of_another_user_is_a_warning(tmp_path, name):
     done = run("version", cwd=tmp_path, **{name: "1.2"})
-    assert done.returncode == 0
+    assert done.code == 0
     assert done.stderr.startswith(f"warning: {name}: no option has this environment variable")
 
 
@@ -49,24 +44,15 @@ def test_one_of_another_user_is_a_warning(tmp_path, name):
 )  # fmt: skip
 def test_what_a_kubelet_or_we_ourselves_set_is_neither(tmp_path, name):
     done = run("version", cwd=tmp_path, **{name: "1"})
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.code, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", ["AUDITOR_AUDIT_SELECTOR", "AUDITOR_AUDIT_LABELS"])
 def test_a_variable_may_have_the_name_of_the_flag(tmp_path, name):
     done = run("audit", SAMPLE, "--report", "r", "--fail-on", "never", cwd=tmp_path, **{name: "a b"})
-    assert done.returncode == 2
+    assert done.code == 2
     assert "unable to parse requirement: found 'b'" in done.stderr
 
 
 def test_help_is_there_whatever_the_environment(tmp_path):
-    assert run("-h", cwd=tmp_path, AUDITOR_AUDIT_FAIL_NO="x").returncode == 0
-
-
-def test_too_little_address_space_is_reported_before_libraries_fail_to_load(tmp_path):
-    shell = f'ulimit -v 400000; exec "{sys.executable}" -P -m pipelines audit "{SAMPLE}" --report r'
-    known = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
-    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=known, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr == "error: 390 MiB of address space; expected at least 512 MiB; raise `ulimit -v`\n"
-    assert list(tmp_path.iterdir()) == []
+    assert run("-h", cwd=tmp_path, AUDITOR_AUDIT_FAIL_NO="x").code == 0

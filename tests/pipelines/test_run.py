@@ -2,13 +2,7 @@
 
 import filecmp
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,10 +10,10 @@ import pytest
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
 from pipelines.run.audit import new_report
-from tests.documents import definition_of, named_definition
-from tests.signals import heeded
+from tests.command import auditor
+from tests.documents import named_definition
+from tests.shared import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
 
 
@@ -30,17 +24,11 @@ MANIFEST = {
 """The least that a manifest has."""
 
 
-def auditor(*words, cwd=None, **options):
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "pipelines", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False, **options)
-
-
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sample") / "report"
     done = auditor("audit", SAMPLE, "--report", folder, "--jobs", 1, "--fail-on", "never")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     return folder, done
 
 
@@ -140,7 +128,7 @@ def test_shown_command_works(report):
         line.split() for line in done.stdout.replace("\\\n", "").splitlines() if "next: auditor show" in line
     )
     done = auditor(*command[2:])
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     assert "status: unreadable" in done.stdout
 
 
@@ -151,13 +139,13 @@ def test_index_selects_like_kubectl(report):
     assert "loaf.bakery.example.com/too-heavy" in names
     assert "loaf.bakery.example.com/loaf-00" not in names
     refused = auditor("query", folder, "loaves", "--field-selector", "spec.shape=long")
-    assert refused.returncode == 2
+    assert refused.code == 2
     assert "field label not supported: spec.shape" in refused.stderr
 
 
 def test_wrong_kind_says_what_comes_nearest(report):
     done = auditor("query", report[0], "loafs")
-    assert done.returncode == 2
+    assert done.code == 2
     assert "did you mean" in done.stderr
 
 
@@ -165,7 +153,7 @@ def test_any_number_of_workers_gives_the_same_files(report, tmp_path):
     folder, _ = report
     other = tmp_path / "two"
     done = auditor("audit", SAMPLE, "--report", other, "--jobs", 2, "--fail-on", "never")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     parts = sorted(path.relative_to(folder) for path in folder.rglob("*.parquet"))
     assert parts == sorted(path.relative_to(other) for path in other.rglob("*.parquet"))
     same, different, missing = filecmp.cmpfiles(folder, other, map(str, parts), shallow=False)
@@ -176,17 +164,17 @@ def test_any_number_of_workers_gives_the_same_files(report, tmp_path):
 @pytest.mark.parametrize(("level", "code"), [("never", 0), ("unreadable", 1), ("invalid", 1)])
 def test_fail_on_levels(tmp_path, level, code):
     done = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--fail-on", level)
-    assert done.returncode == code, done.stderr
+    assert done.code == code, done.stderr
 
 
 def test_existing_report_is_replaced_only_with_force(tmp_path):
     first = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--fail-on", "never")
-    assert first.returncode == 0
+    assert first.code == 0
     again = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--fail-on", "never")
-    assert again.returncode == 2
+    assert again.code == 2
     assert "--force" in again.stderr
     forced = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--fail-on", "never", "--force")
-    assert forced.returncode == 0, forced.stderr
+    assert forced.code == 0, forced.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r"]
 
 
@@ -210,7 +198,7 @@ def test_report_that_another_run_put_there_meanwhile_is_kept(tmp_path):
 def test_folder_that_is_no_report_is_never_replaced(tmp_path):
     (tmp_path / "precious.txt").write_text("x")
     done = auditor("audit", SAMPLE, "--report", tmp_path, "--force")
-    assert done.returncode == 2
+    assert done.code == 2
     assert (tmp_path / "precious.txt").read_text() == "x"
 
 
@@ -244,20 +232,20 @@ def test_a_report_without_a_name_of_its_own_is_refused(tmp_path, monkeypatch, ta
 def test_unknown_dump_says_what_was_seen(tmp_path):
     (tmp_path / "x.bin").write_bytes(b"\x00\x01\x02\x03" * 64)
     done = auditor("audit", tmp_path / "x.bin", "--report", tmp_path / "r")
-    assert done.returncode == 2
+    assert done.code == 2
     assert "00 01 02 03" in done.stderr
     assert not (tmp_path / "r").exists()
 
 
 def test_bad_selector_is_a_usage_error(tmp_path):
     done = auditor("audit", SAMPLE, "--report", tmp_path / "r", "-l", "a b")
-    assert done.returncode == 2
+    assert done.code == 2
     assert "found 'b', expected" in done.stderr
 
 
 def test_scope_counts_what_it_leaves_out(tmp_path):
     done = auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1, "--include", "Oven", "--fail-on", "never")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["counts"]["rows"] == 4
     assert manifest["counts"]["rows"] + manifest["counts"]["out_of_scope"] == manifest["counts"]["keys"]
@@ -266,7 +254,7 @@ def test_scope_counts_what_it_leaves_out(tmp_path):
 def test_report_that_cannot_be_written_is_reported_before_anything_is_read(tmp_path):
     (tmp_path / "file").touch()
     done = auditor("audit", SAMPLE, "--report", tmp_path / "file" / "r")
-    assert done.returncode == 2
+    assert done.code == 2
     assert done.stderr.startswith(f"error: {tmp_path}/file/r: cannot be written: ")
     assert "Traceback" not in done.stderr
 
@@ -278,79 +266,15 @@ def test_what_the_system_refuses_is_no_fault_of_ours(tmp_path, monkeypatch, dump
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("socket")
     done = auditor("audit", dump, "--report", "r", cwd=tmp_path)
-    assert done.returncode == 2
+    assert done.code == 2
     assert done.stderr.startswith(f"error: {dump}: ")
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs a device that is always full")
-def test_full_disk_behind_areard_output_is_reported():
-    with Path("/dev/full").open("w") as full:
-        env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "pipelines", "query", str(SAMPLE), "loaves", "-o", "json"]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=env, check=False)
-    assert (done.returncode, done.stderr) == (
-        4,
-        "error: No space left on device; free disk space, or write elsewhere (--report, $TMPDIR)\n",
-    )
-
-
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_hindrance(tmp_path, closed):
-    command = f"{sys.executable} -m pipelines audit {SAMPLE} --report {tmp_path / 'r'} --jobs 1 {closed}"
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, env=env, check=False)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert (tmp_path / "r" / "manifest.json").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("signals", "code"),
-    [
-        ([signal.SIGINT], 130),
-        ([signal.SIGINT, signal.SIGINT], 130),
-        ([signal.SIGTERM, signal.SIGTERM], 143),
-        ([signal.SIGHUP, signal.SIGTERM], 129),
-    ],
-)
-def test_interrupt_leaves_no_process_and_no_half_report(tmp_path, signals, code):
-    lines = []
-    for number in range(60_000):
-        loaf = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": {"name": f"x{number}", "namespace": "d"}}
-        lines.append(json.dumps(loaf))
-    (tmp_path / "many.ndjson").write_text("\n".join(lines))
-    crd = definition_of({"type": "object"})
-    (tmp_path / "crd.json").write_text(json.dumps(crd))
-    out = tmp_path / "out"
-    out.mkdir()
-    command = [sys.executable, "-m", "pipelines", "audit", str(tmp_path / "many.ndjson"), "--crds", str(tmp_path / "crd.json"),
-               "--report", str(out / "r"), "--jobs", "2"]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with heeded(*signals):
-        process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        )
-    deadline = time.monotonic() + 30
-    while not any(out.glob(".r.*/report/objects/*")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    for number in signals:
-        os.killpg(process.pid, number)
-        time.sleep(0.002)
-    _, error = process.communicate(timeout=30)
-    assert process.returncode == code, error
-    assert b"Traceback" not in error
-    assert list(out.iterdir()) == []
-    with pytest.raises(ProcessLookupError):
-        for _ in range(100):
-            os.killpg(process.pid, 0)
-            time.sleep(0.05)
 
 
 def test_skipped_updates_leave_codes_unknown(tmp_path, report):
     folder = tmp_path / "r"
     done = auditor("audit", SAMPLE, "--report", folder, "--jobs", 1, "--fail-on", "never", "--skip", "updates")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     assert json.loads((folder / "manifest.json").read_text())["options"]["skip"] == ["updates"]
     codes = {(row["put_code"], row["label_code"], row["status_code"]) for row in rows(folder, "objects")}
     assert codes == {(None, None, None)}
@@ -386,7 +310,7 @@ def test_rules_are_evaluated_or_reported_as_skipped(tmp_path, skip):
     crds.write_text(json.dumps(RULED))
     words = ["--skip", "rules"] if skip else []
     done = auditor("audit", dump, "--crds", crds, "--report", folder, "--jobs", 1, "--fail-on", "never", *words)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     manifest = json.loads((folder / "manifest.json").read_text())
     messages = [row["message"] for row in rows(folder, "findings")]
     if skip:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fuzz.hostile.bounded import run_auditor
+from tests.command import auditor
 from tests.updates.create_cases import DEFINITIONS
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def crds(tmp_path: Path) -> Path:
 
 def validate(*words: Any) -> tuple[int, list[str], list[str]]:
     """Return exit code, what is said of objects, and the sums; lines about causes have tests of their own."""
-    cost = run_auditor("validate", *map(str, words))
-    out = [line for line in cost.out.splitlines() if line and not OF_CAUSES.match(line)]
+    ended = auditor("validate", *words)
+    out = [line for line in ended.output.splitlines() if line and not OF_CAUSES.match(line)]
     said = [line for line in out if " objects: " in line or line.startswith(("builtin: ", "no object", "unknown and"))]
-    return cost.code, [line for line in out if line not in said], said
+    return ended.code, [line for line in out if line not in said], said
 
 
 def gear(name: str = "a", more: str = "") -> str:
@@ -195,23 +195,23 @@ def test_the_end_has_the_causes_worst_first(tmp_path: Path, crds: Path) -> None:
     path = tmp_path / "m.yaml"
     bad = [f"{gear(f'a{number}')}  colr: red\n" for number in range(3)]
     path.write_text("---\n".join([*bad, gear("b", "  namespace: other\n"), gear("c").replace("Gear", "Cog")]))
-    lines = run_auditor("validate", "--crds", str(crds), str(path)).out.splitlines()
+    lines = auditor("validate", "--crds", crds, path).output.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("HIGH "))
     assert len(lines[:at]) == 4
     assert lines[at] == "HIGH 2 causes"
     assert re.fullmatch(r"  [0-9a-f]{8}  Gear  spec.colr: Unknown field +3 objects", lines[at + 1])
     assert re.fullmatch(r"  [0-9a-f]{8}  Cog   has no definition +1 object", lines[at + 2])
     assert lines[at + 3 :] == ["5 objects: 3 invalid, 1 orphaned, 1 valid"]
-    warned = run_auditor("validate", "--crds", str(crds), "--field-validation", "Warn", str(path)).out.splitlines()
+    warned = auditor("validate", "--crds", crds, "--field-validation", "Warn", path).output.splitlines()
     assert [line for line in warned if line.startswith(("HIGH ", "LOW "))] == ["HIGH 1 cause", "LOW 1 cause"]
     for output in ("json", "ndjson"):
-        assert "HIGH " not in run_auditor("validate", "--crds", str(crds), "-o", output, str(path)).out
+        assert "HIGH " not in auditor("validate", "--crds", crds, "-o", output, path).output
 
 
 def test_the_end_has_at_most_25_lines(tmp_path: Path, crds: Path) -> None:
     path = tmp_path / "m.yaml"
     path.write_text("---\n".join(f"{gear(f'a{number}')}  more{number}x: red\n" for number in range(40)))
-    lines = run_auditor("validate", "--crds", str(crds), str(path)).out.splitlines()
+    lines = auditor("validate", "--crds", crds, path).output.splitlines()
     end = lines[lines.index("HIGH 40 causes") :]
     assert len(end) <= 25
     assert end[-2:] == ["and 22 more causes: -o markdown=FILE lists them", "40 objects: 40 invalid"]

@@ -1,0 +1,56 @@
+"""Signals that end an audit: its exit code, and nothing that it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.documents import definition_of
+from tests.processes.program import start
+from tests.signals import heeded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GUARD = 120
+"""Seconds after which a wait is given up."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("signals", "code"),
+    [
+        ([signal.SIGINT], 130),
+        ([signal.SIGINT, signal.SIGINT], 130),
+        ([signal.SIGTERM, signal.SIGTERM], 143),
+        ([signal.SIGHUP, signal.SIGTERM], 129),
+    ],
+)
+def test_interrupt_leaves_no_process_and_no_half_report(tmp_path: Path, signals: list[int], code: int) -> None:
+    head = '{"apiVersion":"x.example.com/v1","kind":"X","metadata":{"namespace":"d","name":"x'
+    (tmp_path / "many.ndjson").write_text("".join(f'{head}{number}"}}}}\n' for number in range(60_000)))
+    (tmp_path / "crd.json").write_text(json.dumps(definition_of({"type": "object"})))
+    out = tmp_path / "out"
+    out.mkdir()
+    words = ("--crds", tmp_path / "crd.json", "--report", out / "r", "--jobs", 2)
+    with heeded(*signals):
+        process = start("audit", tmp_path / "many.ndjson", *words, start_new_session=True)
+    deadline = time.monotonic() + GUARD
+    while not any(out.glob(".r.*/report/objects/*")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for number in signals:
+        os.killpg(process.pid, number)
+        time.sleep(0.002)
+    _, error = process.communicate(timeout=GUARD)
+    assert process.returncode == code, error
+    assert "Traceback" not in error
+    assert list(out.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(process.pid, 0)
+            time.sleep(0.05)
