@@ -63,7 +63,7 @@ def digest(report):
 
 @pytest.fixture(scope="module")
 def whole(dumps, tmp_path_factory):
-    """For each dump the digest of its report, and the seconds that it takes."""
+    """For each dump the digest of its report, and the seconds that it takes: kills are drawn from them."""
     found = {}
     for name in ("many.ndjson", "many.ndjson.gz"):
         report = tmp_path_factory.mktemp("whole") / "r"
@@ -77,7 +77,7 @@ def whole(dumps, tmp_path_factory):
 
 def judge(process, report, expected):
     """Hold the end of an audit against what may be; return its exit code."""
-    said, error = process.communicate(timeout=60)
+    said, error = process.communicate(timeout=300)
     if process.returncode == 0:
         assert json.loads((report / "manifest.json").read_text())["lost"] == []
         assert digest(report) == expected
@@ -97,8 +97,7 @@ def kill_at_random(dumps, whole, report, seed):
     expected, seconds = whole[name]
     process = start(command(dumps, name, report))
     time.sleep(drawn.uniform(0, seconds))
-    deadline = time.monotonic() + 5
-    while process.poll() is None and time.monotonic() < deadline:
+    while process.poll() is None:
         servers, workers = children(process.pid)
         if victims := servers if drawn.random() < 0.6 else workers:
             with suppress(ProcessLookupError):
@@ -108,17 +107,25 @@ def kill_at_random(dumps, whole, report, seed):
     return judge(process, report, expected)
 
 
-def test_ten_kills_at_random_times_cost_nothing(dumps, whole, tmp_path):
-    codes = [kill_at_random(dumps, whole, tmp_path / str(seed), seed) for seed in range(10)]
-    assert codes == [0] * 10  # one kill is made good each time
-    assert all(path.name.isdecimal() for path in tmp_path.iterdir())
+def check_kills(seeds, dumps, whole, folder):
+    codes = [kill_at_random(dumps, whole, folder / str(seed), seed) for seed in seeds]
+    assert codes == [0] * len(seeds)  # one kill is made good each time
+    assert all(path.name.isdecimal() for path in folder.iterdir())
+
+
+def test_some_kills_at_random_times_cost_nothing(dumps, whole, tmp_path):
+    check_kills(range(2), dumps, whole, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(9))
-def test_ninety_more_neither(dumps, whole, tmp_path, block):
-    seeds = range(10 + 10 * block, 20 + 10 * block)
-    assert [kill_at_random(dumps, whole, tmp_path / str(seed), seed) for seed in seeds] == [0] * 10
+def test_more_kills_cost_nothing_either(dumps, whole, tmp_path):
+    check_kills(range(2, 20), dumps, whole, tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("block", range(8))
+def test_a_night_of_kills_costs_nothing(dumps, whole, tmp_path, block):
+    check_kills(range(20 + 10 * block, 30 + 10 * block), dumps, whole, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["many.ndjson", "many.ndjson.gz"])
@@ -136,23 +143,11 @@ def test_a_fork_server_that_is_killed_whenever_it_is_seen_is_named_as_the_reason
     assert not list(tmp_path.glob(".*"))
 
 
-def test_memory_that_the_system_refuses_is_said_without_a_trace(dumps, tmp_path):
-    (tmp_path / "big.db").write_bytes(b"")
-    os.truncate(tmp_path / "big.db", 4 << 30)
-    limited = ["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", *command(tmp_path, "big.db", tmp_path / "r")]
-    limited[limited.index("--crds") + 1] = str(dumps / "crd.json")
-    process = start([*limited, "--source", "etcd-snapshot"])
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 4
-    assert "Cannot allocate memory" in error
-    assert "Traceback" not in error
-
-
 def test_a_reader_that_left_does_not_pass_for_the_report(dumps, whole, tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
     process = start(command(dumps, "many.ndjson", tmp_path / "r"), stdout=writing)
     os.close(writing)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=300)
     assert (process.returncode, error) == (0, "")
     assert digest(tmp_path / "r") == whole["many.ndjson"][0]

@@ -1,4 +1,4 @@
-"""What a run loads before it does anything: not what it will not need."""
+"""What a process loads at its start: not what it will not need."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import gc
 import json
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from auditor.plan.plan import read_definitions
 from tests.environment import without_pandas
+from tests.shared import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 DEFINITION = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -51,11 +53,12 @@ JUDGES = {"auditor.shards.audit", "auditor.crds.definition", "auditor.program", 
 COMMANDS = {"auditor.cel", "auditor.upgrade", "auditor.printing", "auditor.crdcheck"}
 
 
-def loaded(folder: Path, *arguments: str) -> set[str]:
-    """Run the command line in a process of its own; return the modules that it had loaded at its end."""
+def loaded(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> set[str]:
+    """Run the command line in a process of its own; return the modules that it had loaded at its end, and a variable."""
     code = (
-        "import atexit, json, sys\n"
-        "atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
+        "import atexit, json, os, sys\n"
+        "atexit.register(lambda: print(json.dumps([*sys.modules, 'OPENBLAS_NUM_THREADS=' + os.environ"
+        "['OPENBLAS_NUM_THREADS']]), file=sys.stderr))\n"
         "from pipelines.cli.main import main\n"
         "sys.argv[0] = 'auditor'\n"
         "main()\n"
@@ -63,7 +66,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        env={"PYTHONPATH": str(ROOT), "PATH": "", **(env or {})},
         capture_output=True,
         text=True,
         check=False,
@@ -72,38 +75,40 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
-@pytest.fixture
-def manifests(tmp_path: Path) -> Path:
-    (tmp_path / "crd.yaml").write_text(DEFINITION)
+@pytest.fixture(scope="module")
+def manifests(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("manifests")
+    (folder / "crd.yaml").write_text(DEFINITION)
+    rule = "            type: object\n            x-kubernetes-validations:\n            - rule: self.size > 0\n"
+    (folder / "ruled.yaml").write_text(DEFINITION.replace("            type: object\n", rule, 1))
     oven: dict[str, Any] = {"apiVersion": "bakery.example.com/v1", "kind": "Oven", "spec": {"size": 1}}
-    oven["metadata"] = {"name": "a", "namespace": "north"}
-    (tmp_path / "oven.json").write_text(json.dumps(oven))
-    return tmp_path
+    (folder / "oven.json").write_text(json.dumps({**oven, "metadata": {"name": "a", "namespace": "north"}}))
+    metadata = [{"name": f"a{number}", "namespace": "n", "annotations": {"a": "x" * 400}} for number in range(12_000)]
+    lines = [json.dumps({**oven, "metadata": one}) for one in metadata]
+    (folder / "ovens.ndjson").write_text("\n".join(lines) + "\n")  # more than is audited without workers
+    return folder
 
 
-def test_an_audit_of_an_export_loads_no_parser_no_rules_no_other_reader_and_no_workers(manifests: Path) -> None:
-    modules = loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "out", "--jobs", "1")
-    assert not modules & (PARSERS | RULES | READERS | WORKERS | {"auditor.gates"})
+@pytest.fixture(scope="module")
+def of_an_audit(manifests: Path) -> set[str]:
+    """The modules of an audit by one process; its report is kept."""
+    return loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "yesterday", "--jobs", "1")
+
+
+def test_an_audit_of_an_export_loads_no_parser_no_rules_no_other_reader_and_no_workers(of_an_audit: set[str]) -> None:
+    assert not of_an_audit & (PARSERS | RULES | READERS | WORKERS | {"auditor.gates"})
+    assert of_an_audit >= JUDGES
 
 
 def test_a_process_that_only_distributes_shards_does_not_load_what_checks_objects(manifests: Path) -> None:
-    oven = json.loads((manifests / "oven.json").read_text())
-    lines = [json.dumps({**oven, "metadata": {"name": f"a{number}", "namespace": "n"}}) for number in range(12_000)]
-    (manifests / "ovens.ndjson").write_text("\n".join(lines) + "\n")
-    arguments = ("audit", "ovens.ndjson", "--crds", "crd.yaml", "--report", "out", "--jobs")
-    assert loaded(manifests, *arguments, "1") >= JUDGES
-    modules = loaded(manifests, *arguments, "2", "--force")
+    modules = loaded(manifests, "audit", "ovens.ndjson", "--crds", "crd.yaml", "--report", "out", "--jobs", "2")
     assert "multiprocess" in modules
     assert not modules & JUDGES
 
 
+@pytest.mark.usefixtures("of_an_audit")
 def test_who_keeps_rows_of_an_earlier_report_does_not_load_that_either(manifests: Path) -> None:
-    oven = json.loads((manifests / "oven.json").read_text())
-    metadata = [{"name": f"a{number}", "namespace": "n", "annotations": {"a": "x" * 400}} for number in range(12_000)]
-    lines = [json.dumps({**oven, "metadata": one}) for one in metadata]
-    (manifests / "ovens.ndjson").write_text("\n".join(lines) + "\n")  # more than is audited without workers
-    loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "yesterday", "--jobs", "1")
-    arguments = ("audit", "ovens.ndjson", "--crds", "crd.yaml", "--report", "out", "--jobs", "2")
+    arguments = ("audit", "ovens.ndjson", "--crds", "crd.yaml", "--report", "since", "--jobs", "2")
     modules = loaded(manifests, *arguments, "--since", "yesterday")
     assert {"pipelines.reuse.assembly", "pipelines.reuse.groups", "multiprocess"} <= modules
     assert not modules & JUDGES
@@ -118,13 +123,30 @@ def test_a_validation_of_a_manifest_loads_no_functions_of_arrow(manifests: Path)
 def test_help_loads_nothing_but_the_command_line(tmp_path: Path) -> None:
     modules = loaded(tmp_path, "--help")
     assert not modules & {"pyarrow", "numpy", "orjson", *PARSERS, *RULES, *READERS, *WORKERS, *COMMANDS}
+    assert "OPENBLAS_NUM_THREADS=1" in modules, "a command starts no threads for algebra"
 
 
 def test_rules_are_still_loaded_where_there_is_one(manifests: Path) -> None:
-    rule = "            type: object\n            x-kubernetes-validations:\n            - rule: self.size > 0\n"
-    (manifests / "crd.yaml").write_text(DEFINITION.replace("            type: object\n", rule, 1))
-    modules = loaded(manifests, "audit", "oven.json", "--crds", "crd.yaml", "--report", "out", "--jobs", "1")
+    words = ("audit", "oven.json", "--crds", "ruled.yaml", "--report", "ruled", "--jobs", "1")
+    modules = loaded(manifests, *words, env={"OPENBLAS_NUM_THREADS": "3"})
     assert {"auditor.cel.check.checker", "auditor.cel.run.interpreter"} <= modules
+    assert "OPENBLAS_NUM_THREADS=3" in modules, "unless they are asked for"
+
+
+@pytest.mark.usefixtures("of_an_audit")
+@pytest.mark.parametrize(
+    ("words", "most"), [("comp", 90), (f"query {ROOT}/sample-data/cluster.db.gz lo", 180), ("query yesterday ov", 190)]
+)
+def test_an_answer_to_a_shell_loads_little(manifests: Path, words: str, most: int) -> None:
+    env = {
+        "_AUDITOR_COMPLETE": "bash_complete",
+        "COMP_WORDS": f"auditor {words}",
+        "COMP_CWORD": str(len(words.split())),
+    }
+    modules = loaded(manifests, env={**env, "AUDITOR_PROG_NAME": "auditor", "XDG_CACHE_HOME": str(manifests / "cache")})
+    assert not modules & (PARSERS | RULES | WORKERS | JUDGES | COMMANDS)
+    own = {name for name in modules if name.startswith(("auditor", "pipelines"))}
+    assert 20 < len(own) < most
 
 
 @pytest.mark.parametrize(
@@ -147,21 +169,6 @@ def test_workers_are_made_ready_before_anything_heavy_is_loaded(
     started, *modules = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True).stdout.split()
     assert started.decode() == str(expected)
     assert not {name.decode() for name in modules} & {"pyarrow", "numpy", "orjson", "msgspec", "auditor.shards.audit"}
-
-
-def test_a_command_starts_no_threads_for_algebra_unless_they_are_asked_for(tmp_path: Path) -> None:
-    code = (
-        "import os, sys\n"
-        "from pipelines.cli.main import main\n"
-        "sys.argv = ['auditor', 'version']\n"
-        "try:\n    main()\n"
-        "finally:\n    print(os.environ['OPENBLAS_NUM_THREADS'])\n"
-    )
-    for given, expected in ((), "1"), ((("OPENBLAS_NUM_THREADS", "3"),), "3"):
-        env = {"PYTHONPATH": str(ROOT), "PATH": "", **dict(given)}
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
-        assert done.stdout.splitlines()[-1] == expected
 
 
 def test_the_collector_looks_at_no_documents_of_definitions(tmp_path: Path) -> None:
