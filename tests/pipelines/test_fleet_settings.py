@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,13 +13,11 @@ from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
 from pipelines.run.fleet import clusters_of
 from pipelines.run.fleet_settings import ClusterSettings, read_fleet
-from tests.pipelines.job.conftest import SAMPLE, audit  # noqa: F401 - a fixture
+from tests.command import auditor
+from tests.pipelines.job.conftest import SAMPLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    Audit = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def config(secret: bytes) -> str:
@@ -59,36 +55,29 @@ def test_placeholders_are_those_of_each_dump(fleet: Path) -> None:
     assert all(one.settings.is_empty for one in plain)
 
 
-def test_a_cluster_without_its_keys_costs_no_other(fleet: Path, audit: Audit) -> None:  # noqa: F811
-    done = audit("--report", "r", "--encryption-config", "enc/{1}.yaml", dump=f"{fleet}/*/tonight.db.gz")
-    assert done.returncode == 3
+def test_a_cluster_without_its_keys_costs_no_other(fleet: Path) -> None:
+    words = ("--jobs", 1, "--report", "r", "--encryption-config", "enc/{1}.yaml")
+    done = auditor("audit", f"{fleet}/*/tonight.db.gz", *words, cwd=fleet)
+    assert done.code == 3
     manifest = json.loads((fleet / "r" / "manifest.json").read_text())
     assert [one["name"] for one in manifest["clusters"]] == ["a", "b"]
     assert "enc/c.yaml" in done.stdout
 
 
 def test_a_file_of_a_fleet(fleet: Path) -> None:
-    from tests.pipelines.job.conftest import ROOT
-
     (fleet / "fleet.yaml").write_text(
         "clusters:\n- {name: one, dump: a/tonight.db.gz, encryptionConfig: enc/a.yaml}\n"
         "- {name: two, dump: b/tonight.db.gz, featureGates: CRDValidationRatcheting=false}\n"
         "- {name: gone, dump: gone.db}\n"
     )
-    command = [sys.executable, "-m", "pipelines", "audit", "--fleet", str(fleet / "fleet.yaml"), "--report", "r"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=fleet, env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False
-    )
-    assert done.returncode == 3, done.stderr
+    done = auditor("audit", "--fleet", fleet / "fleet.yaml", "--report", "r", cwd=fleet)
+    assert done.code == 3, done.stderr
     manifest = json.loads((fleet / "r" / "manifest.json").read_text())
     assert [one["name"] for one in manifest["clusters"]] == ["one", "two"]
     assert [one["cluster"] for one in manifest["inputs"] if one["damage"]] == ["gone"]
     assert manifest["options"]["ratcheting"] is None
     assert [one["options"]["ratcheting"] for one in manifest["clusters"]] == [True, False]
-    summary = [sys.executable, "-m", "pipelines", "summary", "r", "--lines", "0"]
-    shown = subprocess.run(
-        summary, capture_output=True, text=True, cwd=fleet, env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False
-    ).stdout
+    shown = auditor("summary", "r", "--lines", 0, cwd=fleet).stdout
     assert "NOTE two: judged with CRDValidationRatcheting=false, as servers before 1.33 can be" in " ".join(
         shown.split()
     )
@@ -99,17 +88,12 @@ def test_a_file_of_a_fleet(fleet: Path) -> None:
 
 
 def test_findings_that_a_gate_of_one_cluster_changes_are_not_fixed(fleet: Path) -> None:
-    from tests.pipelines.job.conftest import ROOT
-
     def run(gate: str, *more: str) -> dict[str, Any]:
         (fleet / "fleet.yaml").write_text(
             f"clusters:\n- {{name: one, dump: a/tonight.db.gz}}\n- {{name: two, dump: b/tonight.db.gz{gate}}}\n"
         )
-        command = [sys.executable, "-m", "pipelines", "audit", "--fleet", "fleet.yaml", "--fail-on", "never", *more]
-        done = subprocess.run(
-            command, capture_output=True, text=True, cwd=fleet, env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False
-        )
-        assert done.returncode == 0, done.stderr
+        done = auditor("audit", "--fleet", "fleet.yaml", "--fail-on", "never", *more, cwd=fleet)
+        assert done.code == 0, done.stderr
         return json.loads((fleet / more[1] / "manifest.json").read_text())
 
     run(", featureGates: CRDValidationRatcheting=false", "--report", "old")
@@ -145,7 +129,7 @@ def test_what_is_no_file_of_a_fleet_is_refused(tmp_path: Path, text: str, found:
     assert found in str(error.value)
 
 
-def test_dumps_and_a_fleet_exclude_each_other(audit: Audit) -> None:  # noqa: F811
-    done = audit("--report", "r", "--fleet", "fleet.yaml")
-    assert done.returncode == 2
+def test_dumps_and_a_fleet_exclude_each_other(tmp_path: Path) -> None:
+    done = auditor("audit", SAMPLE, "--report", "r", "--fleet", "fleet.yaml", cwd=tmp_path)
+    assert done.code == 2
     assert "give either dumps or --fleet FILE" in done.stderr

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from auditor.printing.get.errors import StatusError
 from auditor.server.reader import ReadMode
-from pipelines.cli.main import cli
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
+from tests.command import auditor
 from tests.report.summaries import summary_of
 from tests.server.key_depth import BUILTIN, CUSTOM, GROUP, NAMESPACES, RECORDED, definition, keys_of
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
@@ -46,12 +45,10 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def audited(dump: Path, *options: str) -> tuple[int, str, dict[str, Any], dict[str, dict[str, Any]]]:
     report = dump.parent / "report"
-    done = CliRunner().invoke(
-        cli, ["audit", str(dump), "--report", str(report), "--force", "--skip", "updates", *options]
-    )
+    done = auditor("audit", dump, "--report", report, "--force", "--skip", "updates", "--jobs", 1, *options)
     manifest = json.loads((report / "manifest.json").read_bytes())
     return (
-        done.exit_code,
+        done.code,
         done.output,
         manifest,
         {row["key"]: row for part in (report / "objects").iterdir() for row in pq.read_table(part).to_pylist()},
@@ -109,7 +106,7 @@ def test_other_keys_below_those_of_a_kind_are_judged_too(tmp_path: Path, key: st
 
 
 def test_show_says_what_a_list_reads_at_a_key_of_the_wrong_depth(dump: Path) -> None:
-    done = CliRunner().invoke(cli, ["show", str(dump), "/registry/demo.io/torns/torn", "-o", "json"])
+    done = auditor("show", dump, "/registry/demo.io/torns/torn", "-o", "json")
     shown = json.loads(done.stdout)
     assert (shown["kind"], shown["status"], shown["reason"]) == ("Torn", "unreadable", "unexpected end of JSON input")
 

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any
 import click
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 
-import auditor
-from auditor.base.errors import AuditorError
+import auditor as library
 from auditor.plan.options import AuditOptions
 from auditor.plan.state import fingerprint
 from auditor.releases import DEFAULT, active
 from pipelines.cli.main import cli
+from tests.command import auditor
 from tests.documents import definition_of
 from tests.pipelines.reuse.support import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.command import Ended
 
 FIELDS = {"l": {"type": "array", "minItems": 2, "items": {"type": "string"}}, "b": {"type": "string", "format": "byte"}}
 RULE = {"rule": "!has(self.b) || size(self.b) == 3"}
@@ -49,18 +50,15 @@ def dump(tmp_path: Path) -> Path:
     return path
 
 
-def run(*words: Any, expect: int = 0) -> Result:
-    done = CliRunner().invoke(cli, list(map(str, words)))
-    assert done.exit_code == expect, done.output
+def run(*words: Any, expect: int = 0) -> Ended:
+    done = auditor(*words)
+    assert done.code == expect, done.output
     return done
 
 
 def refused(*words: Any) -> str:
     """Return why a call is refused as a usage error."""
-    error = CliRunner().invoke(cli, list(map(str, words))).exception
-    assert isinstance(error, AuditorError)
-    assert error.exit_code == 2
-    return str(error)
+    return run(*words, expect=2).stderr
 
 
 def audit(dump: Path, *words: Any) -> tuple[str, dict[str, Any], list[str]]:
@@ -112,7 +110,7 @@ def test_the_release_counts_in_the_fingerprint_and_reports_of_before_stay_good()
     named, default = AuditOptions(dumps=(), kubernetes="1.38"), AuditOptions(dumps=())
     assert default.kubernetes == DEFAULT.name
     assert fingerprint(named.verdict) != fingerprint(default.verdict)
-    with auditor.running_as("1.38"):
+    with library.running_as("1.38"):
         assert AuditOptions(dumps=()).verdict == named.verdict
     assert fingerprint(default.verdict) == "e6e05867611a8c919343c7ae87b5e659", "that of an auditor without the option"
 
@@ -167,12 +165,12 @@ INCLUDING = ("--where", "[self.spec.l].includes(['a'])", "-o", "name")
 
 def test_a_dump_is_queried_as_the_release(dump: Path) -> None:
     assert run("query", dump, "xs", *INCLUDING).stdout == "x.x.example.com/few\n"
-    old = CliRunner().invoke(cli, ["query", str(dump), "xs", *INCLUDING, "--kubernetes", "1.36"])
-    assert "undeclared reference to 'includes'" in str(old.exception or old.output)
+    old = auditor("query", str(dump), "xs", *INCLUDING, "--kubernetes", "1.36")
+    assert "undeclared reference to 'includes'" in old.stderr
     config = dump.parent / "auditor.yaml"
     config.write_text("query:\n  kubernetes: '1.36'\n")
-    old = CliRunner().invoke(cli, ["--config", str(config), "query", str(dump), "xs", *INCLUDING])
-    assert "undeclared reference to 'includes'" in str(old.exception or old.output)
+    old = auditor("--config", str(config), "query", str(dump), "xs", *INCLUDING)
+    assert "undeclared reference to 'includes'" in old.stderr
 
 
 def test_a_report_is_queried_as_the_release_that_it_was_made_as(dump: Path) -> None:
@@ -183,8 +181,8 @@ def test_a_report_is_queried_as_the_release_that_it_was_made_as(dump: Path) -> N
     one = run("query", report, "xs", "--cluster", "b", *INCLUDING)
     assert (one.stdout, "note" in one.stderr) == ("x.x.example.com/few\n", False)
     assert "made as Kubernetes v1.37.2" in refused("query", report, "xs", "--cluster", "b", "--kubernetes", "1.36")
-    old = CliRunner().invoke(cli, ["query", str(report), "xs", "--cluster", "a", *INCLUDING])
-    assert "undeclared reference to 'includes'" in str(old.exception or old.output)
+    old = auditor("query", str(report), "xs", "--cluster", "a", *INCLUDING)
+    assert "undeclared reference to 'includes'" in old.stderr
     both = run("query", report, "xs", *INCLUDING).stderr
     assert "clusters were audited as Kubernetes v1.36.6, v1.37.2; their objects are read as v1.37.2" in both
 
@@ -192,8 +190,8 @@ def test_a_report_is_queried_as_the_release_that_it_was_made_as(dump: Path) -> N
 def test_two_reports_have_their_own_releases(dump: Path) -> None:
     audit(dump)
     report = dump.parent / "report"
-    done = CliRunner().invoke(cli, ["diff", str(report), str(report), "--kubernetes", "1.36"])
-    assert (done.exit_code, "each report names the release" in done.output) == (2, True)
+    done = auditor("diff", str(report), str(report), "--kubernetes", "1.36")
+    assert (done.code, "each report names the release" in done.output) == (2, True)
 
 
 def test_a_configuration_names_the_release(dump: Path) -> None:
@@ -313,14 +311,14 @@ def test_the_releases_and_what_changes_between_them_are_listed() -> None:
     assert {"too-few", "exact-quantities"} <= {row["name"] for row in rows}
     assert all(row["source"] and row["now"] != row["before"] for row in rows)
     assert run("releases", "1.37", "1.37").stdout == "Kubernetes v1.37.2 to v1.37.2: 0 changes\n"
-    assert CliRunner().invoke(cli, ["releases", "1.37"]).exit_code == 2
+    assert auditor("releases", "1.37").code == 2
     assert "'1.20' is not a release that is known" in refused("releases", "1.37", "1.20")
 
 
 def test_the_python_api_answers_as_the_release() -> None:
-    catalog = auditor.CrdCatalog.from_documents([DEFINITION])
+    catalog = library.CrdCatalog.from_documents([DEFINITION])
     data = json.dumps(thing("few", l=["a"])).encode()
     for _ in range(2):
-        assert [one.message for one in auditor.audit_object(catalog, data).findings] == [OLD_TEXT]
-        with auditor.running_as("1.38"):
-            assert [one.message for one in auditor.audit_object(catalog, data).findings] == [NEW_TEXT]
+        assert [one.message for one in library.audit_object(catalog, data).findings] == [OLD_TEXT]
+        with library.running_as("1.38"):
+            assert [one.message for one in library.audit_object(catalog, data).findings] == [NEW_TEXT]

@@ -4,34 +4,43 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipelines import log as module
 from pipelines.log import RunLog
-from tests.pipelines.job.conftest import audit  # noqa: F401 - a fixture
+from tests.command import auditor
+from tests.pipelines.job.conftest import SAMPLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
     import pytest
+
+
+def audited(folder: Path, *options: object, dump: object = SAMPLE) -> list[str]:
+    """Run an audit whose log is not left out; return the lines of standard error."""
+    words = ("audit", dump, "--jobs", 1, *options)
+    return auditor(*words, cwd=folder, env={"AUDITOR_AUDIT_QUIET": ""}).stderr.splitlines()
+
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ")
 
 
-def test_a_run_without_a_terminal_writes_its_start_and_its_end(audit: Callable[..., Any]) -> None:  # noqa: F811
-    lines = audit("--report", "r").stderr.splitlines()
+def test_a_run_without_a_terminal_writes_its_start_and_its_end(tmp_path: Path) -> None:
+    lines = audited(tmp_path, "--report", "r")
     assert [bool(STAMP.match(line)) for line in lines] == [True, True]
     assert lines[0].endswith(" into r")
     assert re.search(r" 46 keys in [\d.]+ s, exit code 1, report r$", lines[1])
 
 
-def test_quiet_writes_nothing_and_verbose_each_source(audit: Callable[..., Any]) -> None:  # noqa: F811
-    assert audit("--report", "r", "-q").stderr == ""
-    assert ": etcd-snapshot, revision 50\n" in audit("--report", "s", "-v").stderr
+def test_quiet_writes_nothing_and_verbose_each_source(tmp_path: Path) -> None:
+    assert audited(tmp_path, "--report", "r", "-q") == []
+    lines = audited(tmp_path, "--report", "s", "-v")
+    assert len([line for line in lines if line.endswith(": etcd-snapshot, revision 50")]) == 1
 
 
-def test_json_has_the_fields_of_each_event(audit: Callable[..., Any]) -> None:  # noqa: F811
-    events = [json.loads(line) for line in audit("--report", "r", "--log-format", "json").stderr.splitlines()]
+def test_json_has_the_fields_of_each_event(tmp_path: Path) -> None:
+    events = [json.loads(line) for line in audited(tmp_path, "--report", "r", "--log-format", "json")]
     assert [one["event"] for one in events] == ["start", "source", "phase", "result"]
     assert {"time", "level", "message"} <= events[0].keys()
     assert (events[1]["format"], events[1]["revision"]) == ("etcd-snapshot", 50)
@@ -63,9 +72,9 @@ def test_content_cannot_forge_a_line(capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(as_json)["message"] == "a\nb\x1b[31m"
 
 
-def test_an_error_is_an_event_too(audit: Callable[..., Any]) -> None:  # noqa: F811
-    done = audit("--report", "r", "--log-format", "json", dump="no-such.db")
-    events = [json.loads(line) for line in done.stderr.splitlines()]
+def test_an_error_is_an_event_too(tmp_path: Path) -> None:
+    lines = audited(tmp_path, "--report", "r", "--log-format", "json", dump="no-such.db")
+    events = [json.loads(line) for line in lines]
     assert [one["event"] for one in events] == ["start", "error"]
     assert (events[1]["exit_code"], events[1]["level"]) == (2, "error")
     assert "no-such.db" in events[1]["message"]

@@ -5,43 +5,27 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
 import pytest
-from click.testing import CliRunner
 
 from auditor.base import tables
 from auditor.base.errors import AuditorError
-from pipelines.cli.main import cli
 from pipelines.run import report_target
+from tests.command import auditor
 from tests.pipelines.reuse.support import definition, loaf
-from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from tests.command import Ended
 
 
-class Done(NamedTuple):
-    """Exit code and all output of a command."""
-
-    exit_code: int
-    output: str
-
-
-def run(*words: object) -> Done:
-    done = CliRunner().invoke(cli, [*map(str, words)])
-    if isinstance(done.exception, AuditorError):
-        return Done(2, f"{done.output}{done.exception}")
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return Done(done.exit_code, done.output)
-
-
-def audit(dump: object, report: object, *words: object) -> Done:
-    return run("audit", dump, "--report", report, "--jobs", 1, "--fail-on", "never", *words)
+def audit(dump: object, report: object, *words: object) -> Ended:
+    return auditor("audit", dump, "--report", report, "--jobs", 1, "--fail-on", "never", *words)
 
 
 @pytest.fixture
@@ -54,7 +38,7 @@ def dump(tmp_path: Path) -> Path:
 @pytest.fixture
 def report(dump: Path, tmp_path: Path) -> Path:
     done = audit(dump, tmp_path / "r")
-    assert done.exit_code == 0, done.output
+    assert done.code == 0, done.output
     return tmp_path / "r"
 
 
@@ -66,13 +50,13 @@ def test_a_report_is_replaced(dump: Path, report: Path) -> None:
     assert json.loads((report / "manifest.json").read_bytes())["files"] == sorted(
         name for name in snapshot(report) if name != "manifest.json"
     )
-    assert audit(dump, report).exit_code == 2
-    assert audit(dump, report, "--force").exit_code == 0
-    upgraded = run(
+    assert audit(dump, report).code == 2
+    assert audit(dump, report, "--force").code == 0
+    upgraded = auditor(
         "upgrade", dump, "--new-crds", dump, "--report", report, "--force", "--fail-on", "never", "--jobs", 1
     )
-    assert upgraded.exit_code == 0, upgraded.output
-    assert audit(dump, report, "--force").exit_code == 0
+    assert upgraded.code == 0, upgraded.output
+    assert audit(dump, report, "--force").code == 0
     assert not (report / "changes").exists()
 
 
@@ -83,7 +67,7 @@ def test_a_folder_that_merely_has_a_manifest_is_refused(dump: Path, tmp_path: Pa
     (tmp_path / "app" / "manifest.json").write_text(manifest)
     (tmp_path / "app" / "app.js").write_text("x")
     done = audit(dump, tmp_path / "app", "--force")
-    assert done.exit_code == 2
+    assert done.code == 2
     assert "its manifest.json is not that of a report" in done.output
     assert snapshot(tmp_path / "app") == {"manifest.json": manifest.encode(), "app.js": b"x"}
 
@@ -102,7 +86,7 @@ def test_a_file_that_is_not_of_the_report_is_named(dump: Path, report: Path, lis
     (report / name).write_text("precious")
     before = snapshot(report)
     done = audit(dump, report, "--force")
-    assert done.exit_code == 2
+    assert done.code == 2
     assert f"it holds files that are not part of its report: {name};" in done.output
     assert snapshot(report) == before
     (report / name).unlink()
@@ -110,7 +94,7 @@ def test_a_file_that_is_not_of_the_report_is_named(dump: Path, report: Path, lis
         shutil.rmtree(report / Path(name).parts[0])
     elif "group=" in name:
         shutil.rmtree(report / "index/group=a")
-    assert audit(dump, report, "--force").exit_code == 0
+    assert audit(dump, report, "--force").code == 0
 
 
 def test_a_part_that_the_manifest_does_not_list_is_named(dump: Path, report: Path) -> None:
@@ -136,7 +120,7 @@ def test_links_and_empty_folders_are_not_of_a_report(dump: Path, report: Path, t
     (report / "new").mkdir()
     assert "not part of its report: new;" in audit(dump, report, "--force").output
     (report / "new").rmdir()
-    assert audit(dump, report, "--force").exit_code == 0
+    assert audit(dump, report, "--force").code == 0
     assert len(list((tmp_path / "elsewhere" / "findings").iterdir())) == 1
 
 
@@ -156,48 +140,48 @@ def test_inputs_in_the_report_are_refused(dump: Path, report: Path, tmp_path: Pa
         (tmp_path / "link").symlink_to(inside)
         words = [tmp_path / "link"]
     before = snapshot(report)
-    done = run("audit", *words, "--report", report, "--force", "--fail-on", "never", "--jobs", 1)
-    assert done.exit_code == 2
+    done = auditor("audit", *words, "--report", report, "--force", "--fail-on", "never", "--jobs", 1)
+    assert done.code == 2
     assert "is read by this run and is in" in done.output
     assert snapshot(report) == before
 
 
 def test_new_definitions_in_the_report_are_refused(dump: Path, report: Path) -> None:
     words = ("upgrade", dump, "--new-crds", report / "definitions.ndjson", "--report", report, "--force")
-    assert "is read by this run and is in" in run(*words).output
+    assert "is read by this run and is in" in auditor(*words).output
 
 
 def test_a_report_in_a_file_store_is_a_folder(dump: Path, tmp_path: Path) -> None:
     url = f"file://{tmp_path}/r"
-    assert audit(dump, url).exit_code == 0
+    assert audit(dump, url).code == 0
     assert "holds a report already" in audit(dump, url).output
     (tmp_path / "r" / "x").write_text("precious")
     assert "not part of its report: x;" in audit(dump, url, "--force").output
     (tmp_path / "r" / "x").unlink()
     done = audit(dump, url, "--force", "--since", url, "--diff", url)
-    assert done.exit_code == 0, done.output
+    assert done.code == 0, done.output
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_bytes())
     assert manifest["files"]
     assert (manifest["since"]["report"], manifest["diff"]["report"]) == (url, url)
-    same = run("diff", url, tmp_path / "r")
-    assert same.exit_code == 0
+    same = auditor("diff", url, tmp_path / "r")
+    assert same.code == 0
     assert f"Since {url}: 0 findings new, 1 the same, 0 fixed\n" in same.output
-    assert "grams" in run("show", url, "north/b").output
-    assert "is not a report" in run("diff", f"{url}-none", url).output
+    assert "grams" in auditor("show", url, "north/b").output
+    assert "is not a report" in auditor("diff", f"{url}-none", url).output
 
 
 def test_tables_without_rows_are_there(dump: Path, tmp_path: Path) -> None:
     dump.write_text("\n".join(json.dumps(one) for one in (definition(), loaf("a"))))
     for name, words in (("a", ()), ("b", ("--diff", tmp_path / "a"))):
-        assert audit(dump, tmp_path / name, *words).exit_code == 0
+        assert audit(dump, tmp_path / name, *words).code == 0
     schema = tables.FINDINGS
     found = ds.dataset([str(path) for path in (tmp_path / "a" / "findings").glob("*.parquet")]).to_table()
     assert (found.num_rows, found.schema.names) == (0, schema.names)
     paths = [str(path) for name in ("findings", "fixed") for path in (tmp_path / "b" / name).glob("*.parquet")]
     both = ds.dataset(paths).to_table()
     assert (len(paths), both.num_rows, both.schema.names) == (2, 0, tables.COMPARED.names)
-    assert audit(dump, tmp_path / "c", "--diff", tmp_path / "b", "--since", tmp_path / "b").exit_code == 0
-    assert run("diff", tmp_path / "a", tmp_path / "c").exit_code == 0
+    assert audit(dump, tmp_path / "c", "--diff", tmp_path / "b", "--since", tmp_path / "b").code == 0
+    assert auditor("diff", tmp_path / "a", tmp_path / "c").code == 0
 
 
 def mode(path: Path) -> int:
@@ -227,9 +211,9 @@ def test_a_report_is_no_more_readable_than_its_dump(
     dump.chmod(of_dump)
     before = os.umask(umask)
     try:
-        assert audit(dump, tmp_path / "r", *words).exit_code == 0
+        assert audit(dump, tmp_path / "r", *words).code == 0
         upgrade = ("upgrade", dump, "--new-crds", dump, "--fail-on", "never", "--jobs", 1)
-        assert run(*upgrade, "--report", tmp_path / "u", *words).exit_code == 0
+        assert auditor(*upgrade, "--report", tmp_path / "u", *words).code == 0
     finally:
         os.umask(before)
     assert modes(tmp_path / "r") == modes(tmp_path / "u") == {(False, files), (True, folders)}
@@ -248,11 +232,11 @@ def test_the_strictest_of_several_inputs_counts(dump: Path, tmp_path: Path) -> N
     try:
         for number, dumps in enumerate(((dump, strict), (fleet,), (tmp_path / "folder",), ("--old", strict, dump))):
             words = ("audit", *dumps, "--report", tmp_path / f"r{number}", "--fail-on", "never", "--jobs", 1)
-            done = run(*words)
-            assert done.exit_code == 0, done.output
+            done = auditor(*words)
+            assert done.code == 0, done.output
             assert modes(tmp_path / f"r{number}") == private
         for option in ("--since", "--diff"):
-            assert audit(dump, tmp_path / f"r{option}", option, tmp_path / "r0").exit_code == 0
+            assert audit(dump, tmp_path / f"r{option}", option, tmp_path / "r0").code == 0
             assert modes(tmp_path / f"r{option}") == private
     finally:
         os.umask(before)
@@ -261,7 +245,7 @@ def test_the_strictest_of_several_inputs_counts(dump: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("given", ["7", "0700", "755", "0400", "rw", "06400", "-1", "0o888"])
 def test_a_mode_that_is_none_is_refused(dump: Path, tmp_path: Path, given: str) -> None:
     done = audit(dump, tmp_path / "r", f"--report-mode={given}")
-    assert done.exit_code == 2
+    assert done.code == 2
     assert "is not a file mode" in done.output
 
 
@@ -280,7 +264,7 @@ def test_a_manifest_that_lists_files_of_others_removes_none(
     if name.startswith("."):
         assert dump.exists()
     else:
-        assert (done.exit_code, snapshot(tmp_path)) == (2, before)
+        assert (done.code, snapshot(tmp_path)) == (2, before)
         assert f"it holds files that are not part of its report: {name};" in done.output
 
 
@@ -382,25 +366,3 @@ def test_a_run_whose_report_another_replaces_while_it_is_printed_says_so(
         if fails:
             raise FileNotFoundError(2, "Failed to open local file")
     assert ("another run replaced" in capsys.readouterr().err) is said
-
-
-@pytest.mark.slow
-def test_two_audits_with_force_leave_one_whole_report(tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    for number, count in (("one", 3), ("two", 40)):
-        documents = [definition(), *(loaf(f"{number}{at}") for at in range(count))]
-        (tmp_path / f"{number}.ndjson").write_text("".join(json.dumps(one) + "\n" for one in documents))
-    report = tmp_path / "r"
-    for turn in range(3):
-        command = [sys.executable, "-m", "pipelines", "audit", "--report", str(report), "--force", "--fail-on", "never"]
-        runs = [
-            subprocess.Popen([*command, f"{name}.ndjson"], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
-            for name in ("one", "two")
-        ]
-        said = [run.communicate(timeout=120)[1] for run in runs]
-        assert [run.returncode for run in runs] == [0, 0], said
-        manifest = json.loads((report / "manifest.json").read_text())
-        table = ds.dataset(report / "objects", format="parquet").to_table()
-        assert len(set(table["source"].to_pylist())) == 1, turn
-        assert len(table) - 1 == manifest["counts"]["statuses"]["valid"] in {3, 40}
-        assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
