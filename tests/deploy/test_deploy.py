@@ -18,6 +18,7 @@ import yaml
 
 from auditor.base.release import VERSION
 from auditor.report.formats.prometheus import METRICS
+from tests.command import auditor
 from tests.documents import named_definition
 from tests.shared import ROOT
 
@@ -34,11 +35,6 @@ def needs(tool: str) -> str:
     if found is None:
         pytest.skip(f"{tool} is not installed")
     return found
-
-
-def auditor(*words: Any, **given: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pipelines", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False, **given)
 
 
 @pytest.fixture
@@ -83,7 +79,7 @@ def test_the_kustomize_base_is_taken_strictly(tmp_path: Path) -> None:
     kustomization = yaml.safe_load((DEPLOY / "kustomize" / "kustomization.yaml").read_text())
     files = [DEPLOY / "kustomize" / name for name in kustomization["resources"]]
     done = auditor("validate", *files)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.code == 0, done.output
     check_job([one for path in files for one in manifests(path.read_text())])
 
 
@@ -118,7 +114,7 @@ def test_the_chart_is_taken_strictly(tmp_path: Path, values: str) -> None:
     text = rendered_chart(*CHART_VALUES[values], check=True).stdout
     (tmp_path / "chart.yaml").write_text(text)
     done = auditor("validate", tmp_path / "chart.yaml")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.code == 0, done.output
     documents = manifests(text)
     pod = check_job(documents)
     volumes = {volume["name"] for volume in pod["volumes"]}
@@ -177,7 +173,7 @@ def test_the_command_of_the_unit_runs(tmp_path: Path) -> None:
         .replace("/tmp/snapshot.db", str(SAMPLE))
     )
     first = auditor(*line.split(), cwd=tmp_path)
-    assert first.returncode == 1
+    assert first.code == 1
     assert (tmp_path / "state" / "last-run.json").exists()
 
 
@@ -253,6 +249,7 @@ def test_the_action_validates(tmp_path: Path, act: Any) -> None:
     assert "1 of 2 objects would be refused" in summary
 
 
+@pytest.mark.slow
 def test_the_action_checks_definitions(tmp_path: Path, act: Any) -> None:
     (tmp_path / "good.yaml").write_text(yaml.safe_dump(DEFINITION))
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump({**DEFINITION, "metadata": {"name": "wrong"}}))
@@ -266,6 +263,7 @@ def test_the_action_checks_definitions(tmp_path: Path, act: Any) -> None:
     assert "sarif" not in outputs  # an update tolerates what a create does not
 
 
+@pytest.mark.slow
 def test_the_action_scans_an_upgrade(tmp_path: Path, act: Any) -> None:
     shutil.copy(SAMPLE, tmp_path / "dump.db.gz")
     shutil.copy(ROOT / "sample-data" / "next-crds.yaml", tmp_path / "next.yaml")
@@ -303,16 +301,16 @@ def test_actions_are_pinned_by_hash() -> None:
     assert not [one for one in used if not re.fullmatch(r"[\w/.-]+@[0-9a-f]{40}", one)]
 
 
-def as_a_hook(hook: dict[str, Any], folder: Path, program: Path, *files: str, args: tuple[str, ...] = ()) -> int:
+def as_a_hook(hook: dict[str, Any], folder: Path, *files: str, args: tuple[str, ...] = ()) -> int:
     """Run a hook as pre-commit does: its entry, the arguments of the user, and the changed files at once."""
     assert (hook["language"], hook["require_serial"]) == ("python", True)
     assert set(hook["types_or"]) == {"yaml", "json"}
-    env = {**ENVIRONMENT, "PATH": f"{program.parent}:{os.environ['PATH']}"}
-    command = [*hook["entry"].split(), *args, *files]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False).returncode
+    program, *words = hook["entry"].split()
+    assert program == "auditor"
+    return auditor(*words, *args, *files, cwd=folder).code
 
 
-def test_hooks_run(tmp_path: Path, program: Path) -> None:
+def test_hooks_run(tmp_path: Path) -> None:
     hooks = {one["id"]: one for one in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
     assert set(hooks) == {"auditor-validate", "auditor-crds-check"}
     (tmp_path / "m.yaml").write_text(yaml.safe_dump(CONFIG_MAP))
@@ -323,15 +321,15 @@ def test_hooks_run(tmp_path: Path, program: Path) -> None:
     )
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump({**DEFINITION, "metadata": {"name": "wrong"}}))
     validate, check = hooks["auditor-validate"], hooks["auditor-crds-check"]
-    assert as_a_hook(validate, tmp_path, program, "m.yaml") == 0
-    assert as_a_hook(validate, tmp_path, program, "m.yaml", "wrong.yaml") == 1
-    assert as_a_hook(validate, tmp_path, program, "a.yaml") == 2  # its definition is not given
-    assert as_a_hook(validate, tmp_path, program, "a.yaml", args=("--crds", "crd.yaml")) == 0
-    assert as_a_hook(check, tmp_path, program, "crd.yaml") == 0
-    assert as_a_hook(check, tmp_path, program, "crd.yaml", "bad.yaml") == 1
+    assert as_a_hook(validate, tmp_path, "m.yaml") == 0
+    assert as_a_hook(validate, tmp_path, "m.yaml", "wrong.yaml") == 1
+    assert as_a_hook(validate, tmp_path, "a.yaml") == 2  # its definition is not given
+    assert as_a_hook(validate, tmp_path, "a.yaml", args=("--crds", "crd.yaml")) == 0
+    assert as_a_hook(check, tmp_path, "crd.yaml") == 0
+    assert as_a_hook(check, tmp_path, "crd.yaml", "bad.yaml") == 1
 
 
-@pytest.mark.parametrize("is_good", [True, False])
+@pytest.mark.parametrize("is_good", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_the_gitlab_template_runs(tmp_path: Path, program: Path, is_good: bool) -> None:
     bash = needs("bash")
     template = yaml.safe_load((DEPLOY / "ci" / "gitlab.yml").read_text())
@@ -433,7 +431,7 @@ def python_of_fresh_image(tmp_path_factory: pytest.TempPathFactory) -> Callable[
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_the_image_installs_runs_without_the_repository(python_of_fresh_image: Any, tmp_path: Path) -> None:
     run = python_of_fresh_image
     assert run("version", cwd=tmp_path).stdout.startswith(f"auditor {VERSION} ")
@@ -446,7 +444,7 @@ def test_what_the_image_installs_runs_without_the_repository(python_of_fresh_ima
     assert json.loads((run.target / "sbom.cdx.json").read_text())["components"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_release_is_ready(tmp_path: Path) -> None:
     needs("git")
     env = {**os.environ, "PYTHON": sys.executable}

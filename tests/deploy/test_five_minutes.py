@@ -78,6 +78,7 @@ def test_the_page_is_short() -> None:
     assert {"1", "3", "4", "5"} <= codes
 
 
+@pytest.mark.slow
 def test_two_nights_by_the_page(tmp_path: Path) -> None:
     program = tmp_path / "bin"
     program.mkdir()
@@ -86,7 +87,7 @@ def test_two_nights_by_the_page(tmp_path: Path) -> None:
     nights(tmp_path, program)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_from_zero_to_the_second_night(tmp_path: Path) -> None:
     """As someone does who has just cloned the repository: its own installation line, in a new environment."""
     clone = tmp_path / "clone"

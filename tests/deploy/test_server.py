@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KUBE = Path(os.environ.get("AUDITOR_KUBE", "/nonexistent"))
 PORTS = os.environ.get("AUDITOR_KUBE_PORTS", "13379 17643").split()
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(not (KUBE / "start").is_file(), reason="AUDITOR_KUBE names no real API server"),
 ]
 

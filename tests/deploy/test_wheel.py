@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 SAMPLE = ROOT / "sample-data" / "cluster.db.gz"
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore", "auditor", "pipelines")
 NO_INDEX = re.compile("No matching distribution|Could not find a version|client error|Failed to fetch|not found in the")
