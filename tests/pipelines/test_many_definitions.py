@@ -1,6 +1,6 @@
 """Programs are built on first use: definitions that no object needs cost next to nothing."""
 
-import pytest
+import sys
 
 from auditor.plan import plan
 from auditor.plan.options import AuditOptions
@@ -8,12 +8,38 @@ from auditor.shards import judge
 from pipelines.run.audit import run_audit
 from tests.benchmarks import definitions
 
+MOST_CALLS = 3000
+"""Of Python's functions, to read a definition that no object needs."""
 
-@pytest.mark.slow
-def test_a_thousand_objects_take_less_than_three_times_as_long_with_a_thousand_definitions(tmp_path):
-    found = definitions.measure(tmp_path, spread=False)
-    few, many = min(found["few"]), min(found["many"])
-    assert many < 3 * few, (few, many)
+
+def calls_with(count, used, folder):
+    """Count the calls of an audit of 40 objects of some definitions beside which there are others."""
+    known = [definitions.synthetic(number) for number in range(count)]
+    dump = folder / f"dump-{count}.json"
+    definitions.write_dump(dump, known, 40, used, corpus=False)
+    calls = 0
+
+    def counted(_, event, __):
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        code, manifest = run_audit(
+            AuditOptions(dumps=(str(dump),), report=str(folder / f"r-{count}"), jobs=1, force=True)
+        )
+    finally:
+        sys.setprofile(before)
+    assert (code, manifest["counts"]["statuses"]) == (0, {"definition": count, "valid": 40})
+    return calls
+
+
+def test_a_definition_that_no_object_needs_costs_few_calls(tmp_path):
+    calls_with(10, 3, tmp_path)  # what is loaded once
+    few, many, used = calls_with(10, 3, tmp_path), calls_with(90, 3, tmp_path), calls_with(10, 10, tmp_path)
+    assert many - few < 80 * MOST_CALLS, (few, many)
+    assert used - few > 7 * MOST_CALLS, "to build a program takes more"
 
 
 def test_only_definitions_with_objects_are_parsed_and_have_programs(tmp_path, monkeypatch):

@@ -96,7 +96,7 @@ def test_nor_does_an_audit_of_what_comes_by_a_pipe_or_after_an_earlier_one(hosti
     assert run(command, hostile, *audit("many.ndjson.gz"), "--report", str(tmp_path / "s"), *since).returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 def test_nor_does_a_ray_of_our_own(hostile, command, tmp_path):
     done = run(command, hostile, *audit("many.ndjson"), "--report", str(tmp_path / "r"), "--engine", "ray")
@@ -136,7 +136,13 @@ def planted(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("entries", [":{root}", "{root}:", "{root}:.", "{here}:{root}"])
+@pytest.mark.parametrize(
+    "entries",
+    [
+        ":{root}",
+        *(pytest.param(entries, marks=pytest.mark.slow) for entries in ("{root}:", "{root}:.", "{here}:{root}")),
+    ],
+)
 def test_a_pythonpath_that_names_the_current_directory_is_said_and_not_followed(planted, command, entries):
     named = entries.format(root=ROOT, here=planted)
     done = run(command, planted, *audit("many.ndjson.gz"), "--report", "r", PYTHONPATH=named)
