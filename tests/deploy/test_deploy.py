@@ -274,6 +274,7 @@ def test_the_action_scans_an_upgrade(tmp_path: Path, act: Any) -> None:
         assert "Loaf" in summary
 
 
+@pytest.mark.slow
 def test_the_action_evaluates_nothing_of_its_inputs(tmp_path: Path, act: Any) -> None:
     (tmp_path / "good.yaml").write_text(yaml.safe_dump(CONFIG_MAP))
     code, _, outputs, _ = act("remove; touch hacked", "good.yaml")

@@ -150,7 +150,9 @@ def test_a_pythonpath_that_names_the_current_directory_is_said_and_not_followed(
     assert "warning: PYTHONPATH names the current directory" in done.stderr
 
 
-@pytest.mark.parametrize("start", [["-m", "pipelines"], ["-c", SCRIPT]], ids=["module", "code"])
+@pytest.mark.parametrize(
+    "start", [["-m", "pipelines"], pytest.param(["-c", SCRIPT], marks=pytest.mark.slow)], ids=["module", "code"]
+)
 def test_a_start_by_module_or_code_does_not_once_the_auditor_runs(planted, start):
     done = run([sys.executable, *start], planted, *audit("many.ndjson.gz"), "--report", "r")
     assert (done.returncode, done.stderr) == (0, "")

@@ -128,7 +128,7 @@ def test_a_night_of_kills_costs_nothing(dumps, whole, tmp_path, block):
     check_kills(range(20 + 10 * block, 30 + 10 * block), dumps, whole, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["many.ndjson", "many.ndjson.gz"])
+@pytest.mark.parametrize("name", ["many.ndjson", pytest.param("many.ndjson.gz", marks=pytest.mark.slow)])
 def test_a_fork_server_that_is_killed_whenever_it_is_seen_is_named_as_the_reason(dumps, whole, tmp_path, name):
     process = start(command(dumps, name, tmp_path / "r"))
     before = None

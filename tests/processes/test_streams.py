@@ -30,7 +30,7 @@ def in_bash(cwd: Path, command: str, *words: object) -> subprocess.CompletedProc
     return subprocess.run(line, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, check=False)
 
 
-@pytest.mark.parametrize(("level", "code"), [("never", 0), ("invalid", 1)])
+@pytest.mark.parametrize(("level", "code"), [pytest.param("never", 0, marks=pytest.mark.slow), ("invalid", 1)])
 def test_a_shell_sees_the_exit_code_of_a_command_whose_reader_is_gone(tmp_path: Path, level: str, code: int) -> None:
     words = ("audit", SAMPLE, "--report", "r", "--fail-on", level, "--jobs", 1)
     done = in_bash(tmp_path, "AUDITOR | true; exit ${PIPESTATUS[0]}", *words)
@@ -42,7 +42,9 @@ def test_help_without_a_reader_is_no_error(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", [*(pytest.param(closed, marks=pytest.mark.slow) for closed in ("<&-", "2>&-")), ">&-", "<&- >&- 2>&-"]
+)
 def test_closed_streams_are_no_hindrance(tmp_path: Path, closed: str) -> None:
     done = in_bash(tmp_path, f"AUDITOR {closed}", "audit", SAMPLE, "--report", "r", "--jobs", 1)
     assert (done.returncode, done.stderr) == (1, "")
