@@ -163,7 +163,7 @@ def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardRe
 
 
 def _read(path: Path) -> pa.Table:
-    """Return the rows of a file in this thread: the stack of another counts for --memory, of which little is left."""
+    """Return the rows of a file, read in this thread: little of --memory is left, and the stack of another counts."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only on failure
 
     with pq.ParquetFile(path) as file:

@@ -9,7 +9,7 @@ from pipelines.run.audit import run_audit
 from tests.benchmarks import definitions
 
 MOST_CALLS = 3000
-"""Of Python's functions, to read a definition that no object needs."""
+"""Calls of Python functions to read a definition that no object needs."""
 
 
 def calls_with(count, used, folder):

