@@ -27,19 +27,19 @@ compiled: $(STAMP)
 
 setup: compiled ## Create .venv with everything the project needs
 
-test: $(STAMP) ## Run the tests (TESTS="tests/cel ...": some of them)
+test: compiled ## Run the tests (TESTS="tests/cel ...": some of them)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not nightly' $(TESTS)
 
-slow: $(STAMP) ## Run the slower tests
+slow: compiled ## Run the slower tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not nightly' $(TESTS)
 
 # Generated code, code objects, pickling, engines, start.
 OF_PYTHON := tests/base tests/codegen tests/fastpath tests/cel/emit tests/program tests/shards tests/processes tests/pipelines
 
-test-python: $(STAMP) ## Run the tests of what depends on the version of Python
+test-python: compiled ## Run the tests of what depends on the version of Python
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not nightly' $(OF_PYTHON)
 
-nightly: $(STAMP) hostile ## Run the tests that take minutes, and `make hostile`
+nightly: compiled hostile ## Run the tests that take minutes, and `make hostile`
 	$(BIN)/python -m pytest -m nightly $(TESTS)
 
 audit: compiled ## Audit sample-data/ and show the result
