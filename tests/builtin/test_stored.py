@@ -56,6 +56,7 @@ def test_damaged_values_are_answered_as_the_server_does():
     assert answered[False] > 2000
 
 
+@pytest.mark.slow
 def test_what_is_proven_the_exact_reader_says_as_well():
     of_protobuf, of_json = Prover(), JsonProver()
     proven = Counter()

@@ -7,8 +7,6 @@ import itertools
 import json
 from typing import Any
 
-import pytest
-
 from auditor.cel.errors import CelError, CompileError
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.operations.conversions import format_timestamp
@@ -16,6 +14,7 @@ from auditor.cel.operations.equality import find, type_of
 from auditor.cel.types import DYN
 from auditor.cel.values import CelMap, Duration, Optional_, Timestamp, TypeValue, UInt, is_list
 from auditor.golang.text import float_v
+from tests.cases import of_each
 from tests.shared import beside, second_check
 
 pytestmark = second_check("vectors/cel-expressions.json", by="tests/reference/test_vectors.py")
@@ -72,7 +71,7 @@ def in_every_order(self_: dict[str, Any]) -> list[dict[str, Any]]:
     return [self_ | {"labels": dict(items)} for items in itertools.permutations(self_["labels"].items())]
 
 
-@pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["expr"])
+@of_each("case", VECTORS["cases"], ids=lambda case: case["expr"])
 def test_expression_gives_what_the_server_gives(case: dict[str, Any]) -> None:
     expected = {key: value for key, value in case.items() if key != "expr"}
     if "value" in expected:

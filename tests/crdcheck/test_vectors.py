@@ -9,6 +9,7 @@ import pytest
 
 import auditor
 from auditor.sources.crd_files import read_crd_documents
+from tests.cases import of_each
 from tests.corpus import real_definitions
 from tests.shared import SHARED, second_check, shared, shared_lines
 
@@ -34,7 +35,7 @@ def reason(checked: auditor.CheckedDefinition) -> str:
 
 
 @second_check("vectors/conformance-crd.jsonl", by="tests/crdcheck/test_drawn.py")
-@pytest.mark.parametrize("case", cases("conformance-crd.jsonl"))
+@of_each("case", cases("conformance-crd.jsonl"))
 def test_a_create_is_answered_as_the_server_did(case: Any) -> None:
     shared("vectors/conformance-crd.jsonl")
     got, expect = auditor.check_crd(case["crd"]), case["expect"]
@@ -45,7 +46,7 @@ def test_a_create_is_answered_as_the_server_did(case: Any) -> None:
 
 
 @second_check("vectors/conformance-crd.jsonl", by="tests/crdcheck/test_drawn.py")
-@pytest.mark.parametrize("case", cases("conformance-crd-update.jsonl"))
+@of_each("case", cases("conformance-crd-update.jsonl"))
 def test_an_update_is_answered_as_the_server_did(case: Any) -> None:
     shared("vectors/conformance-crd-update.jsonl")
     got, expect = auditor.check_crd_update(case["old"], case["new"]), case["expect"]
