@@ -43,6 +43,7 @@ CASES: dict[str, tuple[dict[str, Any], Made, int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_cost_of_an_object_grows_linearly_with_its_size(case: str, tmp_path: Path) -> None:
     schema, made, count = CASES[case]

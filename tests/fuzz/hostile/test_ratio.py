@@ -157,6 +157,7 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[int], bytes], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_work_for_an_object_grows_linearly_with_its_size(case: str) -> None:
     spec, made, count = CASES[case]
