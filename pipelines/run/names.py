@@ -114,7 +114,8 @@ def _of_dump(target: str, size: int) -> Names:
         with temporary_folder("names") as folder:
             plans = open_source(target, number=0, workdir=folder)
             for plan in plans if isinstance(plans, list) else [plans]:
-                for key in open_live(plan)["key"][:_MOST_KEYS].to_pylist():
+                keys = open_live(plan)["key"][:_MOST_KEYS].drop_null()  # objects of an export have none
+                for key in keys.to_pylist():
                     place = classify(split_key(key, "/registry"), {})
                     if place.plural:
                         kinds.add(f"{place.plural}.{place.group or ''}".rstrip("."))

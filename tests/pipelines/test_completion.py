@@ -60,8 +60,8 @@ def test_what_was_found_is_kept_until_the_dump_changes(cache: Path, tmp_path: Pa
     assert names_of(str(dump)) == first
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", b"{"])
-def test_what_is_no_dump_has_no_names(cache: Path, tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"", b"garbage", b"{", b'{"apiVersion": "v1", "kind": "Pod"}\n'])
+def test_what_has_no_keys_has_no_names(cache: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x").write_bytes(content)
     assert names_of(str(tmp_path / "x")).kinds == []
     assert names_of(str(tmp_path / "missing")).kinds == []
