@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Ended", "auditor"]
 
+_LIMITS = (resource.RLIMIT_STACK, resource.RLIMIT_DATA)
+"""Limits that a command sets for its process."""
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -63,7 +66,7 @@ def auditor(
         stdout: A descriptor that it writes to, such as a pipe that has no reader; None for `Ended.stdout`.
     """
     before, recursion, log = Path.cwd(), sys.getrecursionlimit(), LOG.settings
-    stack, collects = resource.getrlimit(resource.RLIMIT_STACK), gc.isenabled()
+    limits, collects = [(one, resource.getrlimit(one)) for one in _LIMITS], gc.isenabled()
     folder = Path(cwd) if cwd is not None else before
     variables = {"AUDITOR_PROG_NAME": "auditor", **(env or {})}
     given = stdin.encode() if isinstance(stdin, str) else stdin
@@ -91,7 +94,8 @@ def auditor(
                 sys.stdout.flush()
                 os.chdir(before)
                 sys.setrecursionlimit(recursion)
-                resource.setrlimit(resource.RLIMIT_STACK, stack)
+                for limit, amounts in limits:
+                    resource.setrlimit(limit, amounts)
                 if collects:
                     gc.enable()
                 LOG.restore(log)

@@ -9,6 +9,7 @@ and interrupt.
 """
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -31,6 +32,13 @@ os.environ.setdefault("AUDITOR_AUDIT_QUIET", "1")
 os.environ.setdefault("AUDITOR_AUDIT_NO_CACHE", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    """Keep the collector of garbage from walking all tests and modules again and again: they live until the end."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # as the program
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

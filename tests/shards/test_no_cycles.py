@@ -39,7 +39,6 @@ def left_over(tmp_path, dump, **options):
                 break
         return min(found), rows
     finally:
-        gc.unfreeze()
         if was_on:
             gc.enable()
 
