@@ -1,4 +1,4 @@
-"""How much work a call does, for tests of how work grows: a count is the same on each machine, a time is not."""
+"""How much work a call is: counts that do not depend on the machine."""
 
 from __future__ import annotations
 
@@ -7,40 +7,87 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
-__all__ = ["calls_of", "lines_of"]
+__all__ = ["bytes_of", "calls_of", "steps_of"]
 
 
-def calls_of(call: Callable[[], object]) -> int:
-    """Return how many functions, of Python and of C, a call calls, itself left out."""
+def calls_of(work: Callable[[], object]) -> int:
+    """Return how many functions of Python and of C are called in this thread meanwhile."""
     count = 0
 
-    def noted(_frame: Any, event: str, _word: Any) -> None:
+    def note(_: Any, event: str, __: Any) -> None:
         nonlocal count
         count += event in ("call", "c_call")
 
     before = sys.getprofile()
-    sys.setprofile(noted)
+    sys.setprofile(note)
     try:
-        call()
+        work()
     finally:
         sys.setprofile(before)
     return count
 
 
-def lines_of(call: Callable[[], object]) -> int:
-    """Return how many lines of Python a call runs: loops that call nothing count too."""
+def steps_of(work: Callable[[], object]) -> int:
+    """Return how many lines of Python run, each turn of a loop in one line counted, and functions are called meanwhile."""
     count = 0
 
-    def noted(_frame: Any, event: str, _word: Any) -> Any:
+    def line(_frame: FrameType, _event: str, _arg: object) -> Callable[..., Any]:
         nonlocal count
-        count += event == "line"
-        return noted
+        count += 1
+        return line
 
-    before = sys.gettrace()
-    sys.settrace(noted)
+    def call(_frame: FrameType, _event: str, _arg: object) -> None:
+        nonlocal count
+        count += 1
+
+    before = sys.gettrace(), sys.getprofile()
+    sys.setprofile(call)
+    sys.settrace(line)
     try:
-        call()
+        work()
     finally:
-        sys.settrace(before)
+        sys.settrace(before[0])
+        sys.setprofile(before[1])
     return count
+
+
+def bytes_of(work: Callable[[bytes], object], data: bytes) -> int:
+    """Return how many bytes are copied, counted through or searched while some work reads them, also in pieces."""
+    total = 0
+
+    class Counted(bytes):
+        __slots__ = ()
+
+        def __getitem__(self, key: Any) -> Any:
+            nonlocal total
+            piece = super().__getitem__(key)
+            if not isinstance(key, slice):
+                return piece
+            total += len(piece)
+            return Counted(piece)
+
+        def __add__(self, other: Any) -> Counted:
+            nonlocal total
+            total += len(self) + len(other)
+            return Counted(super().__add__(other))
+
+        def __radd__(self, other: Any) -> Counted:
+            nonlocal total
+            total += len(self) + len(other)
+            return Counted(bytes(other) + bytes(self))
+
+        def count(self, what: Any, start: Any = None, end: Any = None) -> int:
+            nonlocal total
+            total += len(range(*slice(start, end).indices(len(self))))
+            return super().count(what, start, end)
+
+        def find(self, what: Any, start: Any = None, end: Any = None) -> int:
+            nonlocal total
+            found = super().find(what, start, end)
+            total += len(range(*slice(start, end if found < 0 else found).indices(len(self))))
+            return found
+
+    work(Counted(data))
+    return total

@@ -1,12 +1,13 @@
 """Paths of what a read drops or fills in are right in long lists too, and their items are numbered once."""
 
 import json
+from functools import partial
 
 import pytest
 
 from auditor import CrdCatalog
 from auditor.program.program import AuditProgram
-from tests.counting import lines_of
+from tests.counting import steps_of
 
 ITEM = {"type": "object", "properties": {"kept": {"type": "string"}, "filled": {"type": "string", "default": "x"}}}
 
@@ -39,12 +40,21 @@ def test_every_item_has_its_own_path(count):
     )
 
 
-def test_work_grows_with_the_list_not_with_its_square():
-    made = program(ITEM)
-    made.audit(b"{}")  # makes the code of the program
+WITHOUT_DEFAULT = {"type": "object", "properties": {"kept": {"type": "string"}}}
+SHORT = {"type": "string", "maxLength": 1}
+
+
+@pytest.mark.parametrize(
+    ("item", "value"),
+    [(ITEM, {"lost": 1}), (WITHOUT_DEFAULT, {"lost": 1}), (SHORT, "long")],
+    ids=["lost beside a default", "lost", "wrong"],
+)
+def test_work_grows_with_the_list_not_with_its_square(item, value):
+    made = program(item)
 
     def audit(count):
-        rows = [[{"lost": 1}] * 1, [{"lost": at} for at in range(count)]]
-        assert len(audited(made, rows).pruned) == count + 1
+        read = audited(made, [[value], [value] * count])
+        assert len(read.pruned) + len(read.findings) == count + 1
 
-    assert lines_of(lambda: audit(4_000)) < 12 * lines_of(lambda: audit(500))
+    audit(1)
+    assert steps_of(partial(audit, 800)) < 12 * steps_of(partial(audit, 100))

@@ -8,9 +8,10 @@ import pytest
 import re2
 
 from auditor.golang import unicode as tables
+from auditor.golang.regex import syntax
 from auditor.golang.regex.syntax import parse
 from auditor.golang.regex.tree import Chars, complement, folded, normal
-from tests.counting import lines_of
+from tests.counting import calls_of
 
 POINTS, CASES = tables._folds()
 
@@ -70,6 +71,11 @@ def test_re2_reads_what_is_written_for_it() -> None:
 
 @pytest.mark.parametrize("one", [r"\pL", r"[^\pLx]", r"[\x{0}-\x{10ffff}]"])
 def test_a_class_of_a_pattern_costs_little_however_often_it_is_there(one: str) -> None:
-    first = lines_of(lambda: parse("(?i)" + one * 50))
-    assert first < 6_000 * 50
-    assert lines_of(lambda: parse("(?i)" + one * 400)) < 10 * first
+    def calls(count: int) -> int:
+        return calls_of(lambda: parse("(?i)" + one * count))
+
+    syntax._class_of.cache_clear()
+    syntax._re2_class.cache_clear()
+    first, few, many = calls(1), calls(20), calls(160)
+    assert many < 12 * few
+    assert many < 160 * first / 5

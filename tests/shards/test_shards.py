@@ -8,13 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from auditor import CrdCatalog
 from auditor.base import tables
 from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
 from auditor.plan.plan import Plan, make_plan
+from auditor.program.program import AuditProgram
 from auditor.sources.plan import SourcePlan
 from pipelines.run.audit import run_audit
 from tests.benchmarks.definitions import synthetic, write_dump
+from tests.counting import calls_of, steps_of
 from tests.documents import thing_definition
 
 MIB = 1 << 20
@@ -220,6 +223,18 @@ def test_a_poison_object_starves_no_other_object(tmp_path, kind):
     [held] = (path for path, names in found.items() if "poison" in names)
     if is_slow:
         assert sum(at < written[held] for at in written.values()) > len(written) / 2
+
+
+@pytest.mark.parametrize("kind", [kind for kind in POISON if kind != "a rule over pairs"])
+def test_the_work_for_a_list_grows_as_its_length(kind):
+    _, items, poison = POISON[kind]
+    catalog = CrdCatalog.from_documents([definition(items)])
+    [crd] = catalog.crds.values()
+    program = AuditProgram(crd, crd.versions["v1"], warm_up=0)
+    few, many = (thing("poison", size=1, items=poison[:count]).encode() for count in (300, 2400))
+    program.audit(few)
+    assert steps_of(lambda: program.audit(many)) < 12 * steps_of(lambda: program.audit(few))
+    assert calls_of(lambda: program.audit(many)) < 12 * calls_of(lambda: program.audit(few))
 
 
 def test_kinds_with_few_objects_are_shared_out_as_what_their_definitions_cost(tmp_path):

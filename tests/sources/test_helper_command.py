@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -46,17 +48,28 @@ def test_the_environment_of_a_call_is_added(tmp_path: Path) -> None:
         ("cat /dev/zero", "the helper gave more than 1000 bytes"),
         ("true", "the helper gave 0 bytes"),
         ("false", "the helper ended with 1"),
-        ("sleep 60", "the helper gave no answer within 0.3 seconds"),
-        ("sh -c 'sleep 60 & echo late'", "the helper gave no answer within 0.3 seconds"),
-        ("sh -c 'exec >&-; sleep 60'", "the helper gave no answer within 0.3 seconds"),
+        ("sleep {long}", "the helper gave no answer within 0.3 seconds"),
+        ("sh -c 'sleep {long} & echo late'", "the helper gave no answer within 0.3 seconds"),
+        ("sh -c 'exec >&-; sleep {long}'", "the helper gave no answer within 0.3 seconds"),
         ("/nowhere/helper", "the helper cannot be run: No such file or directory"),
     ],
 )
-def test_a_call_without_an_answer_says_why_and_ends_in_time(command: str, reason: str) -> None:
-    """One that went on would give the other reason, or none."""
+def test_a_call_without_an_answer_says_why_and_leaves_nothing_running(command: str, reason: str) -> None:
+    long = f"86400.{os.getpid()}"
     with pytest.raises(HelperFailed) as caught:
-        helper(command, seconds=0.3, most=1000).ask(b"key")
+        helper(command.replace("{long}", long), seconds=0.3, most=1000).ask(b"key")
     assert str(caught.value) == reason
+    for _ in range(600):  # a process that was killed may be listed for a moment
+        if not running(long):
+            return
+        time.sleep(0.1)
+    raise AssertionError(running(long))
+
+
+def running(word: str) -> list[str]:
+    """Return the commands of all processes with a word."""
+    listed = subprocess.run(["ps", "-A", "-o", "args="], check=True, capture_output=True, text=True)
+    return [line for line in listed.stdout.splitlines() if word in line]
 
 
 def test_what_a_command_started_is_gone_after_its_call(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An upgrade scan of a list of 100,000 items that lose a field each takes work as their number, not as its square."""
+"""The work of an upgrade scan of a list whose items lose a field each grows as their number, not as its square."""
 
 from functools import partial
 
@@ -27,23 +27,21 @@ def test_what_lies_below_a_path(path, others, expected):
     assert is_below(path, others) is expected
 
 
-class Seen(str):
-    """A path, each look at which is a call."""
+class Path(str):
+    """A path whose comparisons are calls."""
 
     __slots__ = ()
+    __hash__ = str.__hash__
 
     def __eq__(self, other):
         return str.__eq__(self, other)
-
-    def __hash__(self):
-        return str.__hash__(self)
 
 
 def comparison(count):
     def read(lost):
         rows = [{} if "b" in lost else {"b": 1} for _ in range(count)]
         return AuditedObject(
-            object={"rows": rows}, pruned=tuple(Seen(f"rows[{at}].{key}") for key in lost for at in range(count))
+            object={"rows": rows}, pruned=tuple(Path(f"rows[{at}].{key}") for key in lost for at in range(count))
         )
 
     stored = {"rows": [{"a": 1, "b": 1} for _ in range(count)]}
@@ -51,8 +49,8 @@ def comparison(count):
 
 
 def test_every_item_that_loses_a_field_is_reported():
-    assert [change.path for change in comparison(20_000)()] == sorted(f"rows[{at}].b" for at in range(20_000))
+    assert [change.path for change in comparison(2000)()] == sorted(f"rows[{at}].b" for at in range(2000))
 
 
 def test_work_grows_with_the_list_not_with_its_square():
-    assert calls_of(comparison(8_000)) < 9 * calls_of(comparison(1_000))
+    assert calls_of(comparison(1600)) < 12 * calls_of(comparison(200))

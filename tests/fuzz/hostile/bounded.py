@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import resource
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -16,9 +15,9 @@ from auditor.cel.operations import cost
 from auditor.validation.rules import evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-__all__ = ["Clock", "bounded", "dump", "steps"]
+__all__ = ["Clock", "bounded", "dump"]
 
 
 class Clock:
@@ -60,30 +59,6 @@ def bounded(megabytes: int) -> Iterator[None]:
         finally:
             resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
             pa.set_memory_pool(pool)
-
-
-def steps(work: Callable[[], object]) -> int:
-    """Return how many lines of Python ran, and how many functions were called; it is the same each time."""
-    count = 0
-
-    def line(_frame: Any, _event: str, _argument: Any) -> Any:
-        nonlocal count
-        count += 1
-        return line
-
-    def call(_frame: Any, _event: str, _argument: Any) -> None:
-        nonlocal count
-        count += 1
-
-    before = sys.gettrace(), sys.getprofile()
-    sys.setprofile(call)
-    sys.settrace(line)
-    try:
-        work()
-    finally:
-        sys.settrace(before[0])
-        sys.setprofile(before[1])
-    return count
 
 
 def dump(path: Path, spec_schema: dict[str, Any], *specs: Any) -> Path:

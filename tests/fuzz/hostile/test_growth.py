@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import auditor
-from tests.fuzz.hostile.bounded import bounded, dump, steps
+from tests.counting import steps_of
+from tests.fuzz.hostile.bounded import bounded, dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,5 +57,5 @@ def test_the_cost_of_an_object_grows_linearly_with_its_size(case: str, tmp_path:
         assert ended.code == 0, ended.output
 
     audit(2)  # modules are loaded
-    counts = [steps(lambda times=times: audit(times)) for times in (1, 8)]
+    counts = [steps_of(lambda times=times: audit(times)) for times in (1, 8)]
     assert counts[1] <= 10 * counts[0], counts

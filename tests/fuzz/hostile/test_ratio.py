@@ -18,7 +18,7 @@ from auditor.golang.regex.compiled import Pattern
 from auditor.program.program import AuditProgram
 from auditor.shards.findings import FoundRows
 from auditor.shards.updates import UpdateVerdicts
-from tests.fuzz.hostile.bounded import steps
+from tests.counting import steps_of
 
 Made = Callable[[int], dict[str, Any]]
 _TIMES, _MOST = 8, 10
@@ -59,7 +59,7 @@ def _judge(program: AuditProgram, data: bytes) -> FoundRows:
 
 def _costs(program: AuditProgram, data: bytes) -> tuple[int, int]:
     """Return the steps that judge an object, and the most bytes that are allocated meanwhile."""
-    taken = steps(lambda: _judge(program, data))
+    taken = steps_of(lambda: _judge(program, data))
     tracemalloc.start()
     _judge(program, data)
     _, most = tracemalloc.get_traced_memory()
@@ -192,6 +192,6 @@ def test_a_long_pattern_is_compiled_in_work_that_grows_as_it_does(part: str) -> 
         assert not Pattern(f"^(?:{part * (size // len(part))})$").matches("b")
 
     compiled(100)
-    small, large = (steps(lambda size=size: compiled(size)) for size in (500, _TIMES * 500))
+    small, large = (steps_of(lambda size=size: compiled(size)) for size in (500, _TIMES * 500))
     assert large <= _MOST * small
     compiled(100_000)

@@ -16,9 +16,12 @@ import zstandard
 from auditor.base.errors import DamagedDump, UnknownDump
 from auditor.base.tables import LIVE_KEYS
 from auditor.golang import jsontext
-from auditor.sources.json_stream import Bytes, value_end
+from auditor.sources.manifests import walk
 from auditor.sources.manifests.reading import looks_like_manifests, open_directory, open_manifests
+from auditor.sources.manifests.rows import ManifestRows
+from auditor.sources.manifests.sinks import Spans
 from auditor.sources.manifests.walk import PIECEWISE_FROM
+from tests.counting import bytes_of, calls_of
 
 
 def thing(
@@ -463,29 +466,56 @@ def test_yaml_behind_json_may_begin_with_a_comment_or_a_list(opened) -> None:
         assert (plan.rows, plan.damage) == (2, ())
 
 
+@pytest.fixture
+def looked_at(monkeypatch):
+    """Return a function that walks some bytes and returns how many it copied, searched or decoded."""
+    total = 0
+
+    def count_all(name, span):
+        function = getattr(walk, name)
+
+        def counted(*given, **options):
+            nonlocal total
+            result = function(*given, **options)
+            total += span(result, *given)
+            return result
+
+        monkeypatch.setattr(walk, name, counted)
+
+    count_all("fast_header", lambda _, data: len(data))
+    count_all("read_header", lambda _, data: len(data))
+    count_all("value_end", lambda end, data, start: (len(data) if end < 0 else end) - start)
+    count_all("layout", lambda parts, data, start: (len(data) if parts.broken else parts.end) - start)
+
+    def walk_through(text):
+        nonlocal total
+        total, rows = 0, ManifestRows(3)
+        return bytes_of(walk.ManifestWalk(Spans(rows)).walk, text.encode()) + total
+
+    return walk_through
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "count"),
     [
-        '{"kind":"A"} ' * 20_000,
-        '{"kind":"A","a":{\n' * 20_000 + "}" * 40_000,
-        '{"kind":"A","a":[' + '\n{"b":[' * 20_000 + "]}" * 20_001 + "}",
+        (lambda count: '{"kind":"A"} ' * count, 500),
+        (lambda count: '{"kind":"A","a":{\n' * count + "}" * 2 * count, 200),
+        (lambda count: '{"kind":"A","a":[' + '\n{"b":[' * count + "]}" * count + "]}", 700),
     ],
     ids=["objects on one line", "objects that swallow the others", "nested too deep"],
 )
-def test_no_arrangement_of_objects_takes_long(opened, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_arrangement_of_objects_takes_long(opened, looked_at, monkeypatch, text, count) -> None:
     """Each value was looked for in all that follows."""
-    looked_at = 0
 
-    def counted(data: Bytes, at: int) -> int:
-        nonlocal looked_at
-        end = value_end(data, at)
-        looked_at += (len(data) if end < 0 else end) - at
-        return end
+    def read(text):
+        plans.append(opened(text))
 
-    for module in ("json_stream", "manifests.walk"):
-        monkeypatch.setattr(f"auditor.sources.{module}.value_end", counted)
-    assert opened(text).rows >= 20_000
-    assert 0 < looked_at < 20 * len(text)
+    monkeypatch.setattr(jsontext, "MAX_DEPTH", 200)
+    plans = []
+    few, many = text(count), text(8 * count)
+    assert looked_at(many) < 12 * looked_at(few)
+    assert calls_of(lambda: read(many)) < 12 * calls_of(lambda: read(few))
+    assert plans[0].rows >= 8 * count
 
 
 def test_printed_objects_behind_many_broken_ones_are_read(opened) -> None:

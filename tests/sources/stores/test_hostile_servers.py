@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import http.server
-import itertools
 import threading
 import time
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOKEN = "a-session-token"
+NUMBERS = count(1)
 
 
 @contextmanager
@@ -88,9 +89,6 @@ def test_a_redirect_of_a_store_to_another_host_gets_nothing(
     assert stolen == []
 
 
-NUMBERS = itertools.count()
-
-
 def endless(handler: Any, *, fresh: bool, names: bool) -> None:
     number = next(NUMBERS) if fresh else 0
     inside = f"<Contents><Key>x/{number}.db</Key><Size>1</Size></Contents>" if names else ""
@@ -115,12 +113,12 @@ def test_an_endless_listing_is_given_up(fresh: bool, names: bool, reason: str, m
 
 
 def trickle(handler: Any) -> None:
-    """Send a byte now and then, for a minute: longer than anything waits."""
+    """Send a byte now and then; without an end."""
     handler.send_response(200)
     handler.send_header("Content-Length", str(1 << 30))
     handler.end_headers()
     try:
-        for _ in range(0 if handler.command == "HEAD" else 1200):
+        while handler.command != "HEAD":
             handler.wfile.write(b"x")
             handler.wfile.flush()
             time.sleep(0.05)
@@ -131,7 +129,7 @@ def trickle(handler: Any) -> None:
 def trickle_head(handler: Any) -> None:
     try:
         handler.wfile.write(b"HTTP/1.0 200 OK\r\nX-Slow: ")
-        for _ in range(1200):
+        while True:
             handler.wfile.write(b"x")
             handler.wfile.flush()
             time.sleep(0.05)
