@@ -193,7 +193,7 @@ def by_name(found):
     return sorted(found, key=lambda row: int(row["name"][1:]))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ray_data_maps_batches(stored_parquet):
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray[data]'")
     pytest.importorskip("ray.data", reason="Ray Data is not installed: pip install 'ray[data]'")
@@ -234,7 +234,7 @@ spark.stop()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_spark_maps_in_arrow(stored_parquet, tmp_path):
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install pyspark")
     if shutil.which("java") is None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 RELEASES = [
     "3.4",
-    pytest.param("3.5", marks=pytest.mark.slow),
-    pytest.param("3.6", marks=pytest.mark.slow),
+    pytest.param("3.5", marks=pytest.mark.nightly),
+    pytest.param("3.6", marks=pytest.mark.nightly),
 ]
 
 
