@@ -7,7 +7,7 @@
     python tests/benchmarks/all.py --render            # the tables alone
 
 Each writes results/NAME.json, and replaces only that, so that one may be run again alone. A benchmark that cannot run
-here (no oracle beside the project, no Go, no etcd) says so, and its old table is removed. The tables are between two
+here (no oracle beside the project, no Go) says so, and its old table is removed. The tables are between two
 marks in README.md; no figure there is written by hand.
 """
 

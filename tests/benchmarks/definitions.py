@@ -1,10 +1,9 @@
 """A thousand objects in a dump with 1,000 definitions and in one with 10: programs are built on first use.
 
     python tests/benchmarks/definitions.py                # objects of ten kinds, then one object of every kind
-    python tests/benchmarks/definitions.py --corpus       # with real definitions, copied under new groups
 
-Where there are real definitions, 1,000 with an object each are measured as well, with one worker and with two.
-Each copy of a definition has a unique field, so that no work can be shared between them.
+Where there are real definitions, 1,000 with an object each are measured as well, with one worker and with two: copies
+under new groups, each with a unique field, so that no work can be shared between them.
 
 Each dump is what `etcdctl get -w json` prints. Time is from process start to finished report.
 """
@@ -24,7 +23,7 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
 
 from auditor.sources.crd_files import read_crd_documents
-from tests.benchmarks.harness import Results, arguments, in_turns, ratios, timed
+from tests.benchmarks.harness import Results, arguments, audit, in_turns, ratios
 from tests.benchmarks.yardstick import crds, is_corpus_missing, note_machine
 
 DEPTH = 3
@@ -155,58 +154,45 @@ def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def seconds(dump: Path, jobs: int, objects: int = OBJECTS, processor: list[float] | None = None) -> float:
+def seconds(dump: Path, jobs: int = 1, objects: int = OBJECTS, processor: list[float] | None = None) -> float:
     """Return the time of an audit; every object must have been judged. Note the time of all processors."""
-    with tempfile.TemporaryDirectory(dir=dump.parent) as folder:
-        report = Path(folder) / "report"
-        command = [sys.executable, "-m", "pipelines", "audit", dump, "--report", report, "--jobs", jobs]
-        run = timed([*command, "--fail-on", "never"])
-        if processor is not None:
-            processor.append(run.everywhere)
-        statuses = json.loads((report / "manifest.json").read_text())["counts"]["statuses"]
+    run = audit(dump, None, jobs=jobs)
+    if processor is not None:
+        processor.append(run.everywhere)
+    statuses = run.manifest["counts"]["statuses"]
     judged = sum(statuses.get(status, 0) for status in ("valid", "invalid", "unreadable", "needs-conversion"))
     if judged < objects:
         raise SystemExit(f"{judged} objects were judged")
     return run.wall
 
 
-def measure(
-    folder: Path, *, spread: bool, corpus: bool = False, repeats: int = 2, jobs: int = 1
-) -> dict[str, list[float]]:
+def measure(folder: Path, *, spread: bool, repeats: int) -> dict[str, list[float]]:
     """Return the seconds for 1,000 objects with few definitions (10) and with many (1,000).
 
     Args:
-        folder: For dumps and reports.
+        folder: For dumps.
         spread: One object of each kind; otherwise all are of the same ten kinds.
-        corpus: Real definitions.
         repeats: Runs of each, in turns.
-        jobs: Worker processes.
     """
     sides = {}
     for name, count in MEASURED.items():
-        definitions = from_corpus(count) if corpus else [synthetic(number) for number in range(count)]
-        dump = folder / f"{name}-{spread}.json"
-        write_dump(dump, definitions, OBJECTS, count if spread else 10, corpus=corpus)
-        sides[name] = partial(seconds, dump, jobs)
+        dump = folder / f"{name}.json"
+        known = [synthetic(number) for number in range(count)]
+        write_dump(dump, known, OBJECTS, count if spread else 10, corpus=False)
+        sides[name] = partial(seconds, dump)
     return in_turns(repeats, sides)
 
 
 def main() -> int:
     """Run it."""
     parser = arguments(__doc__)
-    parser.add_argument("--corpus", action="store_true", help="real definitions")
-    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--count", type=int, default=MEASURED["many"], help="real definitions with an object each")
     options = parser.parse_args()
-    if options.corpus and is_corpus_missing():
-        return 0
     results = Results("definitions", "1,000 objects in dumps with few and with many definitions")
-    results.settings |= {"workers": options.jobs, "repeats": options.repeats}
+    results.settings |= {"workers": 1, "repeats": options.repeats}
     for spread in (False, True):
         with tempfile.TemporaryDirectory() as folder:
-            found = measure(
-                Path(folder), spread=spread, corpus=options.corpus, repeats=options.repeats, jobs=options.jobs
-            )
+            found = measure(Path(folder), spread=spread, repeats=options.repeats)
         row = "one object of every kind" if spread else "objects of ten kinds"
         results.add(row, "10 definitions, s", found["few"])
         results.add(row, "1,000 definitions, s", found["many"])

@@ -4,16 +4,13 @@
     python tests/benchmarks/fleets.py --scale 0.1     # a tenth of the objects
 
 Each cluster is a dump of its own (what `etcdctl get -w json` prints) with all definitions, which have another uid and
-another time in each. Time is from process start to
-finished report, with verdicts on updates; processor time is that of all processes. What two workers gain is also worked
-out from processor time, for machines that others use meanwhile: what the command's own process takes stays, the rest is
-divided by two.
+another time in each. Time is from process start to finished report, with verdicts on updates; processor time is that of
+all processes. What two workers gain is also worked out from processor time, for machines that others use meanwhile: what
+the command's own process takes stays, the rest is divided by two.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import tempfile
 import uuid
@@ -26,7 +23,7 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
 
 from auditor.sources.crd_files import read_crd_documents
-from tests.benchmarks.harness import Results, Run, arguments, in_turns, ratios, timed
+from tests.benchmarks.harness import Results, Run, arguments, audit, in_turns, numbers_of_workers, ratios
 from tests.benchmarks.yardstick import crds, draw, is_corpus_missing, note_machine
 from tests.differential.reports import at_keys
 
@@ -61,11 +58,8 @@ def _of_cluster(document: dict[str, Any], number: int) -> dict[str, Any]:
 
 def run(folder: Path, clusters: int, jobs: int, runs: list[Run]) -> float:
     """Audit a fleet; return the seconds, and note the run."""
-    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
-        report = Path(place) / "report"
-        command = [sys.executable, "-m", "pipelines", "audit", f"{folder}/*.json", "--cluster-name", "{name}"]
-        found = timed([*command, "--report", report, "--jobs", jobs, "--fail-on", "never"])
-        reported = json.loads((report / "manifest.json").read_text())
+    found = audit(folder / "*.json", None, "--cluster-name", "{name}", jobs=jobs)
+    reported = found.manifest
     if len(reported["clusters"]) != clusters or reported["lost"]:
         raise SystemExit(f"{len(reported['clusters'])} of {clusters} clusters were audited; lost: {reported['lost']}")
     runs.append(found)
@@ -80,8 +74,7 @@ def main() -> int:
     options = parser.parse_args()
     if is_corpus_missing():
         return 0
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = [number for number in (1, 2, 4) if number <= max(2, processors)]
+    workers = numbers_of_workers()
     results = Results("fleets", "Fleets: one report of many clusters, seconds by number of workers")
     results.settings |= {"repeats": options.repeats, "share of the objects": options.scale}
     documents = list(read_crd_documents([str(crds())]))

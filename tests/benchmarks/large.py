@@ -20,7 +20,6 @@ import gzip
 import hashlib
 import itertools
 import json
-import os
 import shutil
 import struct
 import sys
@@ -37,8 +36,7 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
 
 from auditor.sources.crd_files import read_crd_documents
-from tests.benchmarks import main_thread
-from tests.benchmarks.harness import Results, Run, arguments, in_turns, ratios, say, timed
+from tests.benchmarks.harness import Results, Run, arguments, audit, in_turns, numbers_of_workers, ratios, say
 from tests.benchmarks.yardstick import crds, draw, is_corpus_missing, raw_values
 from tests.differential.reports import key_of, plurals_of, stored_definition
 from tests.sources.bolt_writer import BoltWriter, key_value, revision
@@ -54,6 +52,16 @@ LIMIT_FROM = 1_000_000
 WORKED_OUT = (8, 16, 32)
 BODIES = 100_000
 """Bodies that are drawn; of more objects, some have the same one under another name."""
+
+_TIMED = """
+import atexit, json, pathlib, sys, time
+from pipelines.cli.main import main
+times = pathlib.Path(sys.argv.pop(1))
+spent = lambda: {"main": time.thread_time(), "all": time.process_time()}
+atexit.register(lambda: times.write_text(json.dumps(spent())))
+main()
+"""
+"""The auditor; it writes the processor time of its main thread and of its process, both without workers, to a file."""
 
 
 def renamed(line: bytes, copy: int) -> bytes:
@@ -153,22 +161,19 @@ class Timed(NamedTuple):
 
 def run(dump: Path, keys: int, jobs: int, runs: list[Timed]) -> float:
     """Audit the snapshot; return the seconds, and note the run."""
-    with tempfile.TemporaryDirectory(dir=dump.parent) as place:
-        report, times = Path(place) / "report", Path(place) / "times.json"
-        command = [sys.executable, Path(main_thread.__file__), times, "audit", dump, "--report", report, "--jobs", jobs]
-        whole = timed([*command, "--fail-on", "never"])
-        counts = json.loads((report / "manifest.json").read_text())["counts"]
-        spent = json.loads(times.read_text())
+    times = dump.with_suffix(".times.json")
+    whole = audit(dump, None, jobs=jobs, program=("-c", _TIMED, times))
+    spent = json.loads(times.read_text())
     runs.append(Timed(whole, spent["main"], spent["all"] - spent["main"]))
-    if counts["keys"] != keys:
-        raise SystemExit(f"{dump.name}: {counts['keys']} keys are in the report, {keys} were in the dump")
+    counted = whole.manifest["counts"]["keys"]
+    if counted != keys:
+        raise SystemExit(f"{dump.name}: {counted} keys are in the report, {keys} were in the dump")
     return whole.wall
 
 
 def measure(results: Results, dump: Path, corpus: Path, keys: int, repeats: int) -> None:
     """Measure one form of the snapshot."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = [number for number in (1, 2, 4) if number <= max(2, processors)]
+    workers = numbers_of_workers()
     runs: dict[int, list[Timed]] = {jobs: [] for jobs in workers}
     sides: dict[str, Any] = {f"{dump.name}, {jobs}": partial(run, dump, keys, jobs, runs[jobs]) for jobs in workers}
     found = in_turns(repeats, {**sides, "orjson": partial(decoding, corpus)})

@@ -1,6 +1,6 @@
 """Selectors over 1,000,000 index rows, beside DuckDB on the same files and a full scan with jq.
 
-    .venv/bin/python tests/benchmarks/query.py [--rows 1000000] [--duckdb PYTHON] [--keep DIR]
+    .venv/bin/python tests/benchmarks/query.py [--rows 1000000] [--duckdb PYTHON]
 
 Each question is asked several times by each side. DuckDB runs in the Python that is given (it is
 no dependency of ours), with its connection open and one thread a processor; jq is asked once, where it is installed.
@@ -179,13 +179,11 @@ def main() -> int:
     parser = arguments(__doc__, repeats=5)
     parser.add_argument("--rows", "--objects", type=int, default=1_000_000)
     parser.add_argument("--duckdb", default=sys.executable, help="a Python that has duckdb")
-    parser.add_argument("--keep", help="folder for the index; used again where it is there")
     options = parser.parse_args()
     results = Results("query", f"Selectors over an index of {options.rows:,} rows")
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(options.keep or scratch)
-        if not (folder / "index").exists():
-            make_index(folder, options.rows)
+        folder = Path(scratch)
+        make_index(folder, options.rows)
         make_definition(folder)
         size = sum(path.stat().st_size for path in (folder / "index").rglob("*.parquet"))
         results.settings |= {"rows": options.rows, "bytes a row": round(size / options.rows, 1)}
@@ -201,7 +199,7 @@ def main() -> int:
                 results.add(name, "DuckDB, ms", [one * 1000 for one in theirs[at][0]])
                 limit = LIMIT if name.startswith("one field") else None
                 results.add(name, "times DuckDB's", ratios(seconds, theirs[at][0]), at_most=limit)
-        scanned = jq(options.rows, Path(scratch))
+        scanned = jq(options.rows, folder)
     results.note(
         "jq is not installed."
         if scanned is None

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.benchmarks import all as everything
 from tests.benchmarks.harness import ROOT, Results
 
 FILES = {path.stem for path in (ROOT / "tests" / "benchmarks").glob("*.py") if not path.stem.startswith("test_")}
-SHARED_PARTS = {"all", "drawn", "harness", "main_thread", "yardstick"}
+SHARED_PARTS = {"all", "drawn", "harness", "yardstick"}
 NAMES = [benchmark.name for benchmark in everything.BENCHMARKS]
 
 
@@ -118,18 +119,34 @@ def run_all(*words):
     )  # fmt: skip
 
 
-def test_one_benchmark_is_run_alone_and_its_results_stay_when_others_are(folder):
-    """Also without reference data beside the project: this one needs nothing."""
+def test_one_benchmark_is_run_alone_and_its_results_stay_when_others_are(folder, monkeypatch, capsys):
+    """Each program is replaced by one that writes a figure that misses its limit: that fails nothing."""
     readme = folder / "README.md"
     readme.write_text(f"{everything.BEGIN}\n{everything.END}\n")
     before = (folder / "run.json").read_bytes()
+    asked = []
+
+    def run(command, **_):
+        asked.append(command)
+        made = json.dumps(results("query", at_least=9).to_json())
+        Path(command[-1]).write_text(made)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(everything.subprocess, "run", run)
     places = ("--results", folder, "--readme", readme, "--cache", folder / "cache")
-    done = run_all("--tiny", "--only", "query", *places)
-    assert (folder / "query.json").exists(), done.stdout + done.stderr
+    words = [str(word) for word in ("all.py", "--tiny", "--only", "query", *places)]
+    monkeypatch.setattr(sys, "argv", words)
+    assert everything.main() == 0
+    out = capsys.readouterr().out
+    assert "# query --repeats 1 --rows 2000" in out
+    assert "with limits that are missed: run, query" in out
     assert (folder / "run.json").read_bytes() == before
-    assert "one name" in readme.read_text()
-    again = run_all("--tiny", "--only", "query", "--missing", *places)
-    assert "# query" not in again.stdout
+    assert "Title of query" in readme.read_text()
+    monkeypatch.setattr(sys, "argv", [*words, "--missing"])
+    assert everything.main() == 0
+    [command] = asked
+    assert command[1].endswith("query.py")
+    assert "# query" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

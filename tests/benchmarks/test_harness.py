@@ -122,13 +122,22 @@ def test_finish_prints_writes_and_fails_nothing(results, tmp_path, capsys):
     assert results.finish(harness.arguments("doc").parse_args([])) == 0
 
 
-def test_a_command_is_timed_with_all_processes_below_it():
-    burn = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
-    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); print('done')"
-    run = timed([sys.executable, "-c", child])
-    assert run.output == "done\n"
-    assert run.wall >= 0.2
-    assert run.processor >= 0.2
+def test_a_command_is_timed_with_all_processes_below_it(tmp_path, monkeypatch):
+    """Those that it leaves behind are waited for; their time is not that of the command."""
+    spent, clock = iter((1.0, 3.0, 7.0)), iter((10.0, 15.0))
+    monkeypatch.setattr(harness, "_used", lambda: next(spent))
+    monkeypatch.setattr(harness.time, "perf_counter", lambda: next(clock))
+    written = tmp_path / "written"
+    left = f"import sys, time; sys.stdin.read(); time.sleep(0.05); open({str(written)!r}, 'w').close()"
+    child = (
+        "import subprocess, sys\n"
+        f"left = subprocess.Popen([sys.executable, '-Sc', {left!r}], stdin=subprocess.PIPE,"
+        " stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+        "print('done')"
+    )
+    run = timed([sys.executable, "-Sc", child])
+    assert written.exists()
+    assert run == harness.Run(wall=5.0, processor=2.0, output="done\n", everywhere=6.0)
 
 
 def test_a_command_that_fails_is_no_figure():

@@ -48,7 +48,7 @@ KINDS = (
 )
 POOL = 400
 """Bodies of a kind in the corpora of the recipe, which flatter what remembers values."""
-SHARES = {"bench-30": "0.4", "bench-2": "0.027", "broken": "1"}
+SHARES = {"bench-30": "0.4", "bench-2": "0.027"}
 """Corpora: the share of objects that get defects, some of them harmless."""
 
 PEERS = {
@@ -134,20 +134,18 @@ def install(name: str, cache: Path) -> Path | None:
     return target
 
 
-def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: str = "", pool: int = POOL) -> Path:
+def draw(corpus: str, objects: int, cache: Path, *, pool: int = POOL) -> Path:
     """Draw a corpus; 100,000 objects are the corpus of the recipe, fewer are its beginning.
 
     Args:
         corpus: One of `SHARES`.
         objects: How many.
         cache: Folder that the file stays in.
-        kinds: What to draw, with weights.
-        name: The name of the file, where the kinds are others.
         pool: Bodies that objects of a kind share; as many as objects: each has one of its own.
     """
     own = "" if pool == POOL else "-own" if pool >= objects else f"-pool-{pool}"
     ours = "" if has_generator() else "drawn-"
-    path = cache / f"{ours}{name or corpus}{own}-{objects}.ndjson"
+    path = cache / f"{ours}{corpus}{own}-{objects}.ndjson"
     part = path.with_suffix(".part")
     if path.exists():
         return path
@@ -158,11 +156,11 @@ def draw(corpus: str, objects: int, cache: Path, *, kinds: str = KINDS, name: st
         say(f"drawing {path.stem} ...")
         documents = read_crd_documents([str(crds())])
         with part.open("wb") as target:
-            target.writelines(drawn_lines(documents, kinds, objects, pool=pool, invalid=float(SHARES[corpus])))
+            target.writelines(drawn_lines(documents, KINDS, objects, pool=pool, invalid=float(SHARES[corpus])))
     else:
         say(f"drawing {path.stem} ...")
         command = [build("gen", cache), "-crds", crds(), "-n", objects, "-pool", pool, "-size", 3600,
-                   "-invalid", SHARES[corpus], "-seed", 42, "-kinds", kinds, "-out", part]  # fmt: skip
+                   "-invalid", SHARES[corpus], "-seed", 42, "-kinds", KINDS, "-out", part]  # fmt: skip
         subprocess.run([str(word) for word in command], check=True)
     part.rename(path)
     return path
@@ -200,14 +198,10 @@ class OraclePass:
     Attributes:
         rate: Objects a second.
         phases: Microseconds an object by phase: decode, read, validate, cel.
-        invalid: Objects with findings; those that are unreadable are not among them.
-        processor_share: Share of the clock for which the process had a processor, at most 1 for one worker.
     """
 
     rate: float
     phases: dict[str, float]
-    invalid: int
-    processor_share: float
 
     @property
     def rate_without_rules(self) -> float:
@@ -219,20 +213,12 @@ class OraclePass:
 _PHASES = {"decode": "decode", "read": "prune+default", "validate": " validate", "cel": "cel"}
 
 
-def oracle(corpus: Path, workers: int, cache: Path, *, passes: int = 1) -> OraclePass:
-    """Return the last of some passes of the oracle, after one that warms up; GOMAXPROCS is the number of workers."""
+def oracle(corpus: Path, workers: int, cache: Path) -> OraclePass:
+    """Return a pass of the oracle, after one that warms up; GOMAXPROCS is the number of workers."""
     env = {name: value for name, value in os.environ.items() if name != "GOMAXPROCS"}
-    run = timed(
-        [build("oracle", cache), "bench", "--crds", crds(), "--in", corpus, "--workers", workers, "--passes", passes],
-        env=env,
-    )
-    line = run.output.splitlines()[-1]
-    return OraclePass(
-        rate=_after("objects/s", line),
-        phases={name: _after(text, line) for name, text in _PHASES.items()},
-        invalid=int(_after("invalid", line)),
-        processor_share=min(run.processor / run.wall / workers, 1.0),
-    )
+    command = [build("oracle", cache), "bench", "--crds", crds(), "--in", corpus, "--workers", workers, "--passes", 1]
+    line = timed(command, env=env).output.splitlines()[-1]
+    return OraclePass(_after("objects/s", line), {name: _after(text, line) for name, text in _PHASES.items()})
 
 
 def _after(name: str, line: str) -> float:
