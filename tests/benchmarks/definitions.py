@@ -30,7 +30,8 @@ DEPTH = 3
 """How deep parts of a synthetic schema lie in each other: 3 makes some two hundred fields, 0 makes twelve."""
 
 OBJECTS = 1000
-MEASURED = {"few": 10, "many": 1000}
+FEW, MANY = 10, 1000
+"""Definitions in the dumps that are compared."""
 LIMIT = 3
 LIMITS = {1: 9, 2: 5}
 """Most seconds for 1,000 real definitions, by number of workers."""
@@ -166,41 +167,43 @@ def seconds(dump: Path, jobs: int = 1, objects: int = OBJECTS, processor: list[f
     return run.wall
 
 
-def measure(folder: Path, *, spread: bool, repeats: int) -> dict[str, list[float]]:
-    """Return the seconds for 1,000 objects with few definitions (10) and with many (1,000).
+def measure(folder: Path, many: int, *, spread: bool, repeats: int) -> tuple[list[float], list[float]]:
+    """Return the seconds for 1,000 objects with ten definitions, and with many.
 
     Args:
         folder: For dumps.
-        spread: One object of each kind; otherwise all are of the same ten kinds.
+        many: How many are many.
+        spread: The objects are of all kinds; otherwise they are of the same ten.
         repeats: Runs of each, in turns.
     """
     sides = {}
-    for name, count in MEASURED.items():
-        dump = folder / f"{name}.json"
+    for count in (FEW, many):
+        dump = folder / f"{count}.json"
         known = [synthetic(number) for number in range(count)]
-        write_dump(dump, known, OBJECTS, count if spread else 10, corpus=False)
-        sides[name] = partial(seconds, dump)
-    return in_turns(repeats, sides)
+        write_dump(dump, known, OBJECTS, count if spread else FEW, corpus=False)
+        sides[str(count)] = partial(seconds, dump)
+    found = in_turns(repeats, sides)
+    return found[str(FEW)], found[str(many)]
 
 
 def main() -> int:
     """Run it."""
     parser = arguments(__doc__)
-    parser.add_argument("--count", type=int, default=MEASURED["many"], help="real definitions with an object each")
+    parser.add_argument("--count", type=int, default=MANY, help="how many definitions are many")
     options = parser.parse_args()
+    is_whole = options.count == MANY
     results = Results("definitions", "1,000 objects in dumps with few and with many definitions")
     results.settings |= {"workers": 1, "repeats": options.repeats}
     for spread in (False, True):
         with tempfile.TemporaryDirectory() as folder:
-            found = measure(Path(folder), spread=spread, repeats=options.repeats)
+            few, many = measure(Path(folder), options.count, spread=spread, repeats=options.repeats)
         row = "one object of every kind" if spread else "objects of ten kinds"
-        results.add(row, "10 definitions, s", found["few"])
-        results.add(row, "1,000 definitions, s", found["many"])
-        limit = None if spread else LIMIT
-        results.add(row, "times as long", ratios(found["many"], found["few"]), at_most=limit)
+        results.add(row, f"{FEW} definitions, s", few)
+        results.add(row, f"{options.count:,} definitions, s", many)
+        limit = LIMIT if is_whole and not spread else None
+        results.add(row, "times as long", ratios(many, few), at_most=limit)
     if not is_corpus_missing():
-        whole = options.count == MEASURED["many"]
-        factor = note_machine(results, options.cache, options.repeats) if whole else None
+        factor = note_machine(results, options.cache, options.repeats) if is_whole else None
         measure_real(results, options.count, options.repeats, factor)
     return results.finish(options)
 
