@@ -41,6 +41,16 @@ def pytest_collection_finish():
     gc.set_threshold(50_000, 20, 20)  # as the program
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol():
+    """Leave the recursion limit as it was before a test: some code decodes deeper values where it is higher."""
+    limit = sys.getrecursionlimit()
+    try:
+        return (yield)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config, items):
     """Make second checks slow, and leave them out without their data; `make test` has what they repeat."""
