@@ -13,6 +13,7 @@ import gc
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,14 @@ def pytest_runtest_protocol():
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config, items):
-    """Make second checks slow, and leave them out without their data; `make test` has what they repeat."""
+    """Make second checks and most cases of sampled tests slow, and leave out second checks without their data."""
+    counts = Counter()
+    for item in items:
+        if (mark := item.get_closest_marker("sampled")) is not None:
+            name = item.nodeid.partition("[")[0]
+            if counts[name] % mark.args[0]:
+                item.add_marker(pytest.mark.slow)
+            counts[name] += 1
     marks = [(item, item.get_closest_marker("second_check")) for item in items]
     for item, mark in marks:
         if mark is not None:

@@ -90,6 +90,7 @@ def test_what_is_wrong_is_named(data: bytes, fault: str) -> None:
     assert fault_of(data) == fault
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(6))
 def test_no_changed_footer_ends_the_process(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"

@@ -32,6 +32,7 @@ def column(kind: pa.DataType, *, is_null: bool) -> pa.Array:
     return pa.nulls(ROWS, kind) if value is None else pa.repeat(pa.scalar(value, kind), ROWS)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("name", TABLES)
 def test_a_million_equal_rows_are_read(name: str, is_sparse: bool, tmp_path: Path) -> None:

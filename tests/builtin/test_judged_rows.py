@@ -90,6 +90,7 @@ def test_skipped_kinds_are_named_and_not_decoded(tmp_path):
     assert "NOT DECODED  2 values of built-in kinds (--skip builtin)" in done.output
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("kind", BUILTIN_KINDS, ids=lambda kind: f"{kind.version}-{kind.plural}")
 def test_audit_and_query_agree_on_each_stored_kind(tmp_path, kind):
     target = target_of(kind.group, kind.kind)

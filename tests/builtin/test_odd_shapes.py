@@ -55,6 +55,7 @@ def check(obj: dict[str, Any], *, listed: bool = False) -> None:
 ODD = [None, "x", "", 5, True, [], [None], ["x"], [5], [["x"]], [{}], [{"type": None}], {}, {"a": None}, {"a": ["x"]}]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("value", ODD, ids=str)
 def test_whatever_is_in_one_place_an_object_has_cells_and_fields(value: Any) -> None:
     for path in PATHS:

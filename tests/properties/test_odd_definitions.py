@@ -65,6 +65,7 @@ def test_a_definition_that_contradicts_itself_is_for_the_exact_path(node):
     assert build_version(definition, definition.versions["v1"]).run is None
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("word", sorted(KEYWORDS))
 def test_a_keyword_with_an_odd_value_on_a_value_of_any_type(word):
     for value in KEYWORDS[word]:

@@ -128,6 +128,7 @@ def differing(old, new):
     return set(other), {name for name in before if before[name] != after[name]} - set(other)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("record", RECORDS, ids=lambda one: one.name)
 def test_what_a_record_says_in_other_words_is_the_same_cause(record):
     older = next(one for one in REPRODUCED if one.minor == record.since - 1)

@@ -79,6 +79,7 @@ def test_of_a_real_cluster(tmp_path, monkeypatch, dump):
     assert both(tmp_path, monkeypatch, path, crds=crds)[0] > at_least("golden/upgrade", 100, 40)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("options", [{}, {"at": "stored"}, {"skip": ("rules",)}, {"skip": ("updates",)}])
 @pytest.mark.parametrize("dump", ["snapshot.db.gz", "kubectl-get-all.json.gz", "etcdctl-get.json.gz"])
 def test_of_a_real_cluster_from_bytes(tmp_path, monkeypatch, dump, options):

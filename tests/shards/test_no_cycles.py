@@ -43,6 +43,7 @@ def left_over(tmp_path, dump, **options):
             gc.enable()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", [{}, {"skip": ("updates",)}, {"at": "served"}], ids=str)
 def test_of_the_sample(tmp_path, options):
     found, rows = left_over(tmp_path, SAMPLE, **options)

@@ -207,6 +207,7 @@ def test_what_is_remembered_of_a_rule_is_of_that_value_alone() -> None:
     assert [bool(one) for one in found[:3]] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_rules_that_were_given_up_are_tried_again(tmp_path: Path) -> None:
     path = dump(tmp_path / "dump.ndjson", LOOPING, *[{"l": list(range(300))}] * 2)
     again = ("--since", tmp_path / "report")

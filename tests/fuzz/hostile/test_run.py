@@ -28,6 +28,7 @@ def test_cases_are_the_same_for_the_same_seed() -> None:
     assert (first.families, first.codes, first.failures) == (second.families, second.codes, [])
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("where", "value"),
     [

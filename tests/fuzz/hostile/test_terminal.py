@@ -150,6 +150,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
     return folder, names
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "command",
     [pytest.param(one, marks=[pytest.mark.slow] if len(COMMANDS[one]) > 6 else []) for one in sorted(COMMANDS)],

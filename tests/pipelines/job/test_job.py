@@ -214,6 +214,7 @@ def test_an_unwritable_root_ends_with_4(tmp_path: Path, monkeypatch: pytest.Monk
 # ---- stores
 
 
+@pytest.mark.slow
 def test_nights_in_a_store(tmp_path: Path, audit: Audit, store: str) -> None:
     root = f"{store}/reports"
     nightly = ("--report-root", root, "--since", "auto", "--diff", "auto", "--only-new", "--keep-reports", "2")

@@ -75,6 +75,7 @@ def last_night(tmp_path_factory):
     return report
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize(
     ("change", "skip"),

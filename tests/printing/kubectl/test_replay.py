@@ -31,6 +31,7 @@ def _name(recorded: Any) -> str:
     return " ".join([*([] if recorded["verb"] == "get" else [recorded["verb"]]), *recorded["args"]])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("recorded", ANSWERS, ids=_name)
 def test_standard_output_is_that_of_kubectl(recorded: Any, dump: Path) -> None:
     code, out, err = ask(dump, recorded)

@@ -67,6 +67,7 @@ def names_of(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_merged_history_says_the_same(seed: int, tmp_path: Path) -> None:
     folder = drawn(tmp_path / "history", 100, seed)
@@ -84,6 +85,7 @@ def test_a_merged_history_says_the_same(seed: int, tmp_path: Path) -> None:
     assert names_of(folder) == names
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("keep", [1, 2, 20, 45])
 def test_the_newest_runs_are_kept_night_after_night(keep: int, tmp_path: Path) -> None:
     folder = tmp_path / "history"
@@ -113,6 +115,7 @@ class Ends(Exception):
     """The process ends here."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("calls", range(8))
 def test_a_process_that_ends_in_between_loses_nothing(calls: int, seventy: tuple[Path, Any], tmp_path: Path) -> None:
     """It ends before the n-th file that it adds or removes."""

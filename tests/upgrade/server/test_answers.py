@@ -31,6 +31,7 @@ def test_first_line_and_exit_code_are_what_the_server_does(pair, tmp_path):
         assert definition["refusals"] == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_headline_and_objects_agree(pair, tmp_path):
     """An object that breaks its LISTs after the upgrade alone blocks it, and one that is newly invalid is never safe."""
