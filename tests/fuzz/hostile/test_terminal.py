@@ -153,7 +153,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(one, marks=[pytest.mark.slow] if len(COMMANDS[one]) > 6 else []) for one in sorted(COMMANDS)],
+    [pytest.param(one, marks=[pytest.mark.nightly] if len(COMMANDS[one]) > 6 else []) for one in sorted(COMMANDS)],
 )
 def test_content_does_not_act_on_the_terminal(command: str, inputs: tuple[Path, dict[str, str]]) -> None:
     folder, names = inputs
