@@ -12,11 +12,11 @@ import pytest
 from pipelines.cli.main import complete_kubectl
 from pipelines.run.names import names_of
 from tests.command import auditor
+from tests.counting import calls_of
 from tests.pipelines.job.conftest import SAMPLE
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import FrameType
 
 KINDS = ["loaves.bakery.example.com", "orders.bakery.example.com", "ovens.bakery.example.com"]
 
@@ -97,21 +97,11 @@ ANSWERS = {"command": ("au",), "report": ("query", "r", "lo"), "dump": ("query",
 def test_an_answer_is_little_work(cache: Path, tmp_path: Path, kind: str) -> None:
     """What it costs is counted in calls; which modules it loads, `tests/processes/test_start.py` checks."""
     auditor("audit", SAMPLE, "--report", "r", "--jobs", 1, cwd=tmp_path)
-    calls = 0
-
-    def count(_: FrameType, event: str, __: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
     *words, incomplete = ANSWERS[kind]
     answers(*words, incomplete=incomplete, cwd=tmp_path)  # what is loaded and kept is no part of it
     shutil.rmtree(cache, ignore_errors=True)
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        got = answers(*words, incomplete=incomplete, cwd=tmp_path)
-    finally:
-        sys.setprofile(before)
+    got: list[str] = []
+    calls = calls_of(lambda: got.extend(answers(*words, incomplete=incomplete, cwd=tmp_path)))
     assert got == (["audit"] if kind == "command" else KINDS[:1])
     assert calls < MOST_CALLS[kind]
 

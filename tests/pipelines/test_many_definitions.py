@@ -1,12 +1,11 @@
 """Programs are built on first use: definitions that no object needs cost next to nothing."""
 
-import sys
-
 from auditor.plan import plan
 from auditor.plan.options import AuditOptions
 from auditor.shards import judge
 from pipelines.run.audit import run_audit
 from tests.benchmarks import definitions
+from tests.counting import calls_of
 
 MOST_CALLS = 3000
 """Calls of Python functions to read a definition that no object needs."""
@@ -17,20 +16,10 @@ def calls_with(count, used, folder):
     known = [definitions.synthetic(number) for number in range(count)]
     dump = folder / f"dump-{count}.json"
     definitions.write_dump(dump, known, 40, used, corpus=False)
-    calls = 0
-
-    def counted(_, event, __):
-        nonlocal calls
-        calls += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(counted)
-    try:
-        code, manifest = run_audit(
-            AuditOptions(dumps=(str(dump),), report=str(folder / f"r-{count}"), jobs=1, force=True)
-        )
-    finally:
-        sys.setprofile(before)
+    asked = AuditOptions(dumps=(str(dump),), report=str(folder / f"r-{count}"), jobs=1, force=True)
+    answers = []
+    calls = calls_of(lambda: answers.append(run_audit(asked)), of_c=False)
+    ((code, manifest),) = answers
     assert (code, manifest["counts"]["statuses"]) == (0, {"definition": count, "valid": 40})
     return calls
 
