@@ -116,6 +116,7 @@ def _go_on(_: int, __: Any) -> None:
 def _end(number: int, _: Any) -> None:
     for each in _ENDING:  # `timeout` and people send it twice: the clean-up must not be interrupted
         signal.signal(each, _go_on)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # Python drops handlers as it ends: the exit code would be lost
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise Ended(number)

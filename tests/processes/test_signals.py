@@ -54,3 +54,18 @@ def test_interrupt_leaves_no_process_and_no_half_report(tmp_path: Path, signals:
         while time.monotonic() < deadline:
             os.killpg(process.pid, 0)
             time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_signals_that_arrive_while_the_process_ends_do_not_change_its_exit_code(tmp_path: Path) -> None:
+    with heeded(signal.SIGHUP, signal.SIGTERM):
+        process = start("audit", "-", "--report", tmp_path / "r", env={"AUDITOR_AUDIT_QUIET": ""})
+    assert process.stderr is not None
+    assert process.stdin is not None
+    assert "audit of" in process.stderr.readline()  # it waits for standard input
+    process.send_signal(signal.SIGHUP)
+    assert process.stderr.readline() == "stopped by SIGHUP; nothing was written\n"
+    while process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=GUARD)
+    assert process.returncode == 129
