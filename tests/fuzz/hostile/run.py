@@ -1,7 +1,7 @@
 """Fuzzer of what surrounds the readers: names, paths and texts of definitions, keys, earlier reports, surroundings.
 
     python -m tests.fuzz.hostile.run --cases 100000 --jobs 2       # make hostile
-    python -m tests.fuzz.hostile.run --seconds 60                  # what CI runs
+    python -m tests.fuzz.hostile.run --seconds 60                  # as many as a minute allows
     python -m tests.fuzz.hostile.run --seed 7 --only 1234          # one case again; --keep FOLDER to look at it
 
 For each case: the exit code is a documented one, no internal error, no traceback; an audit that ends with 0, 1 or 3 has a
@@ -176,8 +176,14 @@ def run_case(seed: int, number: int, keep: Path | None = None) -> tuple[str, lis
     return family, faults, codes
 
 
+def _peak() -> int:
+    """Return the most memory that this process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
 def _work(seed: int, numbers: range, into: int) -> None:
     """Run cases in a process of their own, and report each on a pipe."""
+    at_start = _peak()  # what the process it was forked from has is no case's
     with os.fdopen(into, "w") as pipe:
         for number in numbers:
             pipe.write(json.dumps({"begins": number}) + "\n")
@@ -195,7 +201,7 @@ def _work(seed: int, numbers: range, into: int) -> None:
             except Exception:  # noqa: BLE001 - a fault of the fuzzer is one to report as well
                 faults = [traceback.format_exc()]
             signal.setitimer(signal.ITIMER_PROF, 0)
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+            memory = _peak() - at_start
             if memory > MEMORY:
                 faults.append(f"takes {memory >> 20} MB")
             spent = time.process_time() - began

@@ -161,7 +161,7 @@ def test_content_does_not_act_on_the_terminal(command: str, inputs: tuple[Path, 
     for arguments in COMMANDS[command]:
         filled = [names.get(one[1:-1], one) if one.startswith("{") else one for one in arguments]
         code, shown = on_terminal(filled, folder)
-        wrong = [*faults_of(shown), *([f"exit code {code}"] if code not in (0, 1, 2, 3) else [])]
+        wrong = [*faults_of(shown), *([f"exit code {code}: {shown[-2000:]!r}"] if code not in (0, 1, 2, 3) else [])]
         faults += [f"{' '.join(arguments)!r}: {one}" for one in wrong]
     assert faults == []
 

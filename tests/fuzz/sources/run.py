@@ -1,7 +1,7 @@
 """Mutation fuzzer of everything that reads dumps.
 
     python tests/fuzz/sources/run.py --jobs 2                # 200,000 inputs, 20 minutes of one processor
-    python tests/fuzz/sources/run.py --seconds 60            # what CI runs
+    python tests/fuzz/sources/run.py --seconds 60            # as many as a minute allows
     python tests/fuzz/sources/run.py --seed 7 --only 1234    # one input again; --keep FOLDER to look at it
 
 An input is a sound dump that was broken: bits, lengths, counts, page numbers, cycles, cut ends, names, bombs. At least
@@ -166,9 +166,7 @@ def read(case: Case, folder: Path, unsealer: Unsealer) -> tuple[str, int]:
 
 
 def run_all(options: argparse.Namespace) -> Outcome:
-    """Run the inputs in several processes, and add up what they say."""
-    if options.jobs < 2 or options.only is not None:
-        return run(options)
+    """Run the inputs in new processes, whose memory is theirs alone, and add up what they say."""
     shares = [
         argparse.Namespace(**{**vars(options), "first": job, "step": options.jobs}) for job in range(options.jobs)
     ]
@@ -284,7 +282,7 @@ def parsed(words: list[str] | None = None) -> Any:
 def main() -> None:
     options = parsed()
     start = time.monotonic()
-    outcome = run_all(options)
+    outcome = run(options) if options.only is not None else run_all(options)
     show(outcome, time.monotonic() - start)
     enough = outcome.repaired >= SHARE * outcome.inputs or options.only is not None or options.family
     if not enough:

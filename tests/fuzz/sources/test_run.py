@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.sources.run import SHARE, STAGES, Outcome, parsed, run
+from tests.fuzz.sources.run import SHARE, STAGES, Outcome, parsed, run, run_all
 
 
 def judge(outcome: Outcome) -> None:
@@ -16,12 +16,12 @@ def judge(outcome: Outcome) -> None:
 
 
 def test_some_hundred_broken_dumps_end_in_rows_or_an_error() -> None:
-    judge(run(parsed(["--inputs", "300", "--seed", "tests", "--quiet"])))
+    judge(run_all(parsed(["--inputs", "300", "--seed", "tests", "--quiet"])))
 
 
 @pytest.mark.slow
 def test_thousands_of_broken_dumps_end_in_rows_or_an_error() -> None:
-    outcome = run(parsed(["--inputs", "3000", "--seed", "slow", "--quiet"]))
+    outcome = run_all(parsed(["--inputs", "3000", "--seed", "slow", "--quiet"]))
     assert outcome.inputs == 3000
     judge(outcome)
 
