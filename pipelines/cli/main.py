@@ -113,10 +113,16 @@ def _go_on(_: int, __: Any) -> None:
     """Ignore a signal; setting SIG_IGN instead makes Python complain about a signal that is already pending."""
 
 
+def _ignore() -> None:
+    sys.unraisablehook = lambda _: None  # Python complains about a signal that comes just now
+    for each in _ENDING:
+        signal.signal(each, signal.SIG_IGN)
+
+
 def _end(number: int, _: Any) -> None:
     for each in _ENDING:  # `timeout` and people send it twice: the clean-up must not be interrupted
         signal.signal(each, _go_on)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # Python drops handlers as it ends: the exit code would be lost
+    atexit.register(_ignore)  # Python drops other handlers as it ends: a signal to any thread would be its exit code
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise Ended(number)
