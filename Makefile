@@ -31,10 +31,11 @@ test: compiled ## Run the tests (TESTS="tests/cel ...": some of them)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not nightly' $(TESTS)
 
 slow: compiled ## Run the slower tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not nightly' $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow and not nightly' $(TESTS)
 
 # Generated code, code objects, pickling, engines, start.
-OF_PYTHON := tests/base tests/codegen tests/fastpath tests/cel/emit tests/program tests/shards tests/processes tests/pipelines
+OF_PYTHON := tests/base tests/codegen tests/fastpath tests/cel/emit tests/program tests/shards tests/processes \
+	tests/pipelines/engines tests/pipelines/test_engines.py tests/pipelines/test_run.py tests/pipelines/test_many_definitions.py
 
 test-python: compiled ## Run the tests of what depends on the version of Python
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not nightly' $(OF_PYTHON)

@@ -167,13 +167,13 @@ def test_what_has_no_figures_keeps_none_of_another_day(script, what, folder, mon
     assert [found.name for found in everything.load(folder)] == ["peers"]
 
 
-BUILDS_PEERS = "peers"
-"""The benchmark that first builds other programs, which takes minutes."""
+SMALL = "startup"
+"""The benchmark that takes seconds."""
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.nightly if name == BUILDS_PEERS else pytest.mark.slow) for name in NAMES],
+    [pytest.param(name, marks=pytest.mark.slow if name == SMALL else pytest.mark.nightly) for name in NAMES],
 )
 def test_every_benchmark_runs_with_few_objects(name, tmp_path):
     readme = tmp_path / "README.md"

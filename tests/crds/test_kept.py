@@ -35,6 +35,7 @@ def form(value, seen):
     return [type(value).__name__, *((name, form(getattr(value, name), seen)) for name in said)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", GIVEN, ids=lambda path: path.name)
 def test_kept_definitions_are_those_that_are_parsed(path, tmp_path):
     for text in map(encode_definition, read_crd_documents([str(path)])):

@@ -18,7 +18,7 @@ def test_a_sample_is_judged_as_the_real_libraries_judge_it(monkeypatch, capsys):
     shared("oracle")
     if not shutil.which("go"):
         pytest.skip("Go is missing: the real libraries cannot be built")
-    monkeypatch.setattr(sys, "argv", ["run", "--objects", "400", "--definitions", "150", "--seed", "3"])
+    monkeypatch.setattr(sys, "argv", ["run", "--objects", "200", "--definitions", "60", "--seed", "3"])
     code = run.main()
     said = capsys.readouterr().out
     assert code == 0, said
@@ -31,7 +31,7 @@ def test_what_a_scan_says_changes_is_what_the_real_libraries_read_differently(mo
     shared("oracle")
     if not shutil.which("go"):
         pytest.skip("Go is missing: the real libraries cannot be built")
-    monkeypatch.setattr(sys, "argv", ["upgrade", "--objects", "600", "--seed", "3"])
+    monkeypatch.setattr(sys, "argv", ["upgrade", "--objects", "200", "--seed", "3"])
     code = upgrade.main()
     said = capsys.readouterr().out
     assert code == 0, said

@@ -162,6 +162,7 @@ def test_a_plain_object_is_proven(data):
     assert typed_difference(program, reference.audit(data), data, updates=True) == ""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("data", DOUBTFUL, ids=range(len(DOUBTFUL)))
 def test_what_is_proven_is_so(data):
     program, reference = programs()

@@ -236,7 +236,7 @@ def test_some_drawn_dumps_end_no_command() -> None:
 
 @pytest.mark.slow
 def test_many_drawn_dumps_end_no_command() -> None:
-    judge_cases("--cases", "60", "--commands", "3", "--seed", "slow")
+    judge_cases("--cases", "20", "--commands", "3", "--seed", "slow")
 
 
 @pytest.mark.nightly

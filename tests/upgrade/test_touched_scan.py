@@ -20,13 +20,13 @@ REPRODUCED = [one.name for one in RELEASES if one.is_reproduced]
 SUITES = ("bakery.json", "drawn.json", "releases.json", "rules.json", "updates.json")
 EACH = list(itertools.pairwise(REPRODUCED))
 FAR = [(REPRODUCED[0], REPRODUCED[-1]), (REPRODUCED[1], REPRODUCED[-1])]
-NIGHTLY = {*EACH[:-1], FAR[1]}
-"""Other releases than the oldest and the newest."""
-DEAR = {(*FAR[0], name) for name in SUITES if name != "bakery.json"}
+NIGHTLY = {(*pair, name) for pair in [*EACH[:-1], FAR[1]] for name in SUITES} | {(*FAR[0], "rules.json")}
+"""Other releases than the oldest and the newest, and the rules, which are compared between neighbours as well."""
+DEAR = {(*FAR[0], name) for name in SUITES if name not in ("bakery.json", "rules.json")}
 
 
 def marked(old, new, name):
-    marks = [pytest.mark.nightly] * ((old, new) in NIGHTLY) + [pytest.mark.slow] * ((old, new, name) in DEAR)
+    marks = [pytest.mark.nightly] * ((old, new, name) in NIGHTLY) + [pytest.mark.slow] * ((old, new, name) in DEAR)
     return pytest.param(old, new, name, marks=marks)
 
 
@@ -79,6 +79,7 @@ def scanned(dump, report, old, new):
     return section["definitions"], section["sentence"], section["kubernetes"], manifest["changes"], rows
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("old", "new", "name"), [marked(*pair, name) for pair in [*EACH, *FAR] for name in SUITES])
 def test_judging_once_finds_what_judging_twice_finds(old, new, name, tmp_path, monkeypatch):
     assert write(tmp_path / "dump.json", name) > 50

@@ -85,6 +85,7 @@ def test_a_query_shows_what_the_command_answers_with_the_metadata_that_is_stored
     assert found.stderr == ""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [

@@ -117,6 +117,7 @@ def test_the_table_of_formats_is_the_only_one(command: str) -> None:
     assert [name for name in formats_of(command) if not re.search(rf"\b{name}\b", re.sub(r"-\n +", "-", option))] == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_format_is_printed_and_written_alike(command: str, name: str, folder: Any, plain: dict[str, str]) -> None:

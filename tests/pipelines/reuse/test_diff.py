@@ -142,6 +142,7 @@ def _nothing(store):
     store.put(loaf("heavy", grams=901))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("change", "codes"),
     [

@@ -157,7 +157,7 @@ def rows_of(report, table="findings"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_twelve_nights_agree_with_the_truth(nights, tmp_path, seed):
     rng = random.Random(seed)
     definitions = [definition(kind, rules=("self.grams != 7",)) for kind in ("Loaf", "Pan")]

@@ -92,6 +92,7 @@ def _same_revision(store):
     store.kvs[key] = store.kvs.pop(key)  # another file, the same keys
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("change", "is_stale"), [(_later, False), (_same, True), (_older, True), (_same_revision, True)]
 )

@@ -89,6 +89,7 @@ def content(model: FindingsModel) -> Content:
     return replace(read, problems=lambda: iter(problems))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FORMATS)
 def test_formats_have_no_value(name: str, content: Content) -> None:
     out = io.StringIO()

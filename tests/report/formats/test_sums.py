@@ -269,6 +269,7 @@ def test_every_format_is_read_here() -> None:
     assert READERS.keys() == FORMATS.keys()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", READERS)
 def test_the_sums_of_a_format_are_those_of_the_manifest(name: str, drawn: Drawn) -> None:
     model = drawn.model

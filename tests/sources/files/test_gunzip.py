@@ -124,6 +124,7 @@ def opened(path: Path, workdir: Path) -> tuple[object, ...]:
     return found.sha256, found.path.read_bytes(), found.layers, tuple(damage.records())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*SOUND, *spoiled()])
 def test_a_file_gives_what_zlib_alone_gives(
     name: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -135,6 +136,7 @@ def test_a_file_gives_what_zlib_alone_gives(
     assert found == opened(path, tmp_path / "plain")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", spoiled())
 def test_what_is_not_sound_is_never_taken_for_it(name: str, library: str) -> None:
     if name in {"bgzip, more than a block holds", "bgzip, a size that lies"}:  # zlib knows no blocks: it decides
@@ -205,6 +207,7 @@ def never_sound(_read: Callable[[int], bytes]) -> Iterator[bytes]:
     yield b""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6, 0.99, 1])
 @pytest.mark.parametrize("how", ["cut", "changed"])
 def test_an_archive_gives_what_zlib_alone_gives(

@@ -12,6 +12,7 @@ WORDS = {"blocks": {"blocks"}, "attention": {"attention", "safe-after"}, "safe":
 SCAN_WORDS = {"blocks": "blocks, because", "safe-after": "safe after", "attention": "attention: ", "safe": "safe"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_first_line_and_exit_code_are_what_the_server_does(pair, tmp_path):
     answer = ANSWERS[pair.name]

@@ -87,6 +87,7 @@ def compiled(monkeypatch):
     return seen
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", GIVEN, ids=lambda path: path.name)
 def test_cached_facts_are_those_of_rules_compiled_now(path, tmp_path):
     with using_cache(str(tmp_path / "cache")):
