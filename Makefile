@@ -35,12 +35,14 @@ slow: compiled ## Run the slower tests
 
 # Generated code, code objects, pickling, engines, start.
 OF_PYTHON := tests/base tests/codegen tests/fastpath tests/cel/emit tests/program tests/shards tests/processes \
-	tests/pipelines/engines tests/pipelines/test_engines.py tests/pipelines/test_run.py tests/pipelines/test_many_definitions.py
+	tests/pipelines/engines tests/pipelines/test_engines.py tests/pipelines/test_run.py tests/pipelines/test_many_definitions.py \
+	tests/pipelines/test_hostile_content.py tests/pipelines/reuse/test_cache.py tests/crds/test_kept.py \
+	tests/validation/rules/test_kept.py tests/report/findings/test_part_counts.py tests/crdcheck/test_examples.py
 
 test-python: compiled ## Run the tests of what depends on the version of Python
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not nightly' $(OF_PYTHON)
 
-nightly: compiled hostile ## Run the tests that take minutes, and `make hostile`
+nightly: compiled ## Run the tests that take hours, or need Ray, Spark, a browser or an image
 	$(BIN)/python -m pytest -m nightly $(TESTS)
 
 audit: compiled ## Audit sample-data/ and show the result
@@ -61,8 +63,9 @@ differential: $(STAMP) ## Hold audits and rules against the API server's own lib
 	$(BIN)/python -m tests.differential.upgrade --objects 20000
 	$(BIN)/python -m tests.fuzz.cel.run $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
 
-hostile: $(STAMP) ## Attack the commands with 100,000 definitions, keys, reports and surroundings
+hostile: $(STAMP) ## Attack the commands with 100,000 definitions, keys, reports, surroundings, and 200,000 broken dumps
 	$(BIN)/python -m tests.fuzz.hostile.run --cases 100000
+	$(BIN)/python tests/fuzz/sources/run.py --jobs 2
 
 paths: $(STAMP) ## Hold the generated code against the interpreters, over 1,000,000 objects
 	$(BIN)/python -m tests.differential.fast_vs_exact --objects 1000000

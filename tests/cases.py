@@ -31,16 +31,20 @@ def of_each(words: str, cases: Iterable[Any], ids: Callable[[Any], str] | None =
     def decorate(test: Any) -> Any:
         def through_all(**fixtures: Any) -> None:
             assert known, "no cases"
-            failed = []
+            failed, skipped = [], []
             for name, values in known:
                 try:
                     test(**fixtures, **dict(zip(names, values, strict=True)))
                 except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - the others run, too
                     failed.append((name, f"{type(error).__name__}: {error}"))
+                except pytest.skip.Exception as error:
+                    skipped.append(str(error))
             if failed:
                 shown_text = "\n".join(f"{name}: {text}" for name, text in failed[:_SHOWN])
                 others = "\n".join(name for name, _ in failed[_SHOWN:])
                 pytest.fail(f"{len(failed)} of {len(known)} cases:\n{shown_text}\n{others}", pytrace=False)
+            if len(skipped) == len(known):
+                pytest.skip(skipped[0])
 
         through_all.__name__ = test.__name__
         through_all.__qualname__ = test.__qualname__
@@ -59,6 +63,7 @@ def of_each(words: str, cases: Iterable[Any], ids: Callable[[Any], str] | None =
 def _named(case: Any, count: int, ids: Callable[[Any], str] | None) -> tuple[str, tuple[Any, ...]]:
     """Return the name of a case and its values."""
     if isinstance(case, type(pytest.param())):
+        assert not case.marks, "a case of a table has no marks of its own"
         return str(case.id or case.values[0]), case.values
     values = tuple(case) if count > 1 else (case,)
     return ids(values[0]) if ids is not None else str(values[0]), values

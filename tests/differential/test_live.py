@@ -13,12 +13,17 @@ from tests.differential.test_fast_vs_exact import DEFINITION
 from tests.shared import shared
 
 
-@pytest.mark.slow
-def test_a_sample_is_judged_as_the_real_libraries_judge_it(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("objects", "definitions"),
+    [pytest.param(200, 60, marks=pytest.mark.slow), pytest.param(400, 150, marks=pytest.mark.nightly)],
+)
+def test_a_sample_is_judged_as_the_real_libraries_judge_it(monkeypatch, capsys, objects, definitions):
     shared("oracle")
     if not shutil.which("go"):
         pytest.skip("Go is missing: the real libraries cannot be built")
-    monkeypatch.setattr(sys, "argv", ["run", "--objects", "200", "--definitions", "60", "--seed", "3"])
+    monkeypatch.setattr(
+        sys, "argv", ["run", "--objects", str(objects), "--definitions", str(definitions), "--seed", "3"]
+    )
     code = run.main()
     said = capsys.readouterr().out
     assert code == 0, said
@@ -26,12 +31,14 @@ def test_a_sample_is_judged_as_the_real_libraries_judge_it(monkeypatch, capsys):
     assert "drawn definitions: " in said
 
 
-@pytest.mark.slow
-def test_what_a_scan_says_changes_is_what_the_real_libraries_read_differently(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "objects", [pytest.param(200, marks=pytest.mark.slow), pytest.param(600, marks=pytest.mark.nightly)]
+)
+def test_what_a_scan_says_changes_is_what_the_real_libraries_read_differently(monkeypatch, capsys, objects):
     shared("oracle")
     if not shutil.which("go"):
         pytest.skip("Go is missing: the real libraries cannot be built")
-    monkeypatch.setattr(sys, "argv", ["upgrade", "--objects", "200", "--seed", "3"])
+    monkeypatch.setattr(sys, "argv", ["upgrade", "--objects", str(objects), "--seed", "3"])
     code = upgrade.main()
     said = capsys.readouterr().out
     assert code == 0, said

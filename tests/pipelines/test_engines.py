@@ -13,6 +13,9 @@ import pytest
 from auditor.base.errors import EngineError, Refused
 from pipelines.engines import run_in_background, run_inline, run_processes
 
+GUARD = 120
+"""Seconds after which a wait is given up."""
+
 
 def make_square():
     return lambda number: number * number
@@ -46,9 +49,14 @@ def refused_setup():
     return work
 
 
-def slow_setup():
+def slow_setup(folder, others):
+    """Item 0 takes until so many others are done."""
+
     def work(number):
-        time.sleep(0.5 if number == 0 else 0)
+        until = time.monotonic() + GUARD
+        while number == 0 and len(list(Path(folder).iterdir())) < others and time.monotonic() < until:
+            time.sleep(0.01)
+        (Path(folder) / str(number)).touch()
         return (number, os.getpid())
 
     return work
@@ -144,18 +152,11 @@ def test_what_the_system_refuses_a_worker_is_reported_without_a_trace():
         list(run_processes(refused_setup, [0], jobs=1, on_lost=lambda item, error: -1))
 
 
-def test_slow_item_keeps_no_other_worker_from_working():
-    answers = list(run_processes(slow_setup, range(6), jobs=2, on_lost=lambda item, error: -1))
+def test_each_worker_gets_neighbours_and_then_takes_the_last_of_a_slow_one(tmp_path):
+    setup = partial(slow_setup, str(tmp_path), 7)
+    answers = list(run_processes(setup, range(8), jobs=2, on_lost=lambda item, error: -1))
     slow = next(pid for number, pid in answers if number == 0)
-    assert all(pid != slow for number, pid in answers if number in {1, 2, 3})
-
-
-def test_each_worker_gets_neighbours_and_then_helps_from_the_end():
-    answers = list(run_processes(slow_setup, range(8), jobs=2, on_lost=lambda item, error: -1))
-    slow = next(pid for number, pid in answers if number == 0)
-    quick = [number for number, pid in answers if pid != slow]
-    assert quick[:4] == [4, 5, 6, 7]
-    assert quick[4:] == [3, 2, 1][: len(quick) - 4]
+    assert [number for number, pid in answers if pid != slow] == [4, 5, 6, 7, 3, 2, 1]
 
 
 def test_the_parent_does_not_wait_for_the_end_of_a_worker_that_has_answered_all():
@@ -210,8 +211,8 @@ def test_a_call_that_is_not_awaited_leaves_no_process(tmp_path):
         os.kill(int(mark.name), 0)
 
 
-def test_leaving_early_leaves_no_process():
-    answers = run_processes(slow_setup, range(100), jobs=2, on_lost=lambda item, error: -1)
+def test_leaving_early_leaves_no_process(tmp_path):
+    answers = run_processes(partial(slow_setup, str(tmp_path), 5), range(100), jobs=2, on_lost=lambda *_: -1)
     _, pid = next(answers)
     answers.close()
     with pytest.raises(ProcessLookupError):

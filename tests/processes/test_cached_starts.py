@@ -21,12 +21,12 @@ def test_runs_may_share_it_at_the_same_time_and_one_after_them(tmp_path: Path) -
         done = run(*words, tmp_path / f"report-{number}", *cached, env={"AUDITOR_AUDIT_NO_CACHE": ""})
         return done.returncode, done.stderr
 
-    with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(audit, range(2))) == [(0, "")] * 2
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(audit, range(3))) == [(0, "")] * 3
     before = {path.name: path.read_bytes() for path in (tmp_path / "cache").iterdir()}
     assert {name.partition("-")[0] for name in before} == {"code", "definition", "yaml"}
-    assert audit(2) == (0, "")
+    assert audit(3) == (0, "")
     assert {path.name: path.read_bytes() for path in (tmp_path / "cache").iterdir()} == before
     assert auditor(*words, tmp_path / "plain", "--no-cache").code == 0
-    for number in range(3):
+    for number in range(4):
         assert content(tmp_path / f"report-{number}") == content(tmp_path / "plain")

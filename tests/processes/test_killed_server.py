@@ -123,7 +123,7 @@ def test_more_kills_cost_nothing_either(dumps, whole, tmp_path):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(10))
 def test_a_night_of_kills_costs_nothing(dumps, whole, tmp_path, block):
     check_kills(range(8 + 10 * block, 18 + 10 * block), dumps, whole, tmp_path)
 

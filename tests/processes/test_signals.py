@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.cli import main
+from pipelines.exit_codes import Ended
 from tests.documents import definition_of
 from tests.processes.program import start
 from tests.signals import heeded
@@ -56,6 +59,20 @@ def test_interrupt_leaves_no_process_and_no_half_report(tmp_path: Path, signals:
         while time.monotonic() < deadline:
             os.killpg(process.pid, 0)
             time.sleep(0.05)
+
+
+def test_the_first_signal_decides_and_no_other_interrupts_the_clean_up() -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        with pytest.raises(Ended):
+            main._end(signal.SIGHUP, None)
+        for number in numbers:
+            signal.raise_signal(number)
+    finally:
+        atexit.unregister(main._ignore)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def _schemas(children):
 
 SCHEMAS = st.recursive(_schemas(st.just({})), _schemas, max_leaves=8)
 ROOTS = st.dictionaries(KEYS, SCHEMAS, max_size=4).map(lambda properties: {"type": "object", "properties": properties})
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=150, deadline=None)
 
 
 @FEW

@@ -158,7 +158,7 @@ EMPTY: Final = [{"metadata": {"name": "n1"}, "spec": {"on": "", "size": ""}}]
 @example(EMPTY, '!(spec.on == "a")', 1, True)
 @example(EMPTY, "!(spec.size == 1)", 1, True)
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(objects, predicates, st.integers(1, 5), st.booleans())
 def test_pushed_down_is_per_object_is_the_interpreter(

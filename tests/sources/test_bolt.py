@@ -19,7 +19,7 @@ from tests.sources.etcd.status import unreachable_pages
 
 PAGE_SIZES = [1024, 4096, 16384, 65536]
 SLOW = settings(
-    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 keys = st.binary(min_size=1, max_size=40)
@@ -186,7 +186,7 @@ SMALL = bolt_file({b"b": ROWS}, page_size=1024, fill=0.5)
 
 
 @given(st.integers(2048, len(SMALL) - 1), st.integers(0, 7), st.sampled_from([3, 70, 1 << 14]))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=400)
 def test_one_bit_costs_what_is_reported_and_no_more(at: int, bit: int, batch: int) -> None:
     """Where the walk tells nothing, all keys are there; a key that is gone lies in a gap that it tells."""
     data = flip(SMALL, at, bit)
@@ -225,7 +225,7 @@ def test_a_count_that_is_too_small_hides_nothing(what):
 
 
 @given(st.binary(min_size=0, max_size=3000), st.integers(0, 3000))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=200)
 def test_any_bytes_in_the_place_of_pages_end(noise: bytes, at: int) -> None:
     data = bytearray(SMALL)
     start = 2048 + at

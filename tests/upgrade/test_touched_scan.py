@@ -20,9 +20,9 @@ REPRODUCED = [one.name for one in RELEASES if one.is_reproduced]
 SUITES = ("bakery.json", "drawn.json", "releases.json", "rules.json", "updates.json")
 EACH = list(itertools.pairwise(REPRODUCED))
 FAR = [(REPRODUCED[0], REPRODUCED[-1]), (REPRODUCED[1], REPRODUCED[-1])]
-NIGHTLY = {(*pair, name) for pair in [*EACH[:-1], FAR[1]] for name in SUITES} | {(*FAR[0], "rules.json")}
-"""Other releases than the oldest and the newest, and the rules, which are compared between neighbours as well."""
-DEAR = {(*FAR[0], name) for name in SUITES if name not in ("bakery.json", "rules.json")}
+NIGHTLY = {(*pair, name) for pair in [*EACH[:-1], FAR[1]] for name in SUITES}
+"""Other releases than the oldest and the newest."""
+DEAR = {(*FAR[0], name) for name in SUITES if name != "bakery.json"}
 
 
 def marked(old, new, name):

@@ -19,7 +19,8 @@ __all__ = ["on_terminal"]
 def on_terminal(arguments: list[str], folder: Path, *, seconds: float = 120) -> tuple[int, bytes]:
     """Run `auditor ARGUMENTS` in a folder, its three streams a terminal; return exit code and output.
 
-    The process is a fork of this one, which spares the start of an interpreter.
+    The process is a fork of this one, which spares the start of an interpreter; its commands need `--jobs 1`, since the
+    fork server that an earlier test may have started is no child of it.
     """
     from pipelines.cli import main as cli
 

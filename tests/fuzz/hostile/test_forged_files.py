@@ -96,7 +96,12 @@ def gigabyte(report: Path) -> None:
         stream.truncate(1 << 30)
 
 
-MADE: tuple[Callable[[Path], None], ...] = (other_type, long_footer, no_file, deep, gigabyte)
+def many_lists(report: Path) -> None:
+    """A manifest of a size that is read, whose lists would take gigabytes."""
+    manifest_with(report, b'{"inputs":[' + b"[]," * (20 << 20) + b"0]}")
+
+
+MADE: tuple[Callable[[Path], None], ...] = (other_type, long_footer, no_file, deep, gigabyte, many_lists)
 LARGE: tuple[Callable[[Path], None], ...] = (many_rows, huge_text)
 
 

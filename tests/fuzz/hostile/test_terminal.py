@@ -71,9 +71,9 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("audit", "{folder}", "--report", "out-folder", "--jobs", "1"),
         ("audit", "{snapshot}", "--report", "out-since", "--since", "report", "--diff", "report", "--jobs", "1"),
         ("audit", "{etcdctl}", "--report", "out-diff", "--diff", "report", "--only-new", "--jobs", "1"),
-        ("audit", "{export}", "--crds", "{garbage}", "--report", "out2"),
+        ("audit", "{export}", "--crds", "{garbage}", "--report", "out2", "--jobs", "1"),
         ("audit", "fleet/*/dump.json", "--cluster-name", "{1}", "--report", "out-fleet", "--force", "--jobs", "1"),
-        ("audit", "missing" + ATTACK, "--report", "out3"),
+        ("audit", "missing" + ATTACK, "--report", "out3", "--jobs", "1"),
     ),
     "crds check": (("crds", "check", "{crds}", "--costs"), ("crds", "check", "{crds}", "-o", "json"), ("crds", "check", "{garbage}")),
     "crds list": (("crds", "list", "{snapshot}"), ("crds", "list", "{export}"), ("crds", "list", "{export}", "--openapi")),
@@ -98,7 +98,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "upgrade": (
         ("upgrade", "{snapshot}", "--new-crds", "{new}", "--report", "up", "--force", "--jobs", "1"),
         ("upgrade", "{export}", "--new-crds", "{new}", "--missing", "delete", "--report", "up2", "--force", "--jobs", "1"),
-        ("upgrade", "{garbage}", "--new-crds", "{garbage}", "--report", "up3"),
+        ("upgrade", "{garbage}", "--new-crds", "{garbage}", "--report", "up3", "--jobs", "1"),
     ),
     "validate": (("validate", "{manifest}", "--crds", "{crds}"), ("validate", "{export}", "-o", "json"), ("validate", "{garbage}")),
     "version": (("version",),),
@@ -153,7 +153,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(one, marks=[pytest.mark.nightly] if len(COMMANDS[one]) > 6 else []) for one in sorted(COMMANDS)],
+    [pytest.param(one, marks=[pytest.mark.slow] if len(COMMANDS[one]) > 6 else []) for one in sorted(COMMANDS)],
 )
 def test_content_does_not_act_on_the_terminal(command: str, inputs: tuple[Path, dict[str, str]]) -> None:
     folder, names = inputs

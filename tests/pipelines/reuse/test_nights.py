@@ -156,8 +156,9 @@ def rows_of(report, table="findings"):
     return sorted(tuple(row[name] for name in names) for row in found(report, table))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.nightly if seed else pytest.mark.slow) for seed in range(3)]
+)
 def test_twelve_nights_agree_with_the_truth(nights, tmp_path, seed):
     rng = random.Random(seed)
     definitions = [definition(kind, rules=("self.grams != 7",)) for kind in ("Loaf", "Pan")]

@@ -460,7 +460,11 @@ def _drawn(rng):
 
 
 @pytest.mark.parametrize(
-    ("seed", "objects"), [(1, 30), *(pytest.param(seed, 120, marks=pytest.mark.slow) for seed in range(2))]
+    ("seed", "objects"),
+    [
+        (1, 30),
+        *(pytest.param(seed, 120, marks=pytest.mark.nightly if seed > 1 else pytest.mark.slow) for seed in range(6)),
+    ],
 )
 def test_drawn_changes(nights, tmp_path, monkeypatch, seed, objects):
     if seed % 2:
@@ -498,6 +502,7 @@ def test_drawn_changes(nights, tmp_path, monkeypatch, seed, objects):
     [
         ("etcdctl", 0, 12),
         *(pytest.param(form, seed, 30, marks=pytest.mark.slow) for form in FORMS for seed in range(2)),
+        *(pytest.param(form, seed, 60, marks=pytest.mark.nightly) for form in FORMS for seed in range(2)),
     ],
 )
 def test_large_reports_are_read_part_by_part(nights, tmp_path, monkeypatch, form, seed, objects):

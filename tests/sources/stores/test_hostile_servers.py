@@ -139,14 +139,17 @@ def trickle_head(handler: Any) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "s3"])
 @pytest.mark.parametrize(
-    ("answer", "reason"),
-    [(trickle, "less than 256 KiB arrived within 0.5 seconds"), (trickle_head, "gave no answer within 0.5 seconds")],
+    ("answer", "limit", "reason"),
+    [
+        (trickle, "READ_SECONDS", "less than 256 KiB arrived within 0.5 seconds"),
+        (trickle_head, "CALL_SECONDS", "gave no answer within 0.5 seconds"),
+    ],
 )
 def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
-    scheme: str, answer: Any, reason: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    scheme: str, answer: Any, limit: str, reason: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(patience, "READ_SECONDS", 0.5)
-    monkeypatch.setattr(patience, "CALL_SECONDS", 0.5)
+    for name in ("READ_SECONDS", "CALL_SECONDS"):
+        monkeypatch.setattr(patience, name, 0.5 if name == limit else 120)
     with serving(answer) as (host, _):
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}")
         url = f"http://{host}/x.db" if scheme == "http" else "s3://backups/x.db"
