@@ -36,6 +36,14 @@ def main() -> int:
     project = read_project()
     places = [place for check in CHECKS for place in sorted(check(project), key=_order)]
     files = len(project.modules) + len(project.documents)
+    marks = sum(1 for module in project.below("tests") for _ in first_checks.second_checks(module))
+    for what, count, least in (
+        ("modules", len(project.modules), 1000),
+        ("documents", len(project.documents), 20),
+        ("second checks", marks, 10),
+    ):
+        if count < least:  # then the checks would find nothing, whatever there is
+            places.append(f"tests/style/files.py:1: {count} {what} are read, where {least} are expected at least")
     sys.stdout.write("\n".join(places or [f"{files} files, {len(CHECKS)} checks"]) + "\n")
     return 1 if places else 0
 

@@ -153,6 +153,15 @@ FOLLOWED = {
     "best of some": "took = []\nfor _ in range(3):\n    b = time.perf_counter()\n    took.append(time.perf_counter() - b)\nassert min(took) < 1",
     "processor time of children": "b = getrusage(CHILDREN)\nspent = getrusage(CHILDREN).ru_utime - b.ru_utime\nassert spent <= 3",
     "a function": "def seconds():\n    return timeit.repeat(f)\nassert 8 * seconds() > 3",
+    "a stored answer": "ok = monotonic() - begun() < 5\nassert ok",
+    "a negation": "b = monotonic()\nf()\nassert not slow(monotonic() - b > 5)",
+    "rounded": "b = monotonic()\nf()\nassert int(monotonic() - b) == 0",
+    "a range": "b = monotonic()\nf()\nassert int(monotonic() - b) in range(5)",
+    "another name": "from time import monotonic as now\nb = now()\nf()\nassert now() - b < 2",
+    "the time": "from time import time\nb = time()\nf()\nassert time() - b < 3",
+    "a clock by number": "b = time.clock_gettime(1)\nf()\nassert time.clock_gettime(1) - b < 3",
+    "times of the system": "b = os.times()[0]\nf()\nassert os.times()[0] - b < 3",
+    "the other branch": "b = monotonic()\nf()\nif monotonic() - b < 3:\n    pass\nelse:\n    raise AssertionError",
     "a helper elsewhere": "from tests.helper import least\nassert least(f) < 1",
     "a program": "code = 'print(process_time())'\ndone = run(code)\nassert float(done.stdout) < 1",
     "a failure": "begun = monotonic()\nf()\nif monotonic() - begun > 90:\n    pytest.fail('slow')",
@@ -180,6 +189,7 @@ ACCEPTED = {
     "memory": "cost = getrusage(SELF).ru_maxrss\nassert cost < 1000",
     "another number": "begun = monotonic()\nprint(monotonic() - begun)\nassert f() < 3",
     "how many": "took = [monotonic()]\nassert len(took) < 3",
+    "an equal text": "took = monotonic()\nassert f(took) == 'text'",
     "no deadline": "settings(deadline=None)",
 }
 
