@@ -16,7 +16,6 @@ import io
 import json
 import os
 import random
-import resource
 import select
 import shutil
 import signal
@@ -31,6 +30,7 @@ from typing import Any
 
 from tests.fuzz.hostile.cases import FAMILIES, SOUND, Case, make_sound_report
 from tests.fuzz.hostile.texts import faults_of
+from tests.fuzz.memory import peak
 
 __all__ = ["Outcome", "run_cases"]
 
@@ -176,14 +176,9 @@ def run_case(seed: int, number: int, keep: Path | None = None) -> tuple[str, lis
     return family, faults, codes
 
 
-def _peak() -> int:
-    """Return the most memory that this process has had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-
-
 def _work(seed: int, numbers: range, into: int) -> None:
     """Run cases in a process of their own, and report each on a pipe."""
-    at_start = _peak()  # what the process it was forked from has is no case's
+    at_start = peak()  # what the process it was forked from has is no case's
     with os.fdopen(into, "w") as pipe:
         for number in numbers:
             pipe.write(json.dumps({"begins": number}) + "\n")
@@ -201,7 +196,7 @@ def _work(seed: int, numbers: range, into: int) -> None:
             except Exception:  # noqa: BLE001 - a fault of the fuzzer is one to report as well
                 faults = [traceback.format_exc()]
             signal.setitimer(signal.ITIMER_PROF, 0)
-            memory = _peak() - at_start
+            memory = peak() - at_start
             if memory > MEMORY:
                 faults.append(f"takes {memory >> 20} MB")
             spent = time.process_time() - began

@@ -17,7 +17,6 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import shutil
 import signal
 import sys
@@ -40,6 +39,7 @@ from auditor.sources.encryption import Unsealer, resource_of  # noqa: E402
 from auditor.sources.encryption.config import parse_config  # noqa: E402
 from auditor.sources.files.digest import map_file  # noqa: E402
 from auditor.sources.registry_key import classify, split_key  # noqa: E402
+from tests.fuzz.memory import peak  # noqa: E402
 from tests.fuzz.sources.families import Case, Families  # noqa: E402
 from tests.sources.archives.writing import unpack  # noqa: E402
 from tests.sources.dumps import table_rows  # noqa: E402
@@ -200,11 +200,6 @@ def run(options: argparse.Namespace) -> Outcome:
     return outcome
 
 
-def _peak() -> int:
-    """Return the most memory that this process has had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def _one(
     number: int, options: argparse.Namespace, families: Families, unsealer: Unsealer, base: Path, outcome: Outcome
 ) -> None:
@@ -214,7 +209,7 @@ def _one(
     folder.mkdir()
     outcome.inputs += 1
     outcome.repaired += case.repaired
-    clock, before = time.process_time(), _peak()
+    clock, before = time.process_time(), peak()
     WATCH.start()
     problem = ""
     try:
@@ -233,7 +228,7 @@ def _one(
         WATCH.stop()
         unsealer.counts.clear()
     outcome.slowest = max(outcome.slowest, (time.process_time() - clock, number))
-    outcome.memory = _peak()
+    outcome.memory = peak()
     if not problem and outcome.memory > max(MEMORY, before):  # a peak of before is another's
         problem = f"more than {MEMORY >> 20} MiB of memory"
     if problem:
