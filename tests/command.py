@@ -21,7 +21,7 @@ from pipelines.log import LOG
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Ended", "auditor"]
+__all__ = ["Ended", "auditor", "unset"]
 
 _LIMITS = (resource.RLIMIT_STACK, resource.RLIMIT_DATA)
 """Limits that a command sets for its process."""
@@ -46,6 +46,11 @@ class Ended:
     def files(self) -> list[str]:
         """Return the files below its folder, as paths from there, in order."""
         return sorted(path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file())
+
+
+def unset() -> dict[str, None]:
+    """Return the variables of the auditor that are set here, as `env` of a command takes them away."""
+    return dict.fromkeys(name for name in os.environ if name.startswith("AUDITOR_"))
 
 
 def auditor(

@@ -5,13 +5,12 @@ Blocks without a language hold commands of other programs, and are not run.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.command import auditor
+from tests.command import auditor, unset
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
@@ -58,9 +57,8 @@ def commands_of(page: Path) -> list[Command]:
 def run(command: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a line of a page: one of the auditor alone in this process, one with a pipe or a pattern in a shell."""
     if is_plain(command):
-        others = dict.fromkeys((name for name in os.environ if name.startswith("AUDITOR_")), None)
         words = shlex.split(command, comments=True)[1:]
-        ended = auditor(*words, cwd=folder, env={**others, **environment})
+        ended = auditor(*words, cwd=folder, env={**unset(), **environment})
         return subprocess.CompletedProcess(command, ended.code, ended.stdout, ended.stderr)
     return subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],

@@ -1,10 +1,8 @@
 """Variables that begin with AUDITOR_: a misspelt one is reported, and one of another program stops no run."""
 
-import os
-
 import pytest
 
-from tests.command import auditor
+from tests.command import auditor, unset
 from tests.shared import ROOT
 
 SAMPLE = str(ROOT / "sample-data" / "cluster.db.gz")
@@ -12,8 +10,7 @@ SAMPLE = str(ROOT / "sample-data" / "cluster.db.gz")
 
 def run(*arguments, cwd, **env):
     """Run the command for a user whose environment and folders have nothing of the auditor's."""
-    own = dict.fromkeys(name for name in os.environ if name.startswith("AUDITOR_"))
-    return auditor(*arguments, cwd=cwd, env={**own, "XDG_CONFIG_HOME": None, "HOME": str(cwd), **env})
+    return auditor(*arguments, cwd=cwd, env={**unset(), "XDG_CONFIG_HOME": None, "HOME": str(cwd), **env})
 
 
 @pytest.mark.parametrize(

@@ -62,17 +62,12 @@ def test_interrupt_leaves_no_process_and_no_half_report(tmp_path: Path, signals:
 
 
 def test_the_first_signal_decides_and_no_other_interrupts_the_clean_up() -> None:
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.getsignal(number) for number in numbers}
-    try:
+    with heeded(*main._ENDING):
         with pytest.raises(Ended):
             main._end(signal.SIGHUP, None)
-        for number in numbers:
+        atexit.unregister(main._ignore)  # this process goes on
+        for number in main._ENDING:
             signal.raise_signal(number)
-    finally:
-        atexit.unregister(main._ignore)
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @pytest.mark.slow

@@ -20,13 +20,13 @@ REPRODUCED = [one.name for one in RELEASES if one.is_reproduced]
 SUITES = ("bakery.json", "drawn.json", "releases.json", "rules.json", "updates.json")
 EACH = list(itertools.pairwise(REPRODUCED))
 FAR = [(REPRODUCED[0], REPRODUCED[-1]), (REPRODUCED[1], REPRODUCED[-1])]
-NIGHTLY = {(*pair, name) for pair in [*EACH[:-1], FAR[1]] for name in SUITES}
+NIGHTLY = {*EACH[:-1], FAR[1]}
 """Other releases than the oldest and the newest."""
 DEAR = {(*FAR[0], name) for name in SUITES if name != "bakery.json"}
 
 
 def marked(old, new, name):
-    marks = [pytest.mark.nightly] * ((old, new, name) in NIGHTLY) + [pytest.mark.slow] * ((old, new, name) in DEAR)
+    marks = [pytest.mark.nightly] * ((old, new) in NIGHTLY) + [pytest.mark.slow] * ((old, new, name) in DEAR)
     return pytest.param(old, new, name, marks=marks)
 
 

@@ -148,8 +148,7 @@ def trickle_head(handler: Any) -> None:
 def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
     scheme: str, answer: Any, limit: str, reason: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("READ_SECONDS", "CALL_SECONDS"):
-        monkeypatch.setattr(patience, name, 0.5 if name == limit else 120)
+    monkeypatch.setattr(patience, limit, 0.5)
     with serving(answer) as (host, _):
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}")
         url = f"http://{host}/x.db" if scheme == "http" else "s3://backups/x.db"
