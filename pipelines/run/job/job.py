@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from auditor.sources.stores.locations import shown_url
 from pipelines.exit_codes import exit_code_of, reason_of
 from pipelines.log import LOG
-from pipelines.run.job.last_run import LastRun
+from pipelines.run.job.last_run import LastRun, written_reports
 from pipelines.run.job.lock import run_lock
 from pipelines.run.job.roots import DEFAULT_NAME, free_name, open_root, report_name
 
@@ -52,6 +52,8 @@ class _Planned:
     options: AuditOptions
     name: str
     earlier: StoredReport | None
+    written: list[str]
+    """Names of the reports that runs for this root wrote."""
     surplus: list[tuple[StoredReport, str]]
     """Reports that --keep-reports would remove, with the reason if one must stay."""
 
@@ -65,7 +67,9 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
     root = root or open_root(job.root)
     now = datetime.datetime.now(datetime.UTC)
     name = report_name(job.name, now) if options.force else free_name(job.name, now, root)
-    reports = root.reports() if AUTO in (options.since, options.diff) or job.keep else []
+    written = written_reports(root)
+    is_listed = AUTO in (options.since, options.diff) or job.keep is not None or written is None
+    reports = root.reports() if is_listed else []
     earlier = reports[0] if reports else None
     location = earlier.location if earlier else ""
     options = replace(
@@ -80,18 +84,11 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
         options = replace(options, verify_sample=0.0)
     if not options.since and not options.diff:
         options = replace(options, require_change=False)
-    return _Planned(root, options, name, earlier, _surplus(root, job.keep, reports, now))
-
-
-def _surplus(
-    root: Root, keep: Keep | None, reports: list[StoredReport], now: datetime.datetime
-) -> list[tuple[StoredReport, str]]:
-    """Return the reports that are surplus once the run has written one more."""
-    if keep is None:
-        return []
-    kept = replace(keep, count=keep.count - 1) if keep.count > 1 else keep
-    found = reports if keep.count == 1 else kept.surplus(reports, now)
-    return [(one, root.refusal(one)) for one in found]
+    if is_listed:
+        written = [one.name for one in reports if written is None or one.name in written]
+    others = [one for one in reports if one.name in written and one.name != name]
+    surplus = job.keep.surplus(others, now) if job.keep else []
+    return _Planned(root, options, name, earlier, written, [(one, root.refusal(one)) for one in surplus])
 
 
 def planned_lines(planned: _Planned) -> list[str]:
@@ -126,7 +123,8 @@ def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
         planned = plan_job(job, options, root)
         if AUTO in (options.since, options.diff) and planned.earlier is None:
             LOG.info("first", f"no earlier report below {shown_url(root.location)}: every object is checked")
-        record = LastRun(root, planned.options.report, planned.options.since or planned.options.diff)
+        earlier = planned.options.since or planned.options.diff
+        record = LastRun(root, planned.options.report, earlier, planned.written)
         record.write_start()
         root.begin(planned.name)
         try:
@@ -134,12 +132,11 @@ def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
         except BaseException as error:
             code = exit_code_of(error)
             root.end(planned.name, written=_was_written(error))
-            if _was_written(error):
-                _remove_surplus(planned)
-            record.write_end(code, reason_of(error))
+            left = _remove_surplus(planned) if _was_written(error) else None
+            record.write_end(code, reason_of(error), left)
             raise
         root.end(planned.name, written=True)
-        record.write_end(0)
+        record.write_end(0, reports=_remove_surplus(planned))
 
 
 def _was_written(error: BaseException) -> bool:
@@ -147,10 +144,14 @@ def _was_written(error: BaseException) -> bool:
     return isinstance(error, SystemExit) and exit_code_of(error) in (0, 1, 3)
 
 
-def _remove_surplus(planned: _Planned) -> None:
+def _remove_surplus(planned: _Planned) -> list[str]:
+    """Remove what --keep-reports no longer keeps; return the names of the reports that are left, newest first."""
+    left = [planned.name, *(name for name in planned.written if name != planned.name)]
     for report, refusal in planned.surplus:
         if refusal:
             LOG.warning("kept", f"{shown_url(report.location)} is not removed: {refusal}", report=report.name)
             continue
         planned.root.remove(report)
+        left.remove(report.name)
         LOG.info("removed", f"removed {shown_url(report.location)} (--keep-reports)", report=report.name)
+    return left

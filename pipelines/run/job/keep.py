@@ -19,7 +19,7 @@ _UNITS: Final = {"h": 1 / 24, "d": 1.0, "w": 7.0}
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Which reports remain: the newest `count`, or those younger than `days` (the newest always remains)."""
+    """Which reports remain: the newest `count`, or those younger than `days`; that of the run always does."""
 
     count: int = 0
     days: float = 0.0
@@ -33,13 +33,13 @@ class Keep:
         return cls(days=int(found[1]) * _UNITS[found[2]]) if found[2] else cls(count=int(found[1]))
 
     def surplus(self, reports: Sequence[StoredReport], now: datetime.datetime) -> list[StoredReport]:
-        """Return the reports that do not remain.
+        """Return the reports that do not remain once a run has written its own.
 
         Args:
-            reports: All complete reports, newest first.
+            reports: The others, newest first.
             now: The time, with zone.
         """
         if self.count:
-            return list(reports[self.count :])
+            return list(reports[self.count - 1 :])
         oldest = now - datetime.timedelta(days=self.days)
-        return [one for one in reports[1:] if one.started < oldest]
+        return [one for one in reports if one.started < oldest]

@@ -1,4 +1,4 @@
-"""`last-run.json`: start, end, exit code and its reason of the last run for a report root."""
+"""`last-run.json`: start, end, exit code and its reason of the last run for a report root; the reports of its runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from auditor.sources.stores.locations import shown_url
 if TYPE_CHECKING:
     from pipelines.run.job.roots import Root
 
-__all__ = ["LAST_RUN", "LastRun"]
+__all__ = ["LAST_RUN", "LastRun", "written_reports"]
 
 LAST_RUN: Final = "last-run.json"
 _REASONS: Final = {
@@ -33,9 +33,10 @@ class LastRun:
         root: Where it is written.
         report: The report that the run writes.
         since: The earlier report that it uses; empty if there is none.
+        reports: Names of the complete reports that runs for this root have written.
     """
 
-    def __init__(self, root: Root, report: str, since: str) -> None:
+    def __init__(self, root: Root, report: str, since: str, reports: list[str]) -> None:
         self._root = root
         self._content: dict[str, Any] = {
             "tool": "auditor",
@@ -46,19 +47,21 @@ class LastRun:
             "reason": "running, or killed",
             "report": shown_url(report),
             "since": shown_url(since) or None,
-            "last_success": _last_success(root.read(LAST_RUN)),
+            "last_success": _earlier(root).get("last_success"),
+            "reports": reports,
         }
 
     def write_start(self) -> None:
         """Write that the run has started; it remains if the process is killed."""
         self._write()
 
-    def write_end(self, code: int, reason: str = "") -> None:
+    def write_end(self, code: int, reason: str = "", reports: list[str] | None = None) -> None:
         """Write how the run ended.
 
         Args:
             code: Its exit code.
             reason: The error; empty for the meaning of the exit code.
+            reports: Names of the reports that are left of this run and the earlier ones; None if it wrote none.
         """
         ended = _now()
         self._content |= {
@@ -70,6 +73,12 @@ class LastRun:
             self._content["last_success"] = {"ended": ended, "report": self._content["report"]}
         elif code in (2, 4, 70) or code > 128:
             self._content["report"] = None
+        if reports is not None:
+            self._content["reports"] = reports
+            success = self._content["last_success"]
+            kept = {shown_url(self._root.path_of(name)) for name in reports}
+            if success and success.get("report") not in kept:
+                self._content["last_success"] = {**success, "report": None}
         self._write()
 
     def _write(self) -> None:
@@ -80,9 +89,20 @@ def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def _last_success(data: bytes | None) -> Any:
+def written_reports(root: Root) -> list[str] | None:
+    """Return the names of the reports that runs for a root wrote: a copy that a person made is none of them.
+
+    None means that all are: a version that did not name them wrote the record.
+    """
+    earlier = _earlier(root)
+    names = earlier.get("reports", None if earlier else [])
+    return [name for name in names if type(name) is str] if type(names) is list else None
+
+
+def _earlier(root: Root) -> dict[str, Any]:
+    """Return the record of the run before; empty if there is none."""
     try:
-        content = orjson.loads(data or b"null")
+        content = orjson.loads(root.read(LAST_RUN) or b"null")
     except orjson.JSONDecodeError:
-        return None
-    return content.get("last_success") if type(content) is dict else None
+        return {}
+    return content if type(content) is dict else {}

@@ -97,7 +97,7 @@ class Root(ABC):
 
     @abstractmethod
     def reports(self) -> list[StoredReport]:
-        """Return the complete reports of audits, newest first."""
+        """Return the complete reports of audits, newest first, those of the future last."""
 
     @abstractmethod
     def path_of(self, name: str) -> str:
@@ -175,6 +175,12 @@ def _started(data: bytes, names: set[str]) -> datetime.datetime | None:
     return started if started.tzinfo else started.replace(tzinfo=datetime.UTC)
 
 
+def _newest_first(reports: list[StoredReport]) -> list[StoredReport]:
+    """Return reports in order; those that a wrong clock dated later than now come last."""
+    now = datetime.datetime.now(datetime.UTC)
+    return sorted(reports, key=lambda one: (one.started <= now, one.started, one.name), reverse=True)
+
+
 def _is_complete(manifest: dict[str, Any], names: set[str]) -> bool:
     listed = manifest.get("files")
     return type(listed) is list and all(type(one) is str and one in names for one in listed)
@@ -199,7 +205,7 @@ class LocalRoot(Root):
                 continue
             if started := _started(data, names):
                 found.append(StoredReport(name, str(folder), started))
-        return sorted(found, key=lambda one: (one.started, one.name), reverse=True)
+        return _newest_first(found)
 
     def _folders(self) -> list[str]:
         try:
@@ -273,7 +279,7 @@ class StoreRoot(Root):
                 continue
             if started := _started(data, set(remote_files(url))):
                 found.append(StoredReport(name, url, started))
-        return sorted(found, key=lambda one: (one.started, one.name), reverse=True)
+        return _newest_first(found)
 
     def path_of(self, name: str) -> str:
         """Return the URL of a report."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -78,18 +79,13 @@ def test_what_is_no_number_of_reports_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "remain"), [("1", 1), ("3", 3), ("99", 10), ("1d", 1), ("3d", 3), ("1w", 7), ("36h", 2), ("90d", 10)]
+    ("text", "remain"), [("1", 0), ("3", 2), ("99", 10), ("1d", 1), ("3d", 3), ("1w", 7), ("36h", 2), ("90d", 10)]
 )
-def test_the_newest_remain(text: str, remain: int) -> None:
+def test_of_the_reports_beside_that_of_the_run_the_newest_remain(text: str, remain: int) -> None:
     nights = [StoredReport(str(night), "", NOW - timedelta(days=night, minutes=1)) for night in range(10)]
     keep = Keep.parse(text)
     assert keep is not None
     assert keep.surplus(nights, NOW) == nights[remain:]
-
-
-def test_the_newest_remains_however_old_it_is() -> None:
-    old = [StoredReport("old", "", NOW - timedelta(days=400))]
-    assert Keep(days=1).surplus(old, NOW) == []
 
 
 # ---- nights
@@ -141,6 +137,58 @@ def test_surplus_reports_are_removed_and_nothing_else(tmp_path: Path, audit: Aud
     assert (root / "mine" / "file").exists()
     assert (tmp_path / "elsewhere" / "manifest.json").exists()
     assert (root / "mine.txt").exists()
+
+
+@pytest.mark.parametrize(("text", "left"), [("1", ["one"]), ("2", ["one", "two"]), ("90d", ["one", "two"])])
+def test_a_report_that_replaces_one_of_its_name_remains(
+    tmp_path: Path, audit: Audit, text: str, left: list[str]
+) -> None:
+    for name in ("one", "two", "one", "one"):
+        assert audit("--report-root", "root", "--report-name", name, "--force", "--keep-reports", text).code == 1
+    record = last_run(tmp_path / "root")
+    assert (reports(tmp_path / "root"), sorted(record["reports"])) == (left, left)
+    assert record["last_success"]["report"] == record["report"] == "root/one"
+
+
+def test_a_copy_that_a_person_made_remains(tmp_path: Path, audit: Audit) -> None:
+    root = tmp_path / "root"
+    assert audit("--report-root", "root", "--report-name", "one").code == 1
+    shutil.copytree(root / "one", root / "precious")
+    assert audit("--report-root", "root", "--report-name", "two", "--keep-reports", "1").code == 1
+    assert reports(root) == ["precious", "two"]
+
+
+def test_the_reports_of_a_version_that_did_not_name_them_are_those_of_its_runs(tmp_path: Path, audit: Audit) -> None:
+    root = tmp_path / "root"
+    for name in ("one", "two"):
+        assert audit("--report-root", "root", "--report-name", name).code == 1
+    record = last_run(root)
+    del record["reports"]
+    (root / "last-run.json").write_text(json.dumps(record))
+    assert audit("--report-root", "root", "--report-name", "three", "--keep-reports", "2").code == 1
+    assert reports(root) == ["three", "two"]
+
+
+def test_a_report_of_the_future_is_not_the_newest(tmp_path: Path, audit: Audit) -> None:
+    root = tmp_path / "root"
+    for name in ("future", "one"):
+        assert audit("--report-root", "root", "--report-name", name).code == 1
+    content = manifest(root / "future")
+    (root / "future" / "manifest.json").write_text(json.dumps({**content, "started": "2999-01-01T00:00:00+00:00"}))
+    done = audit("--report-root", "root", "--report-name", "two", "--diff", "auto", "--keep-reports", "2")
+    assert done.code in (0, 1), done.stderr
+    assert manifest(root / "two")["diff"]["report"] == "root/one"
+    assert reports(root) == ["one", "two"]
+
+
+def test_a_success_whose_report_was_removed_names_none(tmp_path: Path, audit: Audit) -> None:
+    assert audit("--report-root", "root", "--report-name", "one").code == 1
+    data = gzip.decompress(SAMPLE.read_bytes())
+    (tmp_path / "cut.db").write_bytes(data[: len(data) * 3 // 4])
+    done = audit("--report-root", "root", "--report-name", "two", "--keep-reports", "1", dump="cut.db")
+    assert done.code == 3, done.output
+    record = last_run(tmp_path / "root")
+    assert (record["report"], record["last_success"]["report"]) == ("root/two", None)
 
 
 def test_the_earlier_report_is_the_newest_complete_one(tmp_path: Path, audit: Audit) -> None:
