@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import click
 
+from pipelines.cli.options.overwriting import note_input
 from pipelines.cli.options.safety import refused_unnamed
 
 __all__ = ["load_configuration", "shown", "spellings"]
@@ -45,6 +46,7 @@ def load_configuration(context: click.Context, _: click.Parameter, named: str | 
         _lay_over(made, defaults)
         sets = "" if trusted else f", found in the current directory, sets {_names(defaults) or 'nothing'}"
         click.echo(f"configuration: {shown(str(path.absolute()))}{sets}", err=True)
+        note_input(context, str(path))
     if files:
         context.default_map = made
 

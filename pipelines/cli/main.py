@@ -29,6 +29,7 @@ from pipelines.cli.fields import fields
 from pipelines.cli.gates import gates
 from pipelines.cli.kinds import api_resources, describe, events, explain
 from pipelines.cli.options.insecure_http import add_insecure_http
+from pipelines.cli.options.overwriting import guard_inputs
 from pipelines.cli.query import query
 from pipelines.cli.releases import releases
 from pipelines.cli.report.accept import accept
@@ -192,6 +193,7 @@ def version() -> None:
 
 
 add_insecure_http(cli)
+guard_inputs(cli)
 install_completion()
 
 
