@@ -110,8 +110,8 @@ def _clear(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def try_lock(stream: IO[Any]) -> bool | None:
-    """Lock a file; return whether it succeeded, or None if the file system has no locks."""
+def try_lock(stream: IO[Any] | int) -> bool | None:
+    """Lock an open file or folder; return whether it succeeded, or None if the file system has no locks."""
     if fcntl is None:
         return None
     try:

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import datetime
 import os
+import shutil
+import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from auditor.base.errors import PlanError
 from auditor.base.visible import visible, visible_tree
+from auditor.base.wording import objects
 from auditor.report.findings.accepting import read_accepted
+from auditor.sources.files.work_folder import try_lock
 from pipelines.run.report.findings import opened
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.report.findings.accepting import Entry
     from auditor.report.findings.causes import Cause
 
 __all__ = ["run_accept"]
+
+_NARROWING: Final = ("cluster", "namespace", "name")
+_TURN: Final = 0.05
+_TURNS: Final = 600
+"""How often a run that waits for another looks, and how many times: half a minute."""
 
 
 def run_accept(cause: str, values: dict[str, Any], *, file: str, report: str, today: datetime.date) -> str:
@@ -33,26 +46,64 @@ def run_accept(cause: str, values: dict[str, Any], *, file: str, report: str, to
     Raises:
         PlanError: The entry or the file cannot be used; then the file stays as it is.
     """
-    found: Cause | None = None
+    known: Cause | None = None
     if report:
         with opened(report) as model:
-            found = model.cause(cause)
-        if found.severity == "critical" and not values.get("allowCritical"):
+            known = model.cause(cause)
+        if known.severity == "critical" and not values.get("allowCritical"):
             expected = "--allow-critical, if this is meant"
-            raise PlanError(found.id, "is a critical cause, which an entry accepts only by name", expected)
+            raise PlanError(known.id, "is a critical cause, of which this would accept nothing", expected)
     if datetime.date.fromisoformat(values["expires"]) < today:
         raise PlanError("--until", f"{values['expires']} is in the past", "a day from today on")
-    entry = {"cause": found.id if found else cause.lower(), **{name: one for name, one in values.items() if one}}
-    path = Path(file)
+    entry = {"cause": known.id if known else cause.lower(), **{name: one for name, one in values.items() if one}}
+    with _locked(Path(os.path.realpath(file))) as path:
+        is_new = _add(path, entry, known)
+    return f"{visible(file)}: {'accepts' if is_new else 'accepts already'} {_sentence(entry, known)}"
+
+
+def _sentence(entry: dict[str, Any], known: Cause | None) -> str:
+    """Return what an entry accepts, and until when; of a cause that was not looked up no more than that."""
+    words = f"{entry['cause']} until {entry['expires']}"
+    if known is None:
+        unless = "" if entry.get("allowCritical") else ", and nothing if it is critical"
+        return f"{words} (not looked up: give --report{unless})"
+    part = "those that match of " if any(entry.get(name) for name in _NARROWING) else ""
+    what = f"{visible(known.kind_name)}: {visible(known.title)}, {part}{objects(known.objects)}"
+    return f"{entry['cause']} ({what}) until {entry['expires']}"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[Path]:
+    """Keep out other runs that would write the file meanwhile: each waits until the folder is free."""
     try:
-        before = path.read_text("utf-8") if path.exists() else ""
+        descriptor = os.open(path.parent, os.O_RDONLY)
+    except OSError as error:
+        raise PlanError(str(path), f"cannot be written: {error.strerror}", "a file in a writable folder") from error
+    try:
+        for _ in range(_TURNS):
+            if try_lock(descriptor) is not False:
+                break
+            time.sleep(_TURN)
+        else:
+            raise PlanError(str(path), "is being written by another run", "a file that is free")
+        yield path
+    finally:
+        os.close(descriptor)
+
+
+def _add(path: Path, entry: dict[str, Any], known: Cause | None) -> bool:
+    """Add an entry to a file; return False if it has it already."""
+    before = _content(path)
+    entries = read_accepted(str(path)) if before else ()
+    text = f"{before}{'' if not before or before.endswith(chr(10)) else chr(10)}{_text(entry, known)}"
+    return _write(path, before, text, entries)
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text("utf-8") if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(file, f"cannot be read: {error}", "a YAML file of accepted findings") from error
-    known = read_accepted(file) if before else ()
-    text = f"{before}{'' if not before or before.endswith(chr(10)) else chr(10)}{_text(entry, found)}"
-    _write(path, text, expected=len(known) + 1)
-    what = f" ({visible(found.kind_name)}: {visible(found.title)}, {found.objects} objects)" if found else ""
-    return f"{visible(file)}: accepts {entry['cause']}{what} until {values['expires']}"
+        raise PlanError(str(path), f"cannot be read: {error}", "a YAML file of accepted findings") from error
 
 
 def _text(entry: dict[str, Any], found: Cause | None) -> str:
@@ -63,20 +114,27 @@ def _text(entry: dict[str, Any], found: Cause | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write(path: Path, text: str, *, expected: int) -> None:
-    """Write the file in one step, once it is known that it can be read back."""
+def _write(path: Path, before: str, text: str, entries: tuple[Entry, ...]) -> bool:
+    """Write the file in one step, once it is known that it can be read back; return False if it has the entry."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.write_text(text, "utf-8")
         try:
-            entries = read_accepted(str(draft))
+            with_it = read_accepted(str(draft))
         except PlanError as error:
             found = f"cannot take an entry at its end: {error.found}"
             raise PlanError(str(path), found, "a list whose entries begin with '- ' in the first column") from error
-        if len(entries) != expected:
+        if with_it[:-1] != entries:
             raise PlanError(str(path), "cannot take an entry at its end", "a list of entries and nothing after it")
+        if with_it[-1] in entries:
+            return False
+        if _content(path) != before:  # by an editor, which takes no lock
+            raise PlanError(str(path), "was changed meanwhile, and stays as it is", "a file that is free")
+        if path.exists():
+            shutil.copymode(path, draft)
         draft.replace(path)
     except OSError as error:
         raise PlanError(str(path), f"cannot be written: {error.strerror}", "a file in a writable folder") from error
     finally:
         draft.unlink(missing_ok=True)
+    return True

@@ -4,6 +4,7 @@ import base64
 import datetime
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -339,17 +340,50 @@ def test_accept_writes_an_entry_that_is_read_back(nights, tmp_path):
     file, today = tmp_path / "accept.yaml", TODAY
     values = {"reason": 'say "why"\n- cause: x', "expires": LATER, "owner": "team"}
     said = run_accept(cause.id[:6], values, file=str(file), report=report, today=today)
-    assert cause.id in said
-    run_accept("0123abcd", {"reason": "y", "expires": LATER}, file=str(file), report="", today=today)
+    assert f": accepts {cause.id} (" in said
+    assert f" object{'s' if cause.objects > 1 else ''}) until {LATER}" in said
+    written = file.read_bytes()
+    again = run_accept(cause.id, values, file=str(file), report=report, today=today)
+    assert again == said.replace("accepts", "accepts already")
+    assert file.read_bytes() == written
+    with pytest.raises(PlanError, match="has no cause 0123abcd"):
+        run_accept("0123abcd", values, file=str(file), report=report, today=today)
+    said = run_accept("0123abcd", {"reason": "y", "expires": LATER}, file=str(file), report="", today=today)
+    assert said.endswith(
+        f": accepts 0123abcd until {LATER} (not looked up: give --report, and nothing if it is critical)"
+    )
     first, second = read_accepted(str(file))
     assert (first.cause, first.owner, first.last_day.year) == (cause.id, "team", 2999)
     assert (second.cause, second.reason) == ("0123abcd", "y")
     critical = next(one for one in FindingsModel.open(report).causes if one.severity == "critical")
-    with pytest.raises(PlanError, match="critical"):
+    with pytest.raises(PlanError, match="is a critical cause, of which this would accept nothing"):
         run_accept(critical.id, values, file=str(file), report=report, today=today)
     with pytest.raises(PlanError, match="in the past"):
         run_accept(cause.id, {**values, "expires": "2020-01-01"}, file=str(file), report=report, today=today)
     assert len(read_accepted(str(file))) == 2
+
+
+def test_a_file_is_replaced_behind_its_link_and_keeps_its_permissions(tmp_path):
+    (tmp_path / "shared").mkdir()
+    file, link = tmp_path / "shared" / "accept.yaml", tmp_path / "accept.yaml"
+    file.write_text("")
+    file.chmod(0o640)
+    link.symlink_to("shared/accept.yaml")
+    run_accept("0123abcd", {"reason": "y", "expires": LATER}, file=str(link), report="", today=TODAY)
+    assert link.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert len(read_accepted(str(file))) == 1
+
+
+def test_runs_at_the_same_time_lose_no_entry(tmp_path):
+    file = tmp_path / "accept.yaml"
+
+    def add(number):
+        run_accept(f"{number:08x}", {"reason": "y", "expires": LATER}, file=str(file), report="", today=TODAY)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(24)))
+    assert sorted(entry.cause for entry in read_accepted(str(file))) == [f"{number:08x}" for number in range(24)]
 
 
 def test_a_file_that_cannot_take_an_entry_stays_as_it_is(tmp_path):
