@@ -210,8 +210,8 @@ def _without_secrets(obj: JsonObject) -> JsonObject:
     out = dict(obj)
     for key in ("data", "stringData"):
         values = obj.get(key)
-        if type(values) is dict:
-            out[key] = dict.fromkeys(values, "***")
+        if values is not None:
+            out[key] = dict.fromkeys(values, "***") if type(values) is dict else "***"
     metadata = metadata_of(obj)
     annotations = metadata.get("annotations")
     applied = "kubectl.kubernetes.io/last-applied-configuration"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Impact, KeyClass, Status
+from auditor.base.wording import counted
 from auditor.builtin.judge import judge_at, judge_exported
 from auditor.printing.discovery import Resource, UnknownResource
 from auditor.printing.jsonprint import to_json
@@ -254,7 +256,7 @@ def _describe(store: DumpStore, row: StoredRow, options: QueryOptions) -> dict[s
     resource, status = resource_of(store, row, options.etcd_prefix)
     if resource is None:
         out |= {"status": status} | _builtin(row, None, store.rows.stored_bytes(row), options)
-        out["stored"] = store.rows.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
+        out["stored"] = _undecoded(store, row, resource)
     else:
         out |= _of_object(store, row, resource, options)
         if store.catalog.definition(resource) is not None and (why := _why_misplaced(store, row, options)):
@@ -284,8 +286,20 @@ def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: Qu
     try:
         out["stored"] = store.reader.concealed(resource, store.reader.as_stored(resource, row))
     except Unreadable:
-        out["stored"] = store.rows.stored_bytes(row)[:4096].decode("utf-8", "backslashreplace")
+        out["stored"] = _undecoded(store, row, resource)
     return out
+
+
+def _undecoded(store: DumpStore, row: StoredRow, resource: Resource | None) -> str:
+    """Return the beginning of a value that cannot be decoded; of what may be a Secret only its size and digest."""
+    data = store.rows.stored_bytes(row)
+    is_secret = (
+        b"Secret" in data or b"/secrets/" in (row.key or b"") or (resource is not None and resource.one == "secret")
+    )
+    if is_secret and not store.reader.mode.show_secrets:
+        digest = hashlib.sha256(data).hexdigest()
+        return f"*** ({counted(len(data), 'byte')}, SHA-256 {digest[:12]}...; --show-secrets prints it)"
+    return data[:4096].decode("utf-8", "backslashreplace")
 
 
 def _why_misplaced(store: DumpStore, row: StoredRow, options: QueryOptions) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from pipelines.run.audit import run_audit
 from pipelines.run.fleet import run_anywhere
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.objects.show import run_show
+from tests.command import auditor
 from tests.pipelines.reuse.support import Store, definition, loaf
 
 if TYPE_CHECKING:
@@ -131,3 +133,28 @@ def test_a_key_that_only_a_list_reads_is_judged_as_the_audit_judges_it(
         judged[name] for name in ("status", "reason", "impact", "impacts")
     ]
     assert "findings" not in of_dump
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("/registry/secrets/d/cut", b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"cut"},"data":{"x":"VALUE'),
+        ("/registry/secrets/d/plain", b"VALUE not json"),
+        ("/registry/secrets/d/proto", b"k8s\0\n\x0c\n\x02v1\x12\x06Secret\x120garbageVALUE\xff\xfe"),
+        ("/registry/secrets/d/sealed", b"k8s:enc:aescbc:v1:key1:VALUE"),
+        ("/registry/secrets/d/other", b'{"kind":"Secret","apiVersion":"v9","metadata":{"name":"other"},"data":{"x":"VALUE"}}'),
+        ("/registry/secrets/d/text", b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"text"},"data":"VALUE"}'),
+        ("/registry/moved/secrets/d/a", b'{"kind":"Secret","apiVersion":"v1","data":{"x":"VALUE"'),
+        ("/registry/lost", b'{"kind":"Secret","apiVersion":"v1","data":{"x":"VALUE"'),
+    ],
+)  # fmt: skip
+def test_a_secret_that_cannot_be_decoded_is_not_printed(tmp_path: Path, key: str, value: bytes) -> None:
+    fields = {name: b64encode(part).decode() for name, part in (("key", key.encode()), ("value", value))}
+    pair = {**fields, "create_revision": 2, "mod_revision": 2, "version": 1}
+    dump = tmp_path / "get.json"
+    dump.write_text(json.dumps({"header": {"revision": 2}, "kvs": [pair], "count": 1}))
+    for output in ("yaml", "json"):
+        ended = auditor("show", dump, key, "-o", output)
+        assert "VALUE" not in ended.output
+        assert "***" in ended.stdout
+    assert "VALUE" in auditor("show", dump, key, "--show-secrets").stdout
