@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
 
-__all__ = ["NEEDS_WEBHOOK", "ConversionError", "convert", "parse_group_version"]
+__all__ = ["NEEDS_WEBHOOK", "ConversionError", "LostWebhook", "convert", "parse_group_version"]
 
 NEEDS_WEBHOOK: Final = "conversion webhook needed"
 """Beginning of the message for a conversion that only a webhook can do."""
@@ -22,6 +22,26 @@ NEEDS_WEBHOOK: Final = "conversion webhook needed"
 
 class ConversionError(Exception):
     """An object cannot be converted; the message is the server's, or begins with `NEEDS_WEBHOOK`."""
+
+
+class LostWebhook:
+    """Stands for a conversion webhook that no server can call.
+
+    Args:
+        why: Why not, in the server's words.
+    """
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def convert(self, obj: JsonObject, definition: CustomResourceDefinition, version: str) -> None:  # noqa: ARG002
+        """Fail, as each conversion does.
+
+        Raises:
+            ConversionError: In the server's words.
+        """
+        shown = f"{obj.get('apiVersion', '')}, Kind={obj.get('kind', '')}"
+        raise ConversionError(f"conversion webhook for {shown} failed: {self._why}")
 
 
 def parse_group_version(api_version: str) -> tuple[str, str] | None:

@@ -15,6 +15,7 @@ import orjson
 
 from auditor.base.disk_cache import use_cache
 from auditor.base.errors import DamagedDump, PlanError, UnknownDump
+from auditor.crds.conversion import LostWebhook
 from auditor.crds.definitions_file import FILE, DefinitionsFile, write_definitions
 from auditor.plan.definition_paths import definition_documents
 from auditor.plan.dumps import definition_name, encoded_definition, opened_dumps, stored_definitions
@@ -78,6 +79,7 @@ class Plan:
         identities: File of the identities of its objects (`auditor.plan.identities`).
         sealed: Names of definitions in a dump that are sealed by a provider for which no key was given.
         replaced: Definitions of the dumps that were replaced by those from files, by name.
+        lost_webhooks: Why a server cannot call the conversion webhook of definitions, by name, in its words.
     """
 
     sources: tuple[SourcePlan, ...]
@@ -91,6 +93,12 @@ class Plan:
     identities: str = ""
     sealed: frozenset[str] = frozenset()
     replaced: dict[str, bytes] = field(default_factory=dict)
+    lost_webhooks: dict[str, str] = field(default_factory=dict)
+
+    def lost_webhook(self, name: str) -> LostWebhook | None:
+        """Return what stands for the conversion webhook of a definition that no server can call, or None."""
+        why = self.lost_webhooks.get(name)
+        return None if why is None else LostWebhook(why)
 
     @property
     def definitions_file(self) -> DefinitionsFile:
@@ -247,7 +255,19 @@ def make_plan(
         identities=str(identities) if old else "",
         sealed=frozenset(sealed - by_name.keys()),
         replaced=replaced,
+        lost_webhooks=_lost_webhooks(sources, entries, path, given, options),
     )
+
+
+def _lost_webhooks(
+    sources: Sequence[SourcePlan], entries: Sequence[DefinitionEntry], path: Path, given: Given, options: AuditOptions
+) -> dict[str, str]:
+    from auditor.plan.webhooks import lost_webhooks  # noqa: PLC0415 - it imports this module
+
+    if options.convert_with:
+        return {}
+    stored = [entry for entry in entries if entry.name not in given.by_name]
+    return lost_webhooks(sources, stored, DefinitionsFile(str(path)), options.etcd_prefix)
 
 
 def damage_text(sources: Iterable[SourcePlan]) -> str:

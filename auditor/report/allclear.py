@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 
 from auditor.base.release import KUBERNETES_RELEASE
-from auditor.base.statuses import Status
+from auditor.base.statuses import Impact, Status
 from auditor.base.wording import by_count, counted, objects
 from auditor.shards.result import NO_TIME
 from auditor.sources.registry_key import OWN_GROUPS
@@ -64,7 +64,7 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
 
     Args:
         manifest: The content of manifest.json.
-        ignore: Statuses that do not matter to the caller.
+        ignore: Statuses, and impacts, that do not matter to the caller.
     """
     if not judged_rows(manifest):
         out = ["no object was judged"]
@@ -80,6 +80,8 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
         count = every - sum(left.values()) if status == Status.ORPHANED else every
         if status not in _VERDICTS | ignore | {Status.OTHER} and count:
             out.append(_REASONS.get(status, "{} with status " + status).format(counted(count, "key")))
+    if Impact.NEEDS_WEBHOOK not in ignore and (count := _by_webhook(manifest)):
+        out.append(f"{objects(count)} that only a conversion webhook can list (--convert-with asks one)")
     nameless = (kind["statuses"].get(Status.UNREADABLE, 0) for kind in manifest["kinds"] if not kind["kind"])
     if count := sum(nameless):
         out.append(f"{counted(count, 'value')} of unknown kind that cannot be read")
@@ -94,6 +96,12 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
     if count := (manifest.get("diff") or {}).get("not_judged"):
         out.append(f"{counted(count, 'earlier finding')} that could not be checked again")
     return out
+
+
+def _by_webhook(manifest: dict[str, Any]) -> int:
+    """Return how many objects were read at their own version, and need a conversion webhook at others."""
+    need = sum(kind["impacts"].get(Impact.NEEDS_WEBHOOK, 0) for kind in manifest["kinds"])
+    return need - int(manifest["counts"]["statuses"].get(Status.NEEDS_CONVERSION, 0))
 
 
 def leftovers(manifest: dict[str, Any]) -> dict[str, int]:

@@ -50,8 +50,8 @@ class Catalog:
         except AuditorError as error:
             self.broken[entry.name] = str(error)
             return
-        if self._converter is not None and definition.conversion == "Webhook":
-            definition = replace(definition, webhook=self._converter)
+        if definition.conversion == "Webhook":
+            definition = replace(definition, webhook=self._converter or self._plan.lost_webhook(entry.name))
         if definition.established:
             self.definitions[(definition.group, definition.plural)] = definition
         else:

@@ -274,8 +274,8 @@ class ObjectJudge:
                 found = BrokenDefinition(f"{entry.name}: {shown_error(error)}")
             if not isinstance(found, str) and found.name != entry.name:  # a document may lack a name
                 found = replace(found, name=entry.name)
-            if self.converter is not None and not isinstance(found, str) and found.conversion == "Webhook":
-                found = replace(found, webhook=self.converter)
+            if not isinstance(found, str) and found.conversion == "Webhook":
+                found = replace(found, webhook=self.converter or self.plan.lost_webhook(entry.name))
             self.definitions[entry.name] = found
         if type(found) is BrokenDefinition:
             raise EngineError(entry.name, f"the definition cannot be used: {found}")

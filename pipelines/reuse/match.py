@@ -124,9 +124,7 @@ def _refuse_changed(groups: Groups, plan: Plan, old: OldReport, state: dict[str,
 
 
 def _converted(plan: Plan) -> set[str]:
-    """Return the names of definitions whose objects a command of the user converts: its answers may change."""
-    if not plan.options.convert_with:
-        return set()
+    """Return the names of definitions whose objects a webhook converts: it, or its Service, may come and go."""
     found = set()
     for entry in plan.entries:
         spec = plan.definitions_file.document(entry).get("spec")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from auditor.base.errors import PlanError
-from auditor.base.statuses import Status
+from auditor.base.statuses import Impact, Status
 from auditor.crds.definitions_file import FILE
 from auditor.releases import running_as
 
@@ -27,7 +27,7 @@ __all__ = ["run_upgrade", "write_upgrade"]
 
 _TEXT_MODE = 0o600
 """Permissions of output files of the scan, which may have values of objects."""
-_NO_MATTER = frozenset({Status.ORPHANED, Status.OTHER})
+_NO_MATTER = frozenset({Status.ORPHANED, Status.OTHER, Impact.NEEDS_WEBHOOK})
 """Statuses of keys without a definition before and after: no upgrade changes them."""
 
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from auditor.base.statuses import Impact, Status
 from auditor.report.allclear import judged_rows, not_judged
+from auditor.report.findings.rows import IMPACTS
+from auditor.report.findings.severity import OF_IMPACT
 from tests.report.summaries import summary_of_manifest
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +71,7 @@ FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "typ
         (_status("orphaned"), "1 key without a definition"),
         (_status("unserved"), "1 key whose definition is not served"),
         (_status("needs-conversion", "needs-webhook"), "1 key that only a conversion webhook can read"),
+        (_status("valid", "needs-webhook"), "1 object that only a conversion webhook can list (--convert-with asks one)"),
         (_status("a-new-status"), "1 key with status a-new-status"),
         (_status("invalid"), "read the findings"),
         (_status("unreadable"), "read the findings"),
@@ -94,6 +98,31 @@ def test_there_is_no_all_clear_if_anything_was_not_judged(change, said):
     text = summary_of_manifest(manifest)
     assert "nothing to do" not in text
     assert said in text
+
+
+FULLY_JUDGED = ("valid", "definition", "builtin")
+NOTHING_FOUND = ("none", "drifts", "unknown")
+"""A value is unknown where it is sealed, or where its rules were not evaluated: reasons of their own."""
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_but_judged_and_fine_is_a_cause_or_not_judged(status):
+    manifest = copy.deepcopy(CLEAR)
+    _status(status)(manifest)
+    if status == "other":
+        manifest["counts"]["internal"] = 0  # keys of other programs that a cluster has are no others
+    is_said = bool(not_judged(manifest)) or status in OF_IMPACT or status == "invalid"  # the last has findings
+    assert is_said == (status not in FULLY_JUDGED)
+    assert ("nothing to do" in summary_of_manifest(manifest)) != is_said
+
+
+@pytest.mark.parametrize("impact", Impact)
+def test_every_impact_but_none_is_a_cause_or_not_judged(impact):
+    manifest = copy.deepcopy(CLEAR)
+    _status("valid", impact)(manifest)
+    assert ("nothing to do" in summary_of_manifest(manifest)) == (impact in NOTHING_FOUND)
+    has_findings = impact.blocks or impact == "tolerated-while-unchanged"
+    assert has_findings or (impact in IMPACTS) == (impact not in NOTHING_FOUND)
 
 
 def test_json_without_a_kind_is_no_object():

@@ -50,7 +50,7 @@ _BLOCKING: Final = (
 _OF_KEY: Final = ("cluster", "group", "kind", "audited_version", "check", "field", "type", "detail", "rule")
 _OF_OBJECT: Final = ("cluster", "key", "group", "kind", "audited_version", "namespace", "name")
 _OF_IMPACT: Final = ("group", "plural", "kind", "audited_version")
-IMPACTS: Final = ("crashes-server", "breaks-list", "blocks-delete", "loses-data")
+IMPACTS: Final = ("crashes-server", "breaks-list", "needs-webhook", "blocks-delete", "loses-data")
 """Impacts that are causes, worst first; the severity of each is in `severity`, its title in `titles`."""
 _STATUSES: Final = ("unreadable", "needs-conversion", "unserved", "orphaned", "sealed")
 
@@ -235,6 +235,8 @@ def _impacts(impacts: list[str] | tuple[()], status: str | None) -> list[str]:
     found = [one for one in IMPACTS if one in impacts]
     if "crashes-server" in found and "breaks-list" in found:
         found.remove("breaks-list")
+    if status == "needs-conversion" and "needs-webhook" in found:
+        found.remove("needs-webhook")
     if status in _STATUSES and not (status == "unreadable" and found):
         found.append(status)
     return found

@@ -21,6 +21,7 @@ OF_IMPACT: Final = {
     "blocks-delete": "critical",
     "unreadable": "high",
     "loses-data": "high",
+    "needs-webhook": "medium",
     "needs-conversion": "medium",
     "unserved": "medium",
     "sealed": "medium",

@@ -15,6 +15,7 @@ IMPACT_TITLES: Final = {
     "blocks-delete": "cannot be deleted",
     "loses-data": "loses data at the next write",
     "unreadable": "cannot be read",
+    "needs-webhook": "can only be listed by its webhook (--convert-with)",
     "needs-conversion": "can only be read by a conversion webhook",
     "unserved": "is not served",
     "orphaned": "has no definition",

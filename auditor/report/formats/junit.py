@@ -28,7 +28,7 @@ _LONGEST: Final = 300
 _MOST_TEXTS: Final = 20
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ERRORS: Final = frozenset({"unreadable", "breaks-list", "crashes-server"})
-_SKIPPED: Final = ("needs-conversion", "unserved", "sealed", "orphaned")
+_SKIPPED: Final = ("needs-webhook", "needs-conversion", "unserved", "sealed", "orphaned")
 
 
 @dataclass(slots=True)

@@ -1,0 +1,128 @@
+"""A kind whose conversion webhook cannot be called: LIST fails if a dump that holds Services lacks its Service."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import auditor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORDS = (
+    "conversion webhook for port.example.net/v1alpha1, Kind=Pilot failed: "
+    'Post "https://hook.guild.svc:8443/convert?timeout=30s": service "hook" not found'
+)
+SERVICE = {"service": {"namespace": "guild", "name": "hook", "path": "/convert", "port": 8443}}
+REST = {"conversionReviewVersions": ["v1"]}
+
+
+def crd(client: dict[str, Any]) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1beta1", "schema": schema}
+        for name in ("v1alpha1", "v1beta1")
+    ]
+    names = {"plural": "pilots", "singular": "pilot", "kind": "Pilot", "listKind": "PilotList"}
+    conversion = {"strategy": "Webhook", "webhook": {**REST, "clientConfig": client}}
+    spec = {"group": "port.example.net", "scope": "Namespaced", "names": names, "conversion": conversion}
+    true = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "pilots.port.example.net"}, "spec": {**spec, "versions": versions},
+        "status": {"acceptedNames": names, "storedVersions": ["v1alpha1", "v1beta1"], "conditions": true},
+    }  # fmt: skip
+
+
+def pilot(version: str) -> dict[str, Any]:
+    metadata = {"name": f"of-{version}", "namespace": "harbour", "uid": version}
+    return {"apiVersion": f"port.example.net/{version}", "kind": "Pilot", "metadata": metadata}
+
+
+def service(namespace: str, name: str) -> tuple[str, dict[str, Any]]:
+    metadata = {"name": name, "namespace": namespace, "uid": name}
+    return f"services/specs/{namespace}/{name}", {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {},
+    }
+
+
+def dump(path: Path, client: dict[str, Any], *services: tuple[str, dict[str, Any]], cut: int = 0) -> Path:
+    values = {
+        "apiextensions.k8s.io/customresourcedefinitions/pilots.port.example.net": crd(client),
+        **{f"port.example.net/pilots/harbour/of-{one}": pilot(one) for one in ("v1alpha1", "v1beta1")},
+        **dict(services),
+    }
+    pairs = [
+        {"key": b64encode(f"/registry/{key}".encode()).decode(), "create_revision": 2, "mod_revision": 2, "version": 1,
+         "value": b64encode(json.dumps(value).encode()).decode()}
+        for key, value in sorted(values.items())
+    ]  # fmt: skip
+    path.write_text(json.dumps({"header": {"revision": 9}, "kvs": pairs, "count": len(pairs) + cut}))
+    return path
+
+
+def audited(folder: Path, path: Path, *words: str) -> tuple[int, str, list[dict[str, Any]]]:
+    """Return exit code and output of an audit, and the causes of its report."""
+    ended = auditor("audit", path, "--report", folder / "r", "--jobs", 1, *words)
+    causes = json.loads(auditor("findings", folder / "r", "-o", "json").stdout)["causes"]
+    return ended.code, " ".join(ended.stdout.split()), causes
+
+
+def test_without_its_service_nobody_can_list_the_kind(tmp_path: Path) -> None:
+    path = dump(tmp_path / "d.json", SERVICE, service("default", "kubernetes"))
+    code, _, [cause] = audited(tmp_path, path)
+    assert (code, cause["severity"], cause["impact"], cause["objects"]) == (1, "critical", "breaks-list", 1)
+    assert WORDS in json.dumps(cause).replace('\\"', '"')
+    asked = auditor("query", path, "pilots", "-A", "--as-server")
+    assert asked.code != 0
+    assert WORDS in asked.stderr
+    assert "breaks-list" in auditor("show", path, "/registry/port.example.net/pilots/harbour/of-v1alpha1").stdout
+
+
+@pytest.mark.parametrize(
+    ("client", "services", "cut"),
+    [
+        (SERVICE, [service("guild", "hook"), service("guild", "hook-2")], 0),
+        (SERVICE, [], 0),  # a dump of some kinds
+        (SERVICE, [service("default", "kubernetes")], 1),  # its Service may be what is missing
+        ({"url": "https://hooks.example.net/convert"}, [service("default", "kubernetes")], 0),
+    ],
+)
+def test_a_webhook_that_may_answer_leaves_the_kind_unjudged(
+    tmp_path: Path, client: dict[str, Any], services: list[Any], cut: int
+) -> None:
+    code, shown, [cause] = audited(tmp_path, dump(tmp_path / "d.json", client, *services, cut=cut))
+    assert (code, cause["severity"], cause["impact"]) == (3 if cut else 0, "medium", "needs-webhook")
+    assert "1 object that only a conversion webhook can list (--convert-with asks one)" in shown
+    assert "nothing to do" not in shown
+
+
+def test_a_service_of_a_name_that_begins_alike_is_another(tmp_path: Path) -> None:
+    path = dump(tmp_path / "d.json", SERVICE, service("guild", "hook-2"), service("guild", "hoo"))
+    assert audited(tmp_path, path)[2][0]["severity"] == "critical"
+
+
+def test_an_export_does_not_show_which_services_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "export.ndjson"
+    objects = [crd(SERVICE), pilot("v1alpha1"), pilot("v1beta1"), service("default", "kubernetes")[1]]
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in objects))
+    code, shown, causes = audited(tmp_path, path)
+    assert (code, causes) == (0, []), shown  # clients could read each object at its version
+
+
+def test_a_command_in_its_place_is_asked(tmp_path: Path) -> None:
+    path = dump(tmp_path / "d.json", SERVICE, service("default", "kubernetes"))
+    program = "import json, sys; r = json.load(sys.stdin); q = r['request'];"
+    program += "o = [{**x, 'apiVersion': q['desiredAPIVersion']} for x in q['objects']];"
+    program += "r['response'] = {'uid': q['uid'], 'result': {'status': 'Success'}, 'convertedObjects': o};"
+    program += "print(json.dumps(r))"
+    code, shown, causes = audited(tmp_path, path, "--convert-with", f'python3 -c "{program}"')
+    assert (code, causes) == (0, [])
+    assert "NOT JUDGED 0" in shown
