@@ -68,6 +68,8 @@ class Impact(StrEnum):
 
     CRASHES_SERVER = "crashes-server"
     BREAKS_LIST = "breaks-list"
+    IS_DELETED = "is-deleted"
+    """Its definition is being deleted, and the server deletes the object with it."""
     NEEDS_WEBHOOK = "needs-webhook"
     BLOCKS_DELETE = "blocks-delete"
     BLOCKS_EVERY_UPDATE = "blocks-every-update"

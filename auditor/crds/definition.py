@@ -97,6 +97,7 @@ class CustomResourceDefinition:
         conversion: Strategy, ``None`` or ``Webhook``.
         stored_versions: ``status.storedVersions``, or the storage version.
         established: Whether a server answers requests for its objects.
+        terminating: Whether it is being deleted: a server refuses creates, and deletes its objects.
         document: The decoded document.
         webhook: Converts objects if the strategy is Webhook; None if nothing replaces the webhook.
         digest: Digest of the release and of the text that it was parsed from; empty if they are not known.
@@ -116,6 +117,7 @@ class CustomResourceDefinition:
     preserve_unknown_fields: bool = False
     stored_versions: tuple[str, ...] = ()
     established: bool = True
+    terminating: bool = False
     document: JsonObject = field(default_factory=dict)
     webhook: Converter | None = field(default=None, compare=False, repr=False)
     digest: bytes = field(default=b"", compare=False, repr=False)
@@ -239,7 +241,8 @@ def parse_definition(document: JsonObject, *, stored: bool = False) -> CustomRes
             Otherwise the status is ignored, and the definition counts as established.
     Raises:
         SchemaError: No server could decode the document.
-    Source: apiextensions-apiserver pkg/apis/apiextensions/v1beta1/defaults.go, v1/conversion.go.
+    Source: apiextensions-apiserver pkg/apis/apiextensions/v1beta1/defaults.go, v1/conversion.go;
+        pkg/controller/finalizer/crd_finalizer.go.
     """
     decoded = _decode(document)
     name = decoded.get("metadata", {}).get("name", "")
@@ -247,10 +250,11 @@ def parse_definition(document: JsonObject, *, stored: bool = False) -> CustomRes
     names = _defaulted_names(spec.get("names", {}))
     listed = _versions(spec)
     reason = ""
-    established = True
+    established, terminating = True, False
     if stored:
         conditions = status.get("conditions", ())
         established = _is_true(conditions, "NamesAccepted") or _is_true(conditions, "Established")
+        terminating = bool(decoded.get("metadata", {}).get("deletionTimestamp")) or _is_true(conditions, "Terminating")
         accepted = status.get("acceptedNames", {})
         missing = [key for key in ("plural", "singular", "kind", "listKind") if not accepted.get(key)]
         if missing:
@@ -277,6 +281,7 @@ def parse_definition(document: JsonObject, *, stored: bool = False) -> CustomRes
         preserve_unknown_fields=preserve,
         stored_versions=tuple(status.get("storedVersions", ()) or storage[:1]),
         established=established,
+        terminating=terminating,
         document=document,
     )
 

@@ -78,7 +78,8 @@ def _around_spec(document: JsonObject, *, stored: bool) -> list[Any]:
     """Return what servers use of a definition, with None in the place of its spec."""
     status = document.get("status") or {}
     conditions = sorted((one.get("type"), one.get("status")) for one in status.get("conditions") or ())
-    return [stored, document.get("apiVersion"), None, status.get("acceptedNames"), conditions]
+    is_deleted = bool((document.get("metadata") or {}).get("deletionTimestamp"))
+    return [stored, document.get("apiVersion"), None, status.get("acceptedNames"), [*conditions, is_deleted]]
 
 
 def _hashed(around: list[Any], spec: Any) -> str:

@@ -24,7 +24,12 @@ __all__ = ["cache_key_fault", "impacts_of", "needs_webhook", "worst"]
 
 
 def impacts_of(
-    audited: AuditedObject, *, namespaced: bool, by_webhook: bool = False, metadata: str = ""
+    audited: AuditedObject,
+    *,
+    namespaced: bool,
+    by_webhook: bool = False,
+    metadata: str = "",
+    terminating: bool = False,
 ) -> tuple[Impact, ...]:
     """Return every impact that is known to apply, worst first; empty if the object is fine.
 
@@ -33,6 +38,7 @@ def impacts_of(
         namespaced: Whether its kind is namespaced.
         by_webhook: Whether some requested version needs a conversion webhook.
         metadata: The changes that the read made to the metadata (`rewritten.rewritten_metadata`).
+        terminating: Whether its definition is being deleted.
     """
     out: list[Impact] = []
     if audited.unreadable is not None:
@@ -45,6 +51,8 @@ def impacts_of(
         return tuple(out)
     if cache_key_fault(audited.object, namespaced=namespaced):
         out.append(Impact.BREAKS_LIST)
+    if terminating:
+        out.append(Impact.IS_DELETED)
     if by_webhook:
         out.append(Impact.NEEDS_WEBHOOK)
     if audited.pruned or metadata == LOSES_DATA:

@@ -32,6 +32,7 @@ _IMPACTS: Final = {
     Impact.BREAKS_LIST: _BREAKS,
     **{impact: _BLOCKED for impact in Impact if impact.blocks},
     Impact.LOSES_DATA: _DATA_LOSS,
+    Impact.IS_DELETED: _DATA_LOSS,
 }
 
 

@@ -159,7 +159,13 @@ class RowWriter:
             webhook: Whether only a webhook could have read it.
             gave_up: Whether its rules took too much time or memory.
         """
-        impacts = impacts_of(audited, namespaced=definition.namespaced, by_webhook=webhook, metadata=effect)
+        impacts = impacts_of(
+            audited,
+            namespaced=definition.namespaced,
+            by_webhook=webhook,
+            metadata=effect,
+            terminating=definition.terminating,
+        )
         impacts = outcome.merge(impacts)
         is_invalid = bool(audited.findings)
         status = Status.INVALID if is_invalid else Status.VALID

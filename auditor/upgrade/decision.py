@@ -67,6 +67,10 @@ def decide(
         unknown: Why there may be more of them; empty if these are all.
         migration: What to do first, as `migration_of` returns it.
     """
+    if change.is_terminating:
+        with_it = f", with {objects(tally.objects)}" if tally.objects else ""
+        reason = f"it is being deleted: a server removes it{with_it}, as soon as it runs"
+        return Decision("blocks", f"blocks, because {reason}", (reason,), frozenset({"data-loss"}))
     if change.action == "delete":
         gone = tally.categories["deleted"] + tally.categories["sealed"]
         if gone:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import AuditorError
@@ -60,6 +60,7 @@ class DefinitionChange:
         unreadable: Why a server cannot use the new definition; empty means it can.
         unknown_formats: (field, format) of the storage version where this release does not know the format; empty for
             definitions that do not change.
+        is_terminating: Whether the old one is being deleted, with its objects.
     """
 
     name: str
@@ -86,9 +87,23 @@ class DefinitionChange:
     warnings: tuple[str, ...] = ()
     unreadable: str = ""
     unknown_formats: tuple[tuple[str, str], ...] = ()
+    is_terminating: bool = False
 
 
 def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | None) -> DefinitionChange:
+    """Compare an old and a new document of one definition; arguments as for `_change`."""
+    return replace(_change(name, old, new), is_terminating=old is not None and _is_terminating(old))
+
+
+def _is_terminating(document: JsonObject) -> bool:
+    metadata, status = document.get("metadata"), document.get("status")
+    conditions = status.get("conditions") if type(status) is dict else None
+    states = [one for one in conditions if type(one) is dict] if type(conditions) is list else []
+    is_marked = type(metadata) is dict and bool(metadata.get("deletionTimestamp"))
+    return is_marked or any((one.get("type"), one.get("status")) == ("Terminating", "True") for one in states)
+
+
+def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> DefinitionChange:
     """Compare an old and a new document of one definition, and run the server's checks of the update.
 
     Args:

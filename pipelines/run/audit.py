@@ -329,7 +329,7 @@ def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
     reached = {
         "unreadable": any(status.is_unreadable for status in statuses) or Impact.BREAKS_LIST in impacts,
         "blocked": any(impact.blocks or impact is Impact.BREAKS_LIST for impact in impacts),
-        "data-loss": Impact.LOSES_DATA in impacts,
+        "data-loss": not impacts.isdisjoint((Impact.LOSES_DATA, Impact.IS_DELETED)),
         "invalid": Status.INVALID in statuses,
     }
     levels = FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1] if options.fail_on in FAIL_ON else ()

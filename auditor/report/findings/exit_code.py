@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STANDING", "code_of_causes", "parse_most_new"]
 
-STANDING: Final = ("crashes-server", "breaks-list", "blocks-delete")
+STANDING: Final = ("crashes-server", "breaks-list", "is-deleted", "blocks-delete")
 """Impacts that set the exit code every night until they are repaired, also with --only-new."""
 _LEVELS: Final = {
     "crashes-server": "unreadable",
@@ -24,6 +24,7 @@ _LEVELS: Final = {
     "unreadable": "unreadable",
     "needs-conversion": "unreadable",
     "blocks-delete": "blocked",
+    "is-deleted": "data-loss",
     "loses-data": "data-loss",
 }
 _FIXED_CODES: Final = (2, 3)

@@ -50,7 +50,7 @@ _BLOCKING: Final = (
 _OF_KEY: Final = ("cluster", "group", "kind", "audited_version", "check", "field", "type", "detail", "rule")
 _OF_OBJECT: Final = ("cluster", "key", "group", "kind", "audited_version", "namespace", "name")
 _OF_IMPACT: Final = ("group", "plural", "kind", "audited_version")
-IMPACTS: Final = ("crashes-server", "breaks-list", "needs-webhook", "blocks-delete", "loses-data")
+IMPACTS: Final = ("crashes-server", "breaks-list", "is-deleted", "needs-webhook", "blocks-delete", "loses-data")
 """Impacts that are causes, worst first; the severity of each is in `severity`, its title in `titles`."""
 _STATUSES: Final = ("unreadable", "needs-conversion", "unserved", "orphaned", "sealed")
 

@@ -18,6 +18,7 @@ __all__ = ["OF_IMPACT", "OF_VERDICT", "SEVERITIES", "SeverityRule", "parse_rules
 OF_IMPACT: Final = {
     "crashes-server": "critical",
     "breaks-list": "critical",
+    "is-deleted": "critical",
     "blocks-delete": "critical",
     "unreadable": "high",
     "loses-data": "high",

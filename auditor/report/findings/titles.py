@@ -12,6 +12,7 @@ __all__ = ["IMPACT_TITLES", "TYPE_TITLES", "kind_name", "title_of"]
 IMPACT_TITLES: Final = {
     "crashes-server": "ends the API server process when it is read",
     "breaks-list": "cannot be listed or watched",
+    "is-deleted": "is deleted as soon as a server runs",
     "blocks-delete": "cannot be deleted",
     "loses-data": "loses data at the next write",
     "unreadable": "cannot be read",

@@ -13,6 +13,7 @@ from auditor.base.statuses import Impact, Status
 from auditor.base.visible import shell_word
 from auditor.base.wording import counted
 from auditor.report.allclear import judged_rows, leftovers, not_judged, unexpected
+from auditor.report.findings.rows import IMPACTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["next_step"]
 
 _HARMLESS = frozenset(impact for impact in Impact if impact.is_harmless)
-_CAUSES = frozenset({Impact.BREAKS_LIST, Impact.CRASHES_SERVER, Impact.BLOCKS_DELETE, Impact.LOSES_DATA})
+_CAUSES = frozenset(map(Impact, IMPACTS))
 """Impacts that are causes, so that `auditor findings` lists them."""
 _CRDS = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
@@ -59,6 +60,11 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
         impacts.update(kind["impacts"])
     if any(kind["breaking"] for kind in manifest["kinds"]):
         return _repair(manifest), _findings(report, causes, Impact.CRASHES_SERVER, Impact.BREAKS_LIST)
+    if impacts[Impact.IS_DELETED]:
+        return (
+            "save the objects whose definition is being deleted, before a server runs over this data: it deletes them.",
+            _findings(report, causes, Impact.IS_DELETED),
+        )
     if any(kind.get("stuck") for kind in manifest["kinds"]):
         return (
             "repair the objects that cannot be deleted: every update is refused, also the last of a deletion.",
