@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base.records import Shard
-from auditor.plan.dumps import CRD_PATH, open_live
-from auditor.plan.plan import SourceShard, position_not_before
+from auditor.plan.dumps import CRD_PATH, open_live, position_not_before
+from auditor.plan.plan import SourceShard
 
 if TYPE_CHECKING:
     import pyarrow as pa

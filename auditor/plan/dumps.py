@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import mmap
+from bisect import bisect_left
 from dataclasses import replace
 from itertools import repeat
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -45,13 +47,16 @@ __all__ = [
     "cut_values",
     "definition_name",
     "encoded_definition",
+    "first_not_before",
     "is_at_rest",
     "open_live",
     "open_values",
     "opened_dumps",
+    "position_not_before",
     "stored_definitions",
 ]
 
+_value = methodcaller("as_py")
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _TOO_LARGE: Final = "needs more memory than there is (--memory): it was not read, and no object of it was judged"
 _BASE64: Final = msgspec.json.Decoder(bytes)
@@ -96,6 +101,18 @@ def open_live(plan: SourcePlan) -> pa.Table:
     """Map the live table of a source; its pages are read on first use."""
     with pa.memory_map(plan.live) as stream:
         return pa.ipc.open_file(stream).read_all()
+
+
+def first_not_before(keys: pa.ChunkedArray, key: bytes) -> bytes | None:
+    """Return the first of sorted keys that is not before a key, or None."""
+    at = position_not_before(keys, key)
+    found: bytes | None = keys[at].as_py() if at < len(keys) else None
+    return found
+
+
+def position_not_before(keys: pa.ChunkedArray, key: bytes) -> int:
+    """Return the position of the first of sorted keys that is not before a key; their number if there is none."""
+    return bisect_left(keys, key, key=_value)
 
 
 def open_values(plan: SourcePlan) -> mmap.mmap | bytes:

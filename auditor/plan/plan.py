@@ -6,9 +6,7 @@ worker gets a Plan (names of files) once, and then Shards (ranges of rows).
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass, field, replace
-from operator import methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -18,7 +16,14 @@ from auditor.base.errors import DamagedDump, PlanError, UnknownDump
 from auditor.crds.conversion import LostWebhook
 from auditor.crds.definitions_file import FILE, DefinitionsFile, write_definitions
 from auditor.plan.definition_paths import definition_documents
-from auditor.plan.dumps import definition_name, encoded_definition, opened_dumps, stored_definitions
+from auditor.plan.dumps import (
+    definition_name,
+    encoded_definition,
+    first_not_before,
+    opened_dumps,
+    stored_definitions,
+)
+from auditor.plan.webhooks import lost_webhooks
 from auditor.sources.crd_files import files_digest, no_collector
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.state import changes, states_below
@@ -43,15 +48,11 @@ __all__ = [
     "Plan",
     "SourceShard",
     "damage_text",
-    "first_not_before",
     "has_objects",
     "look_again",
     "make_plan",
-    "position_not_before",
     "read_definitions",
 ]
-
-_value = methodcaller("as_py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +127,6 @@ def has_objects(keys: pa.ChunkedArray, entry: DefinitionEntry, etcd_prefix: str)
     below = f"{etcd_prefix.rstrip('/')}/{entry.group}/{entry.plural}/".encode()
     first = first_not_before(keys, below)
     return first is not None and first.startswith(below)
-
-
-def first_not_before(keys: pa.ChunkedArray, key: bytes) -> bytes | None:
-    """Return the first of sorted keys that is not before a key, or None."""
-    at = position_not_before(keys, key)
-    found: bytes | None = keys[at].as_py() if at < len(keys) else None
-    return found
-
-
-def position_not_before(keys: pa.ChunkedArray, key: bytes) -> int:
-    """Return the position of the first of sorted keys that is not before a key; their number if there is none."""
-    return bisect_left(keys, key, key=_value)
 
 
 class Given(NamedTuple):
@@ -262,8 +251,6 @@ def make_plan(
 def _lost_webhooks(
     sources: Sequence[SourcePlan], entries: Sequence[DefinitionEntry], path: Path, given: Given, options: AuditOptions
 ) -> dict[str, str]:
-    from auditor.plan.webhooks import lost_webhooks  # noqa: PLC0415 - it imports this module
-
     if options.convert_with:
         return {}
     stored = [entry for entry in entries if entry.name not in given.by_name]

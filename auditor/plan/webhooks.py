@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.plan.dumps import open_live
+from auditor.plan.dumps import first_not_before, open_live
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    import pyarrow as pa
 
     from auditor.crds.definitions_file import DefinitionEntry, DefinitionsFile
     from auditor.sources import SourcePlan
@@ -42,13 +40,13 @@ def lost_webhooks(
         return {}
     below = f"{prefix.rstrip('/')}/services/specs/".encode()
     tables = [open_live(source)["key"] for source in sources]
-    if not any(_has(keys, below, exact=False) for keys in tables):
+    if not any((first_not_before(keys, below) or b"").startswith(below) for keys in tables):
         return {}
     lost = {}
     for name, service in named:
         namespace, own, path, port = service
         key = below + f"{namespace}/{own}".encode()
-        if not any(_has(keys, key, exact=True) for keys in tables):
+        if not any(first_not_before(keys, key) == key for keys in tables):
             url = f"https://{own}.{namespace}.svc:{port}{path}?timeout={_TIMEOUT}"
             lost[name] = f'Post "{url}": service "{own}" not found'
     return lost
@@ -66,11 +64,3 @@ def _service(document: Any) -> tuple[str, str, str, int] | None:
         return None
     path = path if type(path) is str else ""
     return namespace, name, path if path.startswith("/") else f"/{path}", port if type(port) is int else 443
-
-
-def _has(keys: pa.ChunkedArray, key: bytes, *, exact: bool) -> bool:
-    """Return whether sorted keys have a key, or one that begins with it."""
-    from auditor.plan.plan import first_not_before  # noqa: PLC0415 - which imports this module
-
-    first = first_not_before(keys, key)
-    return first is not None and (first == key if exact else first.startswith(key))

@@ -100,7 +100,7 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
 
 def _by_webhook(manifest: dict[str, Any]) -> int:
     """Return how many objects were read at their own version, and need a conversion webhook at others."""
-    need = sum(kind["impacts"].get(Impact.NEEDS_WEBHOOK, 0) for kind in manifest["kinds"])
+    need = sum(int(kind["impacts"].get(Impact.NEEDS_WEBHOOK, 0)) for kind in manifest["kinds"])
     return need - int(manifest["counts"]["statuses"].get(Status.NEEDS_CONVERSION, 0))
 
 

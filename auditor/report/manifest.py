@@ -16,8 +16,7 @@ from auditor.base import tables
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Impact, Status
 from auditor.crds.outline import outline, skeleton, stored_versions
-from auditor.plan.dumps import open_live
-from auditor.plan.plan import first_not_before
+from auditor.plan.dumps import first_not_before, open_live
 from auditor.plan.state import gate_options, report_state
 from auditor.releases import active
 from auditor.report.releases.server_seen import server_seen

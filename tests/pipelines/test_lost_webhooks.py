@@ -75,7 +75,7 @@ def audited(folder: Path, path: Path, *words: str) -> tuple[int, str, list[dict[
     return ended.code, " ".join(ended.stdout.split()), causes
 
 
-def test_without_its_service_nobody_can_list_the_kind(tmp_path: Path) -> None:
+def test_without_its_service_the_kind_cannot_be_listed(tmp_path: Path) -> None:
     path = dump(tmp_path / "d.json", SERVICE, service("default", "kubernetes"))
     code, _, [cause] = audited(tmp_path, path)
     assert (code, cause["severity"], cause["impact"], cause["objects"]) == (1, "critical", "breaks-list", 1)

@@ -48,7 +48,7 @@ UPGRADE = ("upgrade", "dump.json", "--new-crds", "crds", "--report", "new")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "refusal"),
     [
         ((*AUDIT, "-o", "json=dump.json"), "-o: dump.json is a file that"),
         ((*AUDIT, "-o", "json=file://{here}/dump.json"), "is the file dump.json that"),
@@ -77,11 +77,11 @@ UPGRADE = ("upgrade", "dump.json", "--new-crds", "crds", "--report", "new")
         (("accept", "1", "--reason", "r", "--until", "2999-01-01", "--report", "report", "--file", "dump.json"), "--file: dump.json is a file that"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_read_is_not_written(folder: Path, words: tuple[str, ...], told: str) -> None:
+def test_a_file_that_is_read_is_not_written(folder: Path, words: tuple[str, ...], refusal: str) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     ended = auditor(*(word.format(here=folder) for word in words), cwd=folder, env={"XDG_CONFIG_HOME": str(folder)})
     assert ended.code != 0
-    assert told.format(here=folder) in ended.stderr
+    assert refusal.format(here=folder) in ended.stderr
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 

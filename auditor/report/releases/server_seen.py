@@ -17,14 +17,12 @@ import orjson
 
 from auditor.base.errors import ChangedDump
 from auditor.builtin.protobuf import WireError, decode_stored
-from auditor.plan.dumps import cut_values, open_live, open_values
+from auditor.plan.dumps import cut_values, first_not_before, open_live, open_values, position_not_before
 from auditor.releases.apis import served_since
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pyarrow as pa
 
     from auditor.plan.plan import Plan
     from auditor.sources import SourcePlan
@@ -123,8 +121,7 @@ def _api_services(source: SourcePlan, prefix: str) -> Iterator[_Bound]:
 
     def has(name: str) -> bool:
         key = f"{prefix}{_API_SERVICES}{name}".encode()
-        at = _first_not_before(keys, key)
-        return at < len(keys) and keys[at].as_py() == key
+        return first_not_before(keys, key) == key
 
     if not has(_ALWAYS):
         return
@@ -152,19 +149,8 @@ def _below(source: SourcePlan, prefix: str) -> Iterator[tuple[bytes, bytes]]:
     """Yield the first keys that begin so, with their values."""
     start = prefix.encode()
     table = open_live(source)
-    rows = table.slice(_first_not_before(table["key"], start), _MOST)
+    rows = table.slice(position_not_before(table["key"], start), _MOST)
     keys = rows["key"].to_pylist()
     rows = rows.slice(0, sum(key.startswith(start) for key in keys))
     if len(rows):
         yield from zip(keys, cut_values(rows, open_values(source)), strict=False)
-
-
-def _first_not_before(keys: pa.ChunkedArray, key: bytes) -> int:
-    low, high = 0, len(keys)
-    while low < high:
-        middle = (low + high) // 2
-        if keys[middle].as_py() < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low

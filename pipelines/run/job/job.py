@@ -67,8 +67,8 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
     root = root or open_root(job.root)
     now = datetime.datetime.now(datetime.UTC)
     name = report_name(job.name, now) if options.force else free_name(job.name, now, root)
-    written = written_reports(root)
-    is_listed = AUTO in (options.since, options.diff) or job.keep is not None or written is None
+    recorded = written_reports(root)
+    is_listed = AUTO in (options.since, options.diff) or job.keep is not None or recorded is None
     reports = root.reports() if is_listed else []
     earlier = reports[0] if reports else None
     location = earlier.location if earlier else ""
@@ -84,8 +84,9 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
         options = replace(options, verify_sample=0.0)
     if not options.since and not options.diff:
         options = replace(options, require_change=False)
+    written = recorded or []
     if is_listed:
-        written = [one.name for one in reports if written is None or one.name in written]
+        written = [one.name for one in reports if recorded is None or one.name in recorded]
     others = [one for one in reports if one.name in written and one.name != name]
     surplus = job.keep.surplus(others, now) if job.keep else []
     return _Planned(root, options, name, earlier, written, [(one, root.refusal(one)) for one in surplus])

@@ -52,7 +52,7 @@ def run_accept(cause: str, values: dict[str, Any], *, file: str, report: str, to
             known = model.cause(cause)
         if known.severity == "critical" and not values.get("allowCritical"):
             expected = "--allow-critical, if this is meant"
-            raise PlanError(known.id, "is a critical cause, of which this would accept nothing", expected)
+            raise PlanError(known.id, "is a critical cause: this would accept nothing of it", expected)
     if datetime.date.fromisoformat(values["expires"]) < today:
         raise PlanError("--until", f"{values['expires']} is in the past", "a day from today on")
     entry = {"cause": known.id if known else cause.lower(), **{name: one for name, one in values.items() if one}}

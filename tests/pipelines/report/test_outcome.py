@@ -356,7 +356,7 @@ def test_accept_writes_an_entry_that_is_read_back(nights, tmp_path):
     assert (first.cause, first.owner, first.last_day.year) == (cause.id, "team", 2999)
     assert (second.cause, second.reason) == ("0123abcd", "y")
     critical = next(one for one in FindingsModel.open(report).causes if one.severity == "critical")
-    with pytest.raises(PlanError, match="is a critical cause, of which this would accept nothing"):
+    with pytest.raises(PlanError, match="is a critical cause: this would accept nothing of it"):
         run_accept(critical.id, values, file=str(file), report=report, today=today)
     with pytest.raises(PlanError, match="in the past"):
         run_accept(cause.id, {**values, "expires": "2020-01-01"}, file=str(file), report=report, today=today)
