@@ -53,11 +53,11 @@ def placed_documents(data: bytes) -> Iterator[PlacedDocument]:
     """Yield the non-empty documents of a file, and an error for each document that cannot be read.
 
     Args:
-        data: JSON or YAML, in UTF-8 or UTF-16, with or without a byte order mark.
+        data: JSON or YAML, in UTF-8 or UTF-16, with or without a byte order mark. What is not UTF-8 becomes U+FFFD.
     """
     data = bytes(text_bytes(data)).removeprefix(codecs.BOM_UTF8)
     if looks_like_json(data):
-        yield from _json(data)
+        yield from _json(data.decode("utf-8", "replace").encode())
     else:
         yield from _yaml(data, 0)
 

@@ -39,7 +39,14 @@ class Chunk(NamedTuple):
 
 
 def _lines(data: bytes) -> bytes:
-    """Return the bytes with LF at the end of each line, the last one too."""
+    """Return UTF-8 with LF at the end of each line, the last one too; what is not UTF-8 becomes U+FFFD.
+
+    Source: cli-runtime pkg/resource/visitor.go (FileVisitor), whose reader replaces it before anything is parsed.
+    """
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        data = data.decode("utf-8", "replace").encode()
     if b"\r\n" in data:
         data = data.replace(b"\r\n", b"\n")
     return data if data.endswith(b"\n") else data + b"\n"
