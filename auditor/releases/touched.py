@@ -48,6 +48,7 @@ _REACHES: Final = {
     "selectable-fields-kept": _Reach(Touched.NONE),
     "rules-show-values": _where(Touched.FAULTY, _RULES),
     "label-words": _Reach(Touched.FAULTY),
+    "relaxed-service-names": _Reach(Touched.NONE),
     "number-formats": _where(Touched.ALL, '"(integer|number|format|minimum|maximum|multipleOf)"'),
     "owners-by-index": _Reach(Touched.FAULTY),
     "manager-operations": _Reach(Touched.FAULTY),

@@ -3,7 +3,7 @@
 The steps for a manifest: kubectl finds the resource of its kind and version, decodes its metadata and fills in a
 missing namespace; the server decodes the object strictly, fills in defaults, drops a status that is a subresource, and
 validates. Admission (a namespace that does not exist, webhooks, policies, quotas) is not covered. A definition is
-checked as a server checks it; objects of other built-in kinds are decoded but not validated.
+checked as a server checks it; of objects of other built-in kinds only the metadata is validated.
 
 Source: cli-runtime pkg/resource (mapper.go, visitor.go), apiserver pkg/endpoints/handlers/create.go,
 pkg/registry/rest/create.go; apiextensions-apiserver pkg/apiserver/customresource_handler.go (schemaCoercingDecoder).
@@ -24,9 +24,11 @@ from auditor.crds.definition import document_name, parse_definition
 from auditor.golang.jsontext import encode
 from auditor.golang.text import quote
 from auditor.schema.defaulting.reference import default
-from auditor.schema.objectmeta.reference import CoerceError
+from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
+from auditor.schema.objectmeta.types import to_json
 from auditor.sources.registry_key import OWN_GROUPS
 from auditor.storage_read.read import ReadError, coerce
+from auditor.validation.builtin_metadata import check_builtin_metadata, has_checked_metadata
 from auditor.validation.create import CreateValidator
 from auditor.validation.rules import RuleProgram
 
@@ -205,8 +207,17 @@ class CreateJudge:
         if self._take_strict(answer, [*((REPEATED, path) for path in repeated), *unknown]):
             return
         answer.status = Status.BUILTIN
-        if answer.names[::2][:2] == _DEFINITION:
+        group, version, name = answer.names[:3]
+        if (group, name) == _DEFINITION:
             self._checked(answer, value)
+        elif has_checked_metadata(group, name):
+            if "metadata" in value:
+                value["metadata"] = to_json(decode_metadata(value["metadata"], drop=False))
+            _prepare_metadata(value, answer.names.namespace)
+            found = check_builtin_metadata(value, group, version, name, namespaced=kind.namespaced)
+            answer.findings += sorted(found, key=Finding.sort_key)
+            if found:
+                answer.status = Status.INVALID
 
     def _checked(self, answer: CreateAnswer, document: JsonObject) -> None:
         """Check a definition as the server does."""
@@ -283,15 +294,20 @@ def _prepare(obj: JsonObject, program: _VersionProgram, namespace: str) -> None:
     """Do what the server does between decoding and validation."""
     if program.version.has_status:
         obj.pop("status", None)
-    metadata = obj.setdefault("metadata", {})
+    _prepare_metadata(obj, namespace)["generation"] = 1
+
+
+def _prepare_metadata(obj: JsonObject, namespace: str) -> JsonObject:
+    """Set what a create sets in metadata itself; return the metadata."""
+    metadata: JsonObject = obj.setdefault("metadata", {})
     for key in _SYSTEM_FIELDS:
         metadata.pop(key, None)
-    metadata["generation"] = 1
     metadata.pop("namespace", None)
     if namespace:
         metadata["namespace"] = namespace
     if metadata.get("generateName") and not metadata.get("name"):
         metadata["name"] = metadata["generateName"][:_LONGEST_BASE] + _SUFFIX
+    return metadata
 
 
 def _names_of(value: JsonObject) -> tuple[Names, str]:

@@ -24,6 +24,7 @@ __all__ = [
     "group_version",
     "label_key",
     "label_value",
+    "masked",
     "path_segment",
     "subdomain_name",
 ]
@@ -139,10 +140,15 @@ def _label_value(text: str, unit: str) -> tuple[str, ...]:
 
 def subdomain_name(text: str, prefix: bool) -> tuple[str, ...]:
     """Check the name of a custom resource, or the prefix of a generated one."""
-    if prefix and len(text) > 1 and text.endswith("-"):
-        # Go cuts two bytes: the rest of a longer character before the dash is not UTF-8 and matches nothing.
-        text = f"{text[:-2]}a" if text[-2].isascii() else f"{text[:-2]}\ufffda"
-    return dns_subdomain(text)
+    return dns_subdomain(masked(text) if prefix else text)
+
+
+def masked(text: str) -> str:
+    """Return the prefix of generated names as it is checked: a letter is in the place of a dash at its end."""
+    if len(text) < 2 or not text.endswith("-"):
+        return text
+    # Go cuts two bytes: the rest of a longer character before the dash is not UTF-8 and matches nothing.
+    return f"{text[:-2]}a" if text[-2].isascii() else f"{text[:-2]}\ufffda"
 
 
 def path_segment(text: str, prefix: bool) -> tuple[str, ...]:

@@ -39,8 +39,9 @@ def validate(
     """Accept and refuse manifests as a create with `--dry-run=server` does, without a server.
 
     FILE is a file, a folder, a URL, or `-`. Definitions are read from --crds and from the files themselves. Objects
-    without a namespace get that of -n, else `default`. Objects of built-in kinds are decoded strictly and not
-    validated further. Admission (missing namespaces, webhooks, policies, quotas) is not checked.
+    without a namespace get that of -n, else `default`. Objects of built-in kinds are decoded strictly; of
+    those that a server stores the metadata is validated, nothing else. Admission (missing namespaces, webhooks,
+    policies, quotas) is not checked.
 
     Exit code 1: an object is refused, or there is none; 3: something was not read, or the rules of an object need more
     time or memory than they get.

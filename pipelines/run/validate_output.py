@@ -104,8 +104,8 @@ def _print_summary(results: list[dict[str, Any]]) -> None:
     said = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     click.echo(f"{len(results)} objects: {said or 'none'}", err=True)
     if counts[Status.BUILTIN]:
-        text = f"builtin: decoded strictly by the types of Kubernetes {KUBERNETES_RELEASE}, and not validated further"
-        click.echo(text, err=True)
+        text = f"builtin: decoded strictly by the types of Kubernetes {KUBERNETES_RELEASE}"
+        click.echo(f"{text}; the metadata of kinds that a server stores is validated, nothing else", err=True)
     rules = sum(1 for result in results if result["unevaluated_rules"])
     if rules:
         click.echo(f"NOT EVALUATED  validation rules (CEL) of {rules} objects", err=True)

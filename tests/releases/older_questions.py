@@ -5,6 +5,7 @@ from __future__ import annotations
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.plan.feature_gates import ratcheting_note
 from auditor.releases import active, changes
+from auditor.validation.builtin_metadata import check_builtin_metadata
 from auditor.validation.objectmeta import check_metadata_update
 from tests.documents import definition_of
 from tests.releases.asking import (
@@ -278,6 +279,16 @@ QUESTIONS = {
             "a valid label key",
             'metadata.labels: Invalid value: "a/b/c": a valid label key',
         ),
+    ),
+    changes.RELAXED_SERVICE_NAMES: (
+        lambda: [
+            one.field
+            for one in check_builtin_metadata(
+                {"metadata": {"name": "1st", "namespace": "a"}}, "", "v1", "Service", namespaced=True
+            )
+        ],
+        ["metadata.name"],
+        [],
     ),
     changes.NUMBER_FORMATS: (
         lambda: create({"type": "integer", "format": "int32"}, 1 << 31),

@@ -25,6 +25,7 @@ __all__ = [
     "PERCENTS_IN_ERRORS",
     "RATCHETING_LOCKED",
     "RECORDS",
+    "RELAXED_SERVICE_NAMES",
     "RULES_SHOW_VALUES",
     "SELECTABLE_FIELDS_KEPT",
     "SEMVER",
@@ -269,6 +270,14 @@ NUMBER_FORMATS: Final = Change(
     "they do not, and formats of text count for any type; bounds of whole numbers are cut to whole numbers",
     "apiextensions-apiserver pkg/apiserver/validation/formats.go; kube-openapi pkg/validation/validate/schema.go",
 )
+RELAXED_SERVICE_NAMES: Final = Change(
+    "relaxed-service-names",
+    36,
+    Affects.OBJECTS,
+    "the name of a new Service may start with a digit",
+    "it may not: a DNS-1035 label",
+    "pkg/apis/core/validation/validation.go (ValidateServiceCreate), gate RelaxedServiceNameValidation",
+)
 
 RECORDS: Final = (
     RATCHETING_LOCKED,
@@ -299,4 +308,5 @@ RECORDS: Final = (
     RULES_SHOW_VALUES,
     LABEL_WORDS,
     NUMBER_FORMATS,
+    RELAXED_SERVICE_NAMES,
 )
