@@ -249,6 +249,24 @@ def test_the_action_validates(tmp_path: Path, act: Any) -> None:
     assert "1 of 2 objects would be refused" in summary
 
 
+def test_the_action_reads_each_line_and_pattern(tmp_path: Path, act: Any) -> None:
+    (tmp_path / "good.yaml").write_text(yaml.safe_dump(CONFIG_MAP))
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "bad.yaml").write_text(yaml.safe_dump({**CONFIG_MAP, "metadata": {"name": "{{ .x }}"}}))
+    for crd in ("a", "b"):
+        definition = named_definition(f"{crd}s.ex.com", crd.upper(), {"type": "object"})
+        (tmp_path / f"{crd}.json").write_text(json.dumps(definition))
+    code, summary, _, found = act("validate", "good.yaml\nbelow/bad.yaml\n", arguments="-n\ndefault\n")
+    assert (code, len(found)) == (1, 1)
+    assert "Paths that were given: 2. Files in them: 2." in summary
+    assert act("validate", "**/*.yaml")[0] == 1
+    objects = [{"apiVersion": "ex.com/v1", "kind": kind, "metadata": {"name": "x"}} for kind in "AB"]
+    (tmp_path / "good.yaml").write_text(yaml.safe_dump_all(objects))
+    assert act("validate", "g*.yaml", crds="a.json\nb.json\n")[0] == 0
+    for nothing in ("", " \n", "none*.yaml", "good.yaml\nmissing.yaml"):
+        assert act("validate", nothing)[0] == 2
+
+
 @pytest.mark.slow
 def test_the_action_checks_definitions(tmp_path: Path, act: Any) -> None:
     (tmp_path / "good.yaml").write_text(yaml.safe_dump(DEFINITION))
