@@ -15,7 +15,7 @@ from auditor.golang import jsontext
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["VersionOutline", "outline", "skeleton", "stored_versions"]
+__all__ = ["VersionOutline", "is_from_server", "outline", "skeleton", "stored_versions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,16 @@ def stored_versions(document: JsonObject) -> list[str]:
     kept = _mapping(document.get("status")).get("storedVersions")
     names = [name for name in kept if type(name) is str] if type(kept) is list else []
     return names or [one.name for one in outline(document) if one.storage][:1]
+
+
+def is_from_server(document: JsonObject) -> bool:
+    """Return whether a server wrote the status of a document; one without a true condition is that of a manifest.
+
+    Generators of manifests write an empty status (``conditions: []``), which a server drops.
+    """
+    conditions = _mapping(document.get("status")).get("conditions")
+    listed = conditions if type(conditions) is list else []
+    return any(_mapping(condition).get("status") == "True" for condition in listed)
 
 
 def _listed(document: JsonObject) -> list[JsonObject]:

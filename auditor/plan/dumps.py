@@ -18,6 +18,7 @@ import pyarrow as pa
 from auditor.base import arrow as kernels
 from auditor.base.errors import ChangedDump, DamagedDump, UnknownDump
 from auditor.crds.definitions_file import definition_entry, encode_definition
+from auditor.crds.outline import is_from_server
 from auditor.crds.specs import KNOWN_SPECS
 from auditor.golang import jsontext
 from auditor.plan.limits import SIZE_IN_MEMORY
@@ -207,7 +208,7 @@ def stored_definitions(
         except jsontext.GoJsonError:
             continue
         for one in definitions_in(document):
-            yield encoded_definition(definition_name(one), one, stored=not plan.is_export or "status" in one)
+            yield encoded_definition(definition_name(one), one, stored=not plan.is_export or is_from_server(one))
 
 
 def _rows_that_mention_definitions(

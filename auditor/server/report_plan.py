@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.errors import DamagedDump, PlanError
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import DefinitionEntry, DefinitionsFile, definition_entry
+from auditor.crds.outline import is_from_server
 from auditor.plan.plan import Plan
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
 from auditor.sources.files.state import states_below
@@ -139,7 +140,7 @@ def _entries(definitions: DefinitionsFile, manifest: dict[str, Any]) -> Iterator
             expected = "the definitions as an audit writes them"
             raise DamagedDump(str(definitions.path), "is damaged", expected, "audit anew") from error
         name = document_name(document)
-        stored = name not in from_files and (not exported or "status" in document)
+        stored = name not in from_files and (not exported or is_from_server(document))
         yield definition_entry(name, document, stored, at, len(line) - 1)
         at += len(line)
 
