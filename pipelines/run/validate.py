@@ -21,11 +21,12 @@ from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.placed import PlacedDocument, objects_in, placed_documents
 from auditor.sources.manifests.positions import field_line, repeated_keys
 from auditor.sources.registry_key import printable_name
+from auditor.validation.follows import noted, with_notes
 from pipelines.console import ignore_closed_stdout
 from pipelines.run.validate_output import DEFAULT, answer_parts, print_results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from auditor.base.records import Finding, JsonObject
     from auditor.report.formats.manifests import Answer
@@ -343,11 +344,17 @@ def _result(
         "name": names.name,
         "status": answer.status.value,
         "reason": reason,
-        "findings": [shown(one) for one in answer.findings],
+        "findings": with_notes([shown(one) for one in answer.findings]),
         "warnings": [shown(one) for one in answer.warnings],
         "pruned": answer.unknown,
         "unevaluated_rules": answer.unevaluated_rules,
     }
+
+
+def _with_places(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that a result has: those with a place of their own."""
+    said = [{"field": one.field, "type": one.type, "message": one.words, "finding": one} for one in findings]
+    return [one["finding"] for one in with_notes(said)]
 
 
 def _answer(result: dict[str, Any], answer: CreateAnswer, *, ignores_missing: bool) -> Answer:
@@ -361,12 +368,12 @@ def _answer(result: dict[str, Any], answer: CreateAnswer, *, ignores_missing: bo
             check=one.check,
             detail=cut(one.detail, _LONGEST),
             rule=one.rule or "",
-            message=shown["message"],
+            message=noted(shown),
             line=shown["line"] or 0,
             is_warning=is_warning,
         )
         for is_warning, found, written in (
-            (False, answer.findings, result["findings"]),
+            (False, _with_places(answer.findings), result["findings"]),
             (True, answer.warnings, result["warnings"]),
         )
         for one, shown in zip(found, written, strict=True)

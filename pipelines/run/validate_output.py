@@ -14,6 +14,7 @@ from auditor.base.visible import visible
 from auditor.report.terminal import format_table
 from auditor.shards.result import RULES_GIVEN_UP, object_name
 from auditor.sources.plan import NAMED, first_names
+from auditor.validation.follows import noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,7 @@ def _rows(result: dict[str, Any], *, ignores_missing: bool) -> Iterator[tuple[An
     kind = ".".join(part for part in (result["kind"], result["group"]) if part)
     names = kind, result["namespace"] or "", result["name"] or ""
     for finding in sorted(result["findings"], key=lambda one: one["field"] == "<nil>"):  # the object as a whole: last
-        yield _place(result, finding["line"]), status, *names, finding["message"]
+        yield _place(result, finding["line"]), status, *names, noted(finding)
     if reason and not (status == Status.ORPHANED and ignores_missing):
         missing = f": no definition for {kind} (--crds PATH; --ignore-missing passes over it)"
         hint = missing if status == Status.ORPHANED else ""

@@ -100,7 +100,10 @@ _COLUMNS: Final = {
     "form": "Detail of the message without values.",
     "objects": "Number of objects.",
     "namespaces": "Number of namespaces.",
-    "distinct_findings": "The same as `findings`, a finding of several requests counted once.",
+    "distinct_findings": (
+        "The same as `findings`, a finding of several requests counted once, and without those that only say that rules "
+        "were not checked."
+    ),
     "new_objects": "Objects that are new or worse since the earlier report.",
     "new_findings": "Findings that are new since the earlier report.",
     "fixed_objects": "Objects of the earlier report that are fixed.",

@@ -55,7 +55,7 @@ class Cause:
         objects: Number of objects.
         namespaces: Number of namespaces, counted in each cluster.
         findings: Number of rows of findings/; 0 for an impact.
-        distinct_findings: The same, a finding of several requests counted once.
+        distinct_findings: The same, a finding of several requests counted once, and those that follow from others not.
         new_objects: Objects of `objects` that are new or worse.
         new_findings: Rows of `findings` that are new.
         fixed_objects: Objects of the earlier report that are fixed.

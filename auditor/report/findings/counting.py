@@ -222,7 +222,9 @@ class Counting:
         np.logical_or.at(pair_new, pair, fresh)
         pair_open = np.zeros(len(pair_first), dtype=bool)
         np.logical_or.at(pair_open, pair, ~settled)
-        distinct_first = groups_of(combined([(rows.distinct, len(rows)), (group, len(group_first))]))[0]
+        own = _with_places(rows, pair, len(pair_first))
+        distinct = combined([(rows.distinct[own], len(rows)), (group[own], len(group_first))])
+        distinct_first = own[groups_of(distinct)[0]]
         worst_rank = np.full(len(group_first), len(SEVERITIES))
         np.minimum.at(worst_rank, group, np.where(settled, len(SEVERITIES) - 1, ranks))
         size = len(group_first)
@@ -376,6 +378,14 @@ def object_name(columns: dict[str, Coded], row: int) -> str:
     """Return the key of an object; NAMESPACE/NAME if it has none."""
     key = columns["key"].of(row)
     return key if key is not None else f"{columns['namespace'].text(row)}/{columns['name'].text(row)}"
+
+
+def _with_places(rows: FindingRows, pair: Numbers, pairs: int) -> Numbers:
+    """Return the rows that are problems of their own: not those that follow from others of their cause and object."""
+    follows = follows_of(rows.columns)
+    has_own = np.zeros(pairs, dtype=bool)
+    has_own[pair[~follows]] = True
+    return np.flatnonzero(~(follows & has_own[pair]))
 
 
 def _own_first(rows: FindingRows, pair: Numbers, pair_first: Numbers) -> Numbers:

@@ -9,6 +9,7 @@ import numpy as np
 
 from auditor.report.findings.coded import Coded, combined, groups_of
 from auditor.report.findings.keys import CauseKey, form_of, topic_of
+from auditor.validation.follows import BLOCKING, FOLLOWS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FINDING_COLUMNS",
-    "FOLLOWS",
     "IMPACTS",
     "OBJECT_COLUMNS",
     "CauseNumbers",
@@ -40,13 +40,6 @@ OBJECT_COLUMNS: Final = (
     *("impact", "impacts", "pruned"),
 )
 """Columns of objects/ that the grouping needs."""
-FOLLOWS: Final = "some validation rules were not checked because the object was invalid"
-"""Beginning of a finding that follows from others of the same object and request."""
-_BLOCKING: Final = (
-    *("FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany"),
-    "FieldValueTypeInvalid",
-)
-"""Types of the findings that keep a server from checking rules."""
 _OF_KEY: Final = ("cluster", "group", "kind", "audited_version", "check", "field", "type", "detail", "rule")
 _OF_OBJECT: Final = ("cluster", "key", "group", "kind", "audited_version", "namespace", "name")
 _OF_IMPACT: Final = ("group", "plural", "kind", "audited_version")
@@ -174,7 +167,7 @@ def _followed(columns: dict[str, Coded], cause: NDArray[np.int64], objects: NDAr
     out = cause.copy()
     requests = columns["request"]
     own = np.flatnonzero(~follows)
-    blocking = own[columns["type"].numbers(_BLOCKING)[own] < len(_BLOCKING)]
+    blocking = own[columns["type"].numbers(BLOCKING)[own] < len(BLOCKING)]
     rows = np.flatnonzero(follows)
     of_request = combined([(objects, len(objects)), (requests.codes, len(requests.texts))])
     for chosen, place in ((blocking, of_request), (blocking, objects), (own, of_request), (own, objects)):

@@ -10,6 +10,8 @@ import hashlib
 import urllib.parse
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.report.clusters import chosen_clusters
@@ -17,6 +19,7 @@ from auditor.report.findings.filters import Filters
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.titles import kind_name
 from auditor.report.views.advice import next_step
+from auditor.validation.follows import noted, with_notes
 
 if TYPE_CHECKING:
     import datetime
@@ -294,15 +297,19 @@ def _problems(model: FindingsModel, filters: Filters) -> Iterator[Problem]:
     for row in model.objects(filters):
         text = row["reason"] or titles.get(row["cause"], row["cause_impact"])
         yield _problem(row, check="impact", kind_of=row["cause_impact"], message=text)
-    for row in model.findings(filters, distinct=True):
-        found = _problem(row, check=row["check"], kind_of=row["type"], message=row["message"] or "")
-        place = (found.cluster, found.key, found.version)
-        if place != seen:
-            seen = place
-            numbers.clear()
-        number = numbers[found.cause]
-        numbers[found.cause] += 1
-        yield found if number == 0 else replace(found, number=number)
+    for _, rows in groupby(model.findings(filters, distinct=True), _whose):
+        for row in with_notes(list(rows)):
+            found = _problem(row, check=row["check"], kind_of=row["type"], message=noted(row))
+            place = (found.cluster, found.key, found.version)
+            if place != seen:
+                seen = place
+                numbers.clear()
+            number = numbers[found.cause]
+            numbers[found.cause] += 1
+            yield found if number == 0 else replace(found, number=number)
+
+
+_whose = itemgetter("cluster", "group", "kind", "key", "audited_version", "namespace", "name")
 
 
 def _problem(row: dict[str, Any], *, check: str, kind_of: str, message: str) -> Problem:

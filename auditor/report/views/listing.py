@@ -9,6 +9,7 @@ from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.report.views.layout import Column, Line, clipped, command_lines, fitted, table_lines, wrapped
 from auditor.report.views.summary import UNDELETABLE, kind_text, marked, verdict_text
+from auditor.validation.follows import FOLLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -138,8 +139,6 @@ def cause_lines(
 
 def _without_follow_ups(cause: Cause, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a cause but those that say that others of the object kept rules from being checked."""
-    from auditor.report.findings.rows import FOLLOWS  # noqa: PLC0415 - it needs NumPy
-
     is_cause = cause.messages and all(FOLLOWS in message for message in cause.messages)
     return (row for row in rows if is_cause or FOLLOWS not in (row.get("message") or ""))
 

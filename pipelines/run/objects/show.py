@@ -28,6 +28,7 @@ from auditor.server.reader import Unreadable
 from auditor.shards.findings import BoundedTexts
 from auditor.sources.manifests.rows import read_header
 from auditor.sources.registry_key import classify, printable_key, split_key
+from auditor.validation.follows import with_notes
 from pipelines.run.objects.row_kind import resource_of
 from pipelines.run.query import Writer, open_stores
 from pipelines.run.remote import query_here
@@ -185,7 +186,10 @@ def _findings(folder: Path, key: str, places: list[str], clusters: list[str], ma
             if row["last_write"] is not None:
                 one["last_write"] = row["last_write"].strftime("%Y-%m-%dT%H:%M:%SZ")
             found[same] = one
-    return list(found.values())
+    of_objects: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for same, one in found.items():
+        of_objects.setdefault(same[:4], []).append(one)
+    return [one for findings in of_objects.values() for one in with_notes(findings)]
 
 
 def _in_part(part: Path, key: str, clusters: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -357,10 +361,11 @@ def _judged(definition: CustomResourceDefinition, resource: Resource, data: byte
     if impacts:
         out["impacts"] = [one.value for one in impacts]
     texts = BoundedTexts()
-    out["findings"] = [
+    findings = [
         {"check": one.check, "field": texts.bounded(one.field), "type": one.type, "message": texts.bounded(one.words)}
         for one in audited.findings
     ]
+    out["findings"] = with_notes(findings)
     out["pruned"] = list(audited.pruned)
     out["defaulted"] = list(audited.defaulted)
     return out
