@@ -39,6 +39,7 @@ MAX_READ_AGAIN: Final = 1 << 25
 
 _UNEXPECTED_COLON: Final = "found unexpected ':'"
 _UNKNOWN_ESCAPE: Final = "found unknown escape character"
+_NO_DOCUMENT: Final = "did not find expected <document start>"
 _NO_TAG: Final = "did not find expected tag URI"
 _AFTER_TAG: Final = "did not find expected whitespace or line break"
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+', re.DOTALL)
@@ -82,6 +83,17 @@ def _go_error(error: yaml.MarkedYAMLError) -> YamlError:
     return YamlError(f"yaml: {where}{error.problem or 'unknown problem parsing YAML content'}")
 
 
+def _version_error(data: bytes) -> YamlError | None:
+    """Return Go's error about the first ``%YAML`` directive that is not of 1.1; None if there is none."""
+    for token in yaml.scan(data, Loader=yaml.CSafeLoader):
+        if type(token) is yaml.DirectiveToken and token.name == "YAML" and token.value != (1, 1):
+            where = f"line {token.start_mark.line}: " if token.start_mark.line else ""
+            return YamlError(f"yaml: {where}found incompatible YAML document")
+        if type(token) not in (yaml.StreamStartToken, yaml.DirectiveToken):
+            break
+    return None
+
+
 def _parting(error: yaml.MarkedYAMLError, data: bytes) -> _PartingHere | None:
     """Return the place to correct before the text is parsed again; None if Go has the error, too."""
     if error.problem_mark is None:
@@ -114,7 +126,8 @@ def _raw_events(data: bytes) -> Iterator[Any]:
         parting = _parting(error, data)
         if parting is not None:
             raise parting from None
-        raise _go_error(error) from None
+        is_late = error.problem == _NO_DOCUMENT  # Go looks at the directives before it looks for the document
+        raise (_version_error(data) if is_late else None) or _go_error(error) from None
     except yaml.reader.ReaderError as error:
         raise YamlError(f"yaml: {error.reason}") from None
     except UnicodeDecodeError:
@@ -188,7 +201,7 @@ def _checked(data: bytes, text: str | None) -> Iterator[Any]:
             elif tags and event.tag is not None and not event.value and text is not None:
                 _check_tag(event, text)
         elif type(event) is yaml.DocumentStartEvent and event.version not in (None, (1, 1)):
-            raise YamlError("yaml: found incompatible YAML document")
+            raise _version_error(data) or YamlError("yaml: found incompatible YAML document")
         yield event
 
 

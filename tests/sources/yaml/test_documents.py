@@ -63,6 +63,14 @@ PARTINGS = [
     ("0.0: a\n-0.0: b", '{"-0":"b"}'),
     ("{-0.0: 1, 0.0: 2}", '{"0":2}'),
     ("%YAML 1.2\n---\na: 1\n", "yaml: found incompatible YAML document"),
+    ("# a\n%YAML 1.2\n---\na: 1\n", "yaml: line 1: found incompatible YAML document"),
+    # A client cuts a file at its separators first, so that directives are a document of their own.
+    ("%YAML 1.2\n", "yaml: found incompatible YAML document"),
+    ("\n%YAML 1.2\n", "yaml: line 1: found incompatible YAML document"),
+    ("%YAML 1.2\n%TAG !e! tag:example.com,2000:\n", "yaml: found incompatible YAML document"),
+    ("%YAML 1.3\n", "yaml: found incompatible YAML document"),
+    ("%YAML 1.1\n", "yaml: line 1: did not find expected <document start>"),
+    ("%TAG !e! tag:example.com,2000:\n", "yaml: line 1: did not find expected <document start>"),
 ]
 
 
