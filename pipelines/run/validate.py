@@ -15,6 +15,8 @@ from auditor.base.errors import PlanError, SourceError, TooMuchToReport
 from auditor.base.longtext import cut
 from auditor.base.path_size import check_paths
 from auditor.base.statuses import Status
+from auditor.base.visible import visible
+from auditor.base.wording import counted
 from auditor.shards.findings import BoundedTexts
 from auditor.shards.result import RULES_GIVEN_UP
 from auditor.sources.files.work_folder import temporary_folder
@@ -88,7 +90,8 @@ def run_validate(options: ValidateOptions) -> int:
         manifests = _Manifests()
         for given in options.files:
             _read(given, folder, manifests)
-        judge = _judge(options, manifests)
+        definitions = _given(options)
+        judge = _judge(options, manifests, definitions)
         texts = BoundedTexts()
         results: list[dict[str, Any]] = []
         answers: list[Answer] = []
@@ -99,7 +102,7 @@ def run_validate(options: ValidateOptions) -> int:
                     answers.append(_answer(results[-1], answered[1], ignores_missing=options.ignore_missing))
     if not judge.has_definitions and not options.ignore_missing and _only_missing(results):
         raise PlanError("", "no definition found", "at least one", "give --crds PATH")
-    for line in manifests.damage:
+    for line in (*manifests.damage, *_refused_definitions(definitions, results)):
         click.echo(line, err=True)
     code = _exit_code(options, manifests, results)
     content = None
@@ -271,17 +274,41 @@ def _read_dump(shown: str, path: Path, into: _Manifests) -> None:
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def _judge(options: ValidateOptions, manifests: _Manifests) -> CreateJudge:
-    from auditor.golang.regex.compiled import MATCH_TIME  # noqa: PLC0415
+def _given(options: ValidateOptions) -> list[JsonObject]:
     from auditor.plan.definition_paths import definition_documents  # noqa: PLC0415
+
+    given = definition_documents(options.crds)
+    if options.crds and not given:
+        raise PlanError(", ".join(options.crds), "no definition found", "at least one CustomResourceDefinition")
+    return given
+
+
+def _refused_definitions(given: list[JsonObject], results: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a warning for each definition of --crds that a server refuses, of those whose objects were judged."""
+    from auditor.crds.definition import document_name  # noqa: PLC0415
+    from auditor.crds.definitions_file import definition_entry  # noqa: PLC0415
+    from auditor.upgrade.definition_change import change_of_definition  # noqa: PLC0415
+
+    judged = {(result["group"], result["kind"]) for result in results}
+    for document in given:
+        name = document_name(document)
+        entry = definition_entry(name, document, stored=False)
+        if (entry.group, entry.kind) not in judged and entry.kind:
+            continue
+        errors = change_of_definition(name, None, document).refusals
+        if errors:
+            more = f", and {counted(len(errors) - 1, 'more error')}" if len(errors) > 1 else ""
+            text = f"a server refuses to create the definition {name}: {cut(errors[0], _LONGEST)}{more}"
+            yield visible(f"warning: --crds: {text}; what is said of its objects may not hold (see auditor crds check)")
+
+
+def _judge(options: ValidateOptions, manifests: _Manifests, given: list[JsonObject]) -> CreateJudge:
+    from auditor.golang.regex.compiled import MATCH_TIME  # noqa: PLC0415
     from auditor.plan.limits import pattern_seconds, rule_seconds  # noqa: PLC0415
     from auditor.sources.crd_files import definitions_in  # noqa: PLC0415
     from auditor.updates.create import CreateJudge  # noqa: PLC0415
     from auditor.validation.rules.evaluate import RuleTime  # noqa: PLC0415
 
-    given = definition_documents(options.crds)
-    if options.crds and not given:
-        raise PlanError(", ".join(options.crds), "no definition found", "at least one CustomResourceDefinition")
     MATCH_TIME.begin(pattern_seconds(manifests.size))
     among: list[JsonObject] = [one for _, document in manifests.documents for one in definitions_in(document.value)]
     return CreateJudge(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import auditor
+from tests.documents import definition_of
 from tests.updates.create_cases import DEFINITIONS
 
 if TYPE_CHECKING:
@@ -216,3 +217,41 @@ def test_the_end_has_at_most_25_lines(tmp_path: Path, crds: Path) -> None:
     assert len(end) <= 25
     assert end[-2:] == ["and 22 more causes: -o markdown=FILE lists them", "40 objects: 40 invalid"]
     assert len([line for line in end if re.match("  [0-9a-f]{8}  ", line)]) == 18
+
+
+OF_DEFINITION = "warning: --crds: a server refuses to create the definition xs.x.example.com: "
+
+
+def refused_by_server(name: str) -> tuple[dict[str, Any], str]:
+    """Return a definition that a server refuses, and a part of its answer."""
+    found = definition_of({"type": "object", "properties": {"size": {"type": "integer"}}})
+    version = found["spec"]["versions"][0]
+    if name == "rule":
+        version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": "self.missing > 1"}]
+        return found, "undefined field 'missing'"
+    if name == "no type":
+        version["schema"]["openAPIV3Schema"]["properties"]["size"] = {"maximum": 3}
+        return found, "must not be empty for specified object fields"
+    if name == "no storage":
+        version["storage"] = False
+        return found, "must have exactly one version marked as storage version, and 1 more error"
+    return {**found, "apiVersion": "apiextensions.k8s.io/v1beta1"}, "apiextensions.k8s.io/v1beta1"
+
+
+@pytest.mark.parametrize("name", ["rule", "no type", "no storage", "v1beta1"])
+def test_a_definition_that_a_server_refuses_is_a_warning(tmp_path: Path, name: str) -> None:
+    definition, words = refused_by_server(name)
+    crd, given = tmp_path / "crd.json", tmp_path / "x.json"
+    crd.write_text(json.dumps(definition))
+    given.write_text(json.dumps({"apiVersion": "x.example.com/v1", "kind": "X", "metadata": {"name": "a"}, "size": 1}))
+    ended = auditor("validate", "--crds", crd, given)
+    [warning] = [line for line in ended.stderr.splitlines() if line.startswith("warning: --crds: ")]
+    assert (warning.startswith(OF_DEFINITION), words in warning) == (True, True), warning
+    assert auditor("crds", "check", crd).code == 1
+
+
+def test_a_definition_of_no_judged_object_is_not_checked(tmp_path: Path, crds: Path) -> None:
+    (tmp_path / "crd.json").write_text(json.dumps(refused_by_server("rule")[0]))
+    (tmp_path / "gear.yaml").write_text(gear())
+    ended = auditor("validate", "--crds", crds, "--crds", tmp_path / "crd.json", tmp_path / "gear.yaml")
+    assert (ended.code, "warning: --crds" in ended.stderr) == (0, False)
