@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["LAYOUTS", "Layout", "Use", "layout_of", "rancher_place", "without_logs"]
+__all__ = ["LAYOUTS", "VELERO_FORMATS", "Layout", "Use", "layout_of", "rancher_place", "without_logs"]
 
-Use = Literal["objects", "etcd", "skip", "unknown"]
-"""The use of a file: objects, part of an etcd data directory, ignored, or to be detected from its content."""
+Use = Literal["objects", "etcd", "skip", "other-version", "format", "unknown"]
+"""The use of a file.
+
+Objects, part of an etcd data directory, ignored, an object again at another version, the format of a backup, or to be
+detected from its content.
+"""
 
 _LOGS: Final = b"==== START logs for container "
 _LOGS_END: Final = b"==== END logs for container "
@@ -32,6 +36,9 @@ NAMES: Final = 2000
 _VELERO: Final = re.compile(
     r"(?:^|.*/)resources/(?P<resource>[^/]+)/(?:(?P<version>v[^/]+)/)?(?:cluster|namespaces/[^/]+)/[^/]+\.json$"
 )
+_VELERO_FORMAT: Final = re.compile(r"(?:^|.*/)metadata/version$")
+VELERO_FORMATS: Final = ("1", "1.1.0")
+"""Formats of Velero's backups that are known; a backup has its own in a file."""
 _RANCHER: Final = re.compile(
     r"(?:^|.*/)(?P<resource>[^/#]+)#(?P<version>[^/#]+)/(?:(?P<ns>[^/]+)/)?(?P<name>[^/]+)\.json$"
 )
@@ -67,12 +74,14 @@ class Layout:
             return "etcd" if _ETCD.match(name) else "skip"
         if self.files is None:
             return "unknown"
+        if self.name == "velero" and _VELERO_FORMAT.match(name):
+            return "format"
         found = self.files.match(name)
         if found is None:
             return "skip"
         if self.name == "velero":
             version = found["version"]
-            return "objects" if version is None or version.endswith("-preferredversion") else "skip"
+            return "objects" if version is None or version.endswith("-preferredversion") else "other-version"
         return "objects"
 
 
@@ -84,7 +93,7 @@ _ALL: Final = (
         "Velero backup",
         _VELERO,
         _VELERO,
-        (f"a Velero backup: {_SERVED}; other versions of an object were not read",),
+        (f"a Velero backup: {_SERVED}",),
     ),
     Layout("rancher", "Rancher backup", _RANCHER, _RANCHER, (f"a Rancher backup of chosen resources: {_SERVED}",)),
     Layout("etcd-data-dir", "etcd data directory", _ETCD, _ETCD),

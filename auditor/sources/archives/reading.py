@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import DamagedDump, Refused, SourceError, UnknownDump
-from auditor.sources.archives.layouts import LAYOUTS, MANIFESTS, Layout, Use, layout_of, rancher_place
+from auditor.base.visible import visible
+from auditor.base.wording import counted
+from auditor.sources.archives.layouts import LAYOUTS, MANIFESTS, VELERO_FORMATS, Layout, Use, layout_of, rancher_place
 from auditor.sources.archives.members import Member, folder_members, tar_members, zip_members
 from auditor.sources.detect import form_of
 from auditor.sources.files.compression import HEAD_SIZE, PACKED_SUFFIXES, Limits, UnpackedStream, is_tar
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["open_archive", "open_tree"]
 
 _COPY: Final = 1 << 18
+_LONGEST_FORMAT: Final = 40
 _LOG: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.wal")
 _SQLITE_LOG: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 _DUMPS: Final = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
@@ -85,7 +88,7 @@ class _Reading:
         self.spool = _UniqueSpool(self.rows, self.file, unique=layout.name not in {"archive", "etcd-data-dir"})
         self.damage = DamageLog()
         self.digest = hashlib.sha256()
-        self.read = self.sealed = self.skipped = 0
+        self.read = self.sealed = self.skipped = self.other_versions = 0
         self.skipped_names: list[str] = []
         self.inner: list[tuple[str, Path]] = []
         self.logs: dict[str, Path] = {}
@@ -117,7 +120,11 @@ class _Reading:
 
     def _take(self, member: Member) -> None:
         use = self.layout.use(member.name)
-        if not member.size and use != "etcd" and member.path is None:
+        if use == "format":
+            self._format(member)
+        elif use == "other-version":
+            self.other_versions += 1
+        elif not member.size and use != "etcd" and member.path is None:
             self._empty(member, use)
         elif use == "objects":
             self._objects(member, member.open(), b"")
@@ -127,6 +134,16 @@ class _Reading:
             self._unknown(member)
         else:
             self._skip(member)
+
+    def _format(self, member: Member) -> None:
+        """Name a format of a backup that is not known: it may have objects at other places."""
+        text = _fill(member.open()).decode("utf-8", "backslashreplace").strip()
+        if text not in VELERO_FORMATS:
+            said = visible(text[:_LONGEST_FORMAT]) or "empty"
+            known = f"not known ({' and '.join(VELERO_FORMATS)} are)"
+            self.damage.add(
+                member.name, f"the format of this backup is {said}, which is {known}: objects may be missing"
+            )
 
     def _empty(self, member: Member, use: Use) -> None:
         """Count an empty file: a small archive may have millions of them."""
@@ -319,6 +336,9 @@ class _Reading:
 
     def _notes(self) -> Iterator[str]:
         yield from self.layout.notes
+        if self.other_versions:
+            files = counted(self.other_versions, "file")
+            yield f"objects at other versions than the preferred one were not read: {files}"
         if self.spool.again:
             yield f"{self.spool.again} objects are in several files; the first one was read"
         if self.sealed:

@@ -123,7 +123,28 @@ def test_other_versions_of_an_object_are_left_out_and_reported(tmp_path: Path) -
     (plan,) = plans_of(path, tmp_path / "work")
     assert {one["apiVersion"].rpartition("/")[2] for one in objects_of(plan)} == {"v1"}
     assert any("are in several files" in note for note in plan.notes)
-    assert any("were not read, being no objects by their names: metadata/version" in note for note in plan.notes)
+    of_others = "objects at other versions than the preferred one were not read: 10 files"
+    assert (of_others in plan.notes, plan.damage) == (True, ())
+    assert not any("being no objects by their names" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize("form", ["2.0.0", "1.2.0", ""])
+def test_a_format_of_velero_that_is_not_known_is_named(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "backup.tar.gz"
+    path.write_bytes(tgz({**velero(OBJECTS), "metadata/version": form.encode(), "notes.txt": b"a"}))
+    (plan,) = plans_of(path, tmp_path / "work")
+    assert names(objects_of(plan)) == names(OBJECTS)
+    [damage] = plan.damage
+    assert damage.where == "metadata/version"
+    assert f"the format of this backup is {form or 'empty'}, which is not known (1 and 1.1.0 are)" in damage.reason
+    assert "1 files were not read, being no objects by their names: notes.txt" in plan.notes
+
+
+def test_a_backup_of_one_version_has_no_note_about_others(tmp_path: Path) -> None:
+    folder = unpack(velero(OBJECTS, form="1"), tmp_path / "backup")
+    (plan,) = plans_of(folder, tmp_path / "work")
+    assert plan.damage == ()
+    assert [note for note in plan.notes if "other versions" in note or "were not read" in note] == []
 
 
 def test_an_object_that_is_only_below_its_version_is_read(tmp_path: Path) -> None:
