@@ -228,7 +228,8 @@ def list_(
     """List kinds with their versions, how many objects are stored at each, selectable fields and field-level gates.
 
     STORED shows the versions at which objects are stored, with counts; a version in brackets is listed in
-    status.storedVersions, but no object is stored at it.
+    status.storedVersions, but no object is stored at it. Objects that are encrypted and cannot be read are counted as
+    sealed: their versions are not known.
 
     \b
     Examples:
@@ -247,7 +248,7 @@ def list_(
             _print_kinds(_kinds(objects, gates), output)
         for name, reason in objects.broken.items():
             click.echo(f"{label(name)}: a server cannot use it: {visible(reason)}", err=True)
-        sys.exit(3 if objects.incomplete() else 0)
+        sys.exit(3 if objects.incomplete("counted without versions") else 0)
 
 
 def _gates(objects: Any, sidecar: tuple[str, ...], field_gates: str) -> dict[str, list[dict[str, Any]]]:
@@ -303,10 +304,14 @@ def _kinds(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> list[dict[st
                 "scope": "Namespaced" if definition.namespaced else "Cluster",
                 "conversion": definition.conversion,
                 "established": definition.established,
-                "objects": sum(version["objects"] for version in versions) + sum(counts.values()) + unknown[name],
+                "objects": sum(one["objects"] for one in versions)
+                + sum(counts.values())
+                + unknown[name]
+                + objects.sealed[name],
                 "versions": versions,
                 "otherVersions": dict(sorted(counts.items())),
                 "withoutVersion": unknown[name],
+                "sealed": objects.sealed[name],
                 "gates": gates.get(name, []),
             }
         )
@@ -327,6 +332,7 @@ def _print_kinds(kinds: list[dict[str, Any]], output: str) -> None:
     for kind in kinds:
         stored = [_stored(version) for version in kind["versions"]]
         stored += [f"{version}?={count}" for version, count in kind["otherVersions"].items()]
+        stored += [f"sealed={kind['sealed']}"] if kind["sealed"] else []
         fields = sorted({path for version in kind["versions"] for path in version["selectableFields"]})
         rows.append(
             (

@@ -145,7 +145,21 @@ def test_commands_that_look_at_all_objects_name_those_that_are_sealed(command: t
     path.write_bytes(bolt_file({b"key": rows, b"meta": {b"consistent_index": struct.pack(">Q", 3)}}))
     done = auditor(*command, path)
     assert done.code == 3, done.output
+    sealed_are = "counted without versions" if command == ("crds", "list") else "left out"
     assert [line for line in done.stderr.splitlines() if "vs.ex.com" in line or "sealed" in line] == [
-        "1 value is sealed by aescbc (key name one), no key was given (--encryption-config); these objects are left out",
+        f"1 value is sealed by aescbc (key name one), no key was given (--encryption-config); these objects are {sealed_are}",
         "definition vs.ex.com is encrypted, and no key was given",
     ]
+
+
+def test_the_list_of_kinds_counts_sealed_objects() -> None:
+    folder = recorded("golden/encrypted/aescbc")
+    counts = {}
+    for words in ((), ("-o", "json")):
+        listed = auditor("crds", "list", folder / "snapshot.db.gz", *words)
+        assert listed.code == 3
+        if words:
+            counts = {one["name"]: (one["objects"], one["sealed"]) for one in json.loads(listed.stdout)}
+        else:
+            assert "v1alpha1=3 sealed=18" in listed.stdout
+    assert counts == {"loaves.bakery.example.com": (21, 18), "recipes.kitchen.example.org": (15, 12)}
