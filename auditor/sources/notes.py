@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow
 
-from auditor.base.wording import counted
+from auditor.base.wording import by_count, counted
 from auditor.sources.plan import first_names
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from auditor.sources.etcd.salvage import Salvage
+    from auditor.sources.etcd.salvage import Lost, Salvage
     from auditor.sources.etcd.wal import WalLog
     from auditor.sources.plan import SourcePlan
 
-__all__ = ["prefix_note", "salvage_notes", "wal_notes"]
+__all__ = ["lost_damage", "prefix_note", "salvage_notes", "wal_notes"]
 
 pa: Any = pyarrow
 
@@ -44,6 +44,21 @@ def prefix_note(plan: SourcePlan, prefix: str) -> tuple[str, ...]:
         return ()
     top = "/" + tops.most_common(1)[0][0].decode("utf-8", "backslashreplace")
     return (f"no key is below {root}; most are below {top}/: was the server run with --etcd-prefix {top}?",)
+
+
+def lost_damage(lost: Lost, revisions: int, *, salvaged: bool) -> tuple[str, str]:
+    """Return place and description of the damage that pages which nothing refers to hold more than the tree.
+
+    Args:
+        lost: What they hold.
+        revisions: The number of revisions that the tree reaches.
+        salvaged: Whether these pages are read.
+    """
+    held = f"{counted(lost.pages, 'unreferenced page')} {by_count(lost.pages, 'holds', 'hold')} rows of"
+    text = (
+        f"the tree is intact and reaches {counted(revisions, 'revision')}; {held} {counted(lost.keys, 'key')} beyond it"
+    )
+    return "bucket key", text if salvaged else f"{text}, which were not read (--salvage reads them)"
 
 
 def salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:

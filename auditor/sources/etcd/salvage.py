@@ -5,13 +5,18 @@ never changes: a stale leaf has no wrong revisions, only some that a compaction 
 tree, revisions above the last compaction are taken from unreferenced leaves; those at or below it may be superseded or
 deleted, so that only their keys are reported. If both meta pages or the root page are lost, the root is searched among
 all pages: a leaf whose elements are all buckets with etcd's names.
+
+A tree may be intact and lost all the same: a page of it was replaced by an empty or an older one. So revisions that are
+newer than all that the tree reaches are taken from unreferenced leaves as well. A healthy database may have some, of a
+transaction that was not finished or that began while the snapshot was taken, but not of more keys than its tree has
+revisions: only more than that counts as damage (`Lost`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -27,15 +32,15 @@ from auditor.sources.bolt.page import (
     read_headers,
 )
 from auditor.sources.bolt.tree import BATCH_ROWS
-from auditor.sources.etcd.mvcc import MalformedMessage, parse_key_value
+from auditor.sources.etcd.mvcc import MalformedMessage, parse_key_value, parse_revision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from auditor.sources.bolt import Loss
+    from auditor.sources.bolt import Bucket, Loss
     from auditor.sources.files.view import I64, FileView
 
-__all__ = ["Salvage", "find_root"]
+__all__ = ["Lost", "Salvage", "find_root"]
 
 BUCKETS: Final = frozenset(
     {
@@ -49,6 +54,13 @@ _MOST_ROOTS: Final = 4096
 _MOST_KEYS: Final = 100_000
 
 
+class Lost(NamedTuple):
+    """Leaves that nothing refers to and that hold newer revisions than the tree, and the number of their keys."""
+
+    pages: int
+    keys: int
+
+
 @dataclass(slots=True)
 class Salvage:
     """Rows of orphaned leaves that are in gaps of the tree.
@@ -57,6 +69,7 @@ class Salvage:
         view: The file.
         tree: The tree of the bucket `key`, after the walk.
         compacted: Revision up to which history is compacted; None if not known, so that no row is safe.
+        root: The bucket `key`; None if there is none.
 
     Attributes:
         pages: Number of orphaned leaves with used rows.
@@ -69,6 +82,7 @@ class Salvage:
     view: FileView
     tree: BoltTree
     compacted: int | None
+    root: Bucket | None
     pages: int = 0
     revisions: int = 0
     unverified: int = 0
@@ -77,12 +91,10 @@ class Salvage:
 
     def rows(self) -> Iterator[Rows]:
         """Yield the rows that can be used, each revision once, in key order."""
-        gaps = _gaps(self.tree.losses)
-        if not gaps:
-            return
+        gaps = _gaps([*_spans(self.tree.losses), (self.end(), None)])
         batches: list[Rows] = []
         best: dict[bytes, tuple[int, int]] = {}
-        for rows in self._orphans():
+        for rows in self._orphans(_first(gaps)):
             fitting = list(_inside(self.view, rows, gaps))
             for index in fitting:
                 best.setdefault(self._key(rows, index), (len(batches), index))
@@ -108,27 +120,61 @@ class Salvage:
             for start in range(0, len(rows), BATCH_ROWS):
                 yield rows.select(slice(start, start + BATCH_ROWS))
 
+    def end(self) -> bytes:
+        """Return the first key of bucket `key` that is newer than all that the tree reaches and the last compaction.
+
+        Below a tree without any revision that is the first of all keys.
+        """
+        last = (self.root and self.tree.last_key(self.root)) or b""
+        if not last:
+            return b""
+        revision = parse_revision(last)
+        least = self.compacted or 0
+        return last + b"\0" if revision is not None and revision.main > least else (least + 1).to_bytes(8, "big")
+
+    def lost(self, revisions: int) -> Lost | None:
+        """Return what unreferenced leaves hold beyond the tree, if it is of more keys than that has revisions; or None.
+
+        Args:
+            revisions: The number of revisions that the tree reaches.
+        """
+        reached = self.tree.reached()
+        if np.count_nonzero(~reached[2:]) <= np.count_nonzero(reached[2:]):
+            return None  # the pages of the tree would be among those that nothing refers to
+        gaps = _gaps([(self.end(), None)])
+        pages: set[int] = set()
+        keys: set[bytes] = set()
+        for rows in self._orphans(_first(gaps)):
+            for index in _inside(self.view, rows, gaps):
+                pages.add(int(rows.page[index]))
+                keys.add(_named(self.view, rows, index))
+                if len(keys) > _MOST_KEYS:
+                    break
+        keys.discard(b"")
+        return Lost(len(pages), len(keys)) if len(keys) > revisions else None
+
     def _key(self, rows: Rows, index: int) -> bytes:
         return self.view.cut(int(rows.key[index]), int(rows.key_size[index]))
 
-    def _orphans(self) -> Iterator[Rows]:
-        """Yield the rows of valid leaves of revisions that the walk did not visit."""
+    def _orphans(self, least: int) -> Iterator[Rows]:
+        """Yield the rows of valid leaves that the walk did not visit, and whose last revision is not before one."""
         tree, view, size = self.tree, self.view, self.tree.page_size
         reached = tree.reached()
         for start in range(2, len(reached), _PAGES_AT_ONCE):
             pages = np.arange(start, min(start + _PAGES_AT_ONCE, len(reached)), dtype=np.int64)
             pages = pages[~reached[pages]]
-            rows = _leaves(view, size, tree.limit, pages)
+            rows = _leaves(view, size, tree.limit, pages, least)
             if rows is not None:
                 yield rows
 
 
-def _gaps(losses: list[Loss]) -> list[tuple[bytes, bytes | None]]:
-    """Return the ranges of lost keys, ascending and disjoint; an end of None means up to the last key."""
-    spans = sorted(
-        ((loss.low or b"", loss.high) for loss in losses if not loss.read_all),
-        key=lambda span: (span[0], span[1] is None, span[1] or b""),
-    )
+def _spans(losses: list[Loss]) -> list[tuple[bytes, bytes | None]]:
+    return [(loss.low or b"", loss.high) for loss in losses if not loss.read_all]
+
+
+def _gaps(spans: list[tuple[bytes, bytes | None]]) -> list[tuple[bytes, bytes | None]]:
+    """Return ranges of lost keys, made ascending and disjoint; an end of None means up to the last key."""
+    spans = sorted(spans, key=lambda span: (span[0], span[1] is None, span[1] or b""))
     out: list[tuple[bytes, bytes | None]] = []
     for low, high in spans:
         if out and (out[-1][1] is None or low <= out[-1][1]):
@@ -139,8 +185,13 @@ def _gaps(losses: list[Loss]) -> list[tuple[bytes, bytes | None]]:
     return out
 
 
-def _leaves(view: FileView, size: int, limit: int, pages: I64) -> Rows | None:
-    """Return the rows of those pages that are valid leaves of revisions."""
+def _first(gaps: list[tuple[bytes, bytes | None]]) -> int:
+    """Return the first revision of some gaps."""
+    return int.from_bytes(gaps[0][0][:8].ljust(8, b"\0"), "big")
+
+
+def _leaves(view: FileView, size: int, limit: int, pages: I64, least: int) -> Rows | None:
+    """Return the rows of those pages that are valid leaves of revisions and end with `least` or a later one."""
     pages = pages[pages * size + HEADER_SIZE <= view.size]
     offset = pages * size
     header = read_headers(view, offset)
@@ -153,6 +204,10 @@ def _leaves(view: FileView, size: int, limit: int, pages: I64) -> Rows | None:
         & (pages + header.overflow < limit)
         & (HEADER_SIZE + ELEMENT_SIZE * header.count <= span)
     )
+    if least and fits.any():
+        at = np.flatnonzero(fits)  # the last element of each, as if it were the first of its page
+        last = leaf_rows(view, pages[at], offset[at] + ELEMENT_SIZE * (header.count[at] - 1), np.ones_like(at))
+        fits[at] = last.words[:, 0] >= np.uint64(least)
     if not fits.any():
         return None
     pages, offset, count, span = pages[fits], offset[fits], header.count[fits], span[fits]
@@ -164,8 +219,8 @@ def _leaves(view: FileView, size: int, limit: int, pages: I64) -> Rows | None:
     deleted = rows.key_size == 18
     revision = (deleted | (rows.key_size == 17)) & ((words[:, 1] >> np.uint64(56)) == 0x5F)
     revision &= ~deleted | (((words[:, 2] >> np.uint64(48)) & np.uint64(0xFF)) == 0x74)
-    least = np.repeat(offset + HEADER_SIZE + ELEMENT_SIZE * count, count)
-    inside = (rows.key >= least) & (rows.key + rows.key_size + rows.value_size <= np.repeat(offset + span, count))
+    begin = np.repeat(offset + HEADER_SIZE + ELEMENT_SIZE * count, count)
+    inside = (rows.key >= begin) & (rows.key + rows.key_size + rows.value_size <= np.repeat(offset + span, count))
     packed = np.ones(len(rows), dtype=bool)
     packed[1:] = rows.key[1:] == (rows.key + rows.key_size + rows.value_size)[:-1]
     packed[firsts] = True
@@ -178,7 +233,7 @@ def _inside(view: FileView, rows: Rows, gaps: list[tuple[bytes, bytes | None]]) 
     lows = [low for low, _ in gaps]
     main = rows.words[:, 0]
     ends = [high for _, high in gaps]
-    least = int.from_bytes(lows[0][:8].ljust(8, b"\0"), "big")
+    least = _first(gaps)
     last = ends[-1]
     most = (1 << 64) - 1 if last is None else int.from_bytes(last[:8].ljust(8, b"\xff"), "big")
     for index in np.flatnonzero((main >= np.uint64(least)) & (main <= np.uint64(most))).tolist():

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from auditor.base.errors import DamagedDump, UnknownDump
+from auditor.base.wording import counted
 from auditor.sources.bolt import BoltTree, Bucket, Loss, Meta, Metas, read_metas
 from auditor.sources.etcd.mvcc import parse_revision
-from auditor.sources.etcd.salvage import find_root
+from auditor.sources.etcd.salvage import Salvage, find_root
 from auditor.sources.files.digest import DIGEST_SIZE, SECTOR, map_file
 from auditor.sources.files.view import FileView
 from auditor.sources.plan import DamageLog
@@ -87,6 +88,18 @@ class EtcdFile:
         chosen = _better(trees, buckets)
         found = buckets[chosen]
         if b"key" not in found and not trees[chosen].losses:
+            meta = metas.valid[chosen]
+            lost = Salvage(view, trees[chosen], None, None).lost(0)
+            if lost is not None:
+                what = f"the root, page {meta.root}, has no bucket `key`"
+                rescued = cls._rescued(name, view, metas, what) if salvage else None
+                if rescued is not None:
+                    return rescued
+                text = (
+                    f"etcd database: {what}; {lost.pages} unreferenced pages hold rows of {counted(lost.keys, 'key')}"
+                )
+                advice = "save it again" if salvage else "try --salvage, or save it again"
+                raise DamagedDump(name, text, "", advice)
             names = ", ".join(sorted(key.decode("utf-8", "backslashreplace") for key in found)) or "none"
             raise UnknownDump(
                 name, f"bolt file, not etcd: buckets found: {names}", "an etcd database with a bucket `key`"

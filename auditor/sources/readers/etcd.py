@@ -16,8 +16,10 @@ from auditor.sources.readers.reader import Reader
 from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from auditor.sources.bolt import Rows
     from auditor.sources.etcd import EtcdFile
     from auditor.sources.readers.reader import DumpFile, Settings
 
@@ -86,6 +88,19 @@ def read_database(
     raise DamagedDump(name, "being written while it is read", "a file at rest", "take a snapshot instead")
 
 
+class _Counted:
+    """Counts the revisions of batches of rows on the way."""
+
+    def __init__(self, batches: Iterator[Rows]) -> None:
+        self._batches = batches
+        self.revisions = 0
+
+    def __iter__(self) -> Iterator[Rows]:
+        for rows in self._batches:
+            self.revisions += len(rows)
+            yield rows
+
+
 def _read_once(
     settings: Settings,
     name: str,
@@ -100,7 +115,7 @@ def _read_once(
     from auditor.sources.etcd.live import write_live_table  # noqa: PLC0415 - readers are loaded where needed
     from auditor.sources.etcd.salvage import Salvage  # noqa: PLC0415
     from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415
-    from auditor.sources.notes import prefix_note, salvage_notes  # noqa: PLC0415
+    from auditor.sources.notes import lost_damage, prefix_note, salvage_notes  # noqa: PLC0415
 
     late = "" if in_use or settings.digests is None else settings.digests.add(digest)
     try:
@@ -109,14 +124,18 @@ def _read_once(
         values = MetaValues.of(file.values(b"meta"))
         file.note_losses("meta")
         compacted = max(values.finished or 0, values.scheduled or 0)
-        saved = Salvage(file.view, file.tree, compacted if values.keys else None)
-        rows = chain(file.rows(b"key"), saved.rows()) if settings.salvage else file.rows(b"key")
+        saved = Salvage(file.view, file.tree, compacted if values.keys else None, file.buckets.get(b"key"))
+        reached = _Counted(file.rows(b"key"))
+        rows = chain(reached, saved.rows()) if settings.salvage else iter(reached)
         until = _last_revision(file) if in_use else None
         found = write_live_table(
             file.view, rows, live, workdir=settings.workdir, number=number, report=file.report, until=until
         )
-        lost = any(not loss.read_all for loss in file.tree.losses)
+        has_gaps = any(not loss.read_all for loss in file.tree.losses)
+        lost = None if has_gaps else saved.lost(reached.revisions)
         file.note_losses()
+        if lost is not None:
+            file.damage.add(*lost_damage(lost, reached.revisions, salvaged=settings.salvage))
     finally:
         if not late:
             digest.join()
@@ -138,7 +157,7 @@ def _read_once(
         notes=tuple(notes),
     )
     plan.notes += prefix_note(plan, settings.prefix)
-    if settings.salvage and lost:
+    if settings.salvage and (has_gaps or saved.revisions):
         plan.notes += tuple(salvage_notes(saved, plan))
     return plan, values.consistent_index
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import struct
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,8 @@ from auditor.sources.etcd.salvage import find_root
 from auditor.sources.files.digest import map_file
 from auditor.sources.files.view import FileView
 from auditor.sources.plan import SourcePlan
-from tests.shared import SHARED, second_check
-from tests.sources.bolt_writer import bolt_file, key_value, revision
+from tests.shared import SHARED, recorded, second_check
+from tests.sources.bolt_writer import BoltWriter, bolt_file, key_value, revision
 from tests.sources.dumps import table_rows, unpacked, values
 from tests.sources.etcd.wal_writer import WalWriter, put
 
@@ -204,3 +205,110 @@ def test_the_page_size_is_guessed_where_no_meta_tells_it(tmp_path: Path) -> None
         meta = find_root(view)
         assert meta is not None
         assert meta.page_size == size
+
+
+# -- a tree that is intact and lost ------------------------------------------------------------------------------------
+
+
+def emptied(path: Path, *, whole: bool, kept: int = 0) -> Path:
+    """Make the root page of a database, or that of its bucket `key`, a leaf that has only some of its elements.
+
+    Args:
+        path: A database of a server.
+        whole: Whether the root of all buckets is meant.
+        kept: How many elements stay; more than none need a page that is a leaf.
+    """
+    with gzip.open(recorded("golden/encrypted/aescbc") / "snapshot.db.gz", "rb") as stream:
+        path.write_bytes(stream.read())
+    file = EtcdFile.open(path)
+    page = file.meta.root if whole else file.buckets[b"key"].root
+    data = bytearray(path.read_bytes())
+    data[page * PAGE + 8 : page * PAGE + 12] = struct.pack("<HH", LEAF, kept)
+    path.write_bytes(bytes(data[: len(data) // 512 * 512]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows_of_all(tmp_path_factory: pytest.TempPathFactory) -> dict[bytes, tuple[int, bytes]]:
+    """The live keys of the database that `emptied` takes."""
+    folder = tmp_path_factory.mktemp("whole")
+    with gzip.open(recorded("golden/encrypted/aescbc") / "snapshot.db.gz", "rb") as stream:
+        (folder / "whole.db").write_bytes(stream.read())
+    plan, found = read(folder / "whole.db", folder / "work", salvage=True)
+    assert (plan.damage, salvage_notes(plan)) == ((), [])  # free pages of a healthy database are no news
+    return found
+
+
+def test_keys_of_a_bucket_that_was_emptied_are_saved(
+    tmp_path: Path, rows_of_all: dict[bytes, tuple[int, bytes]]
+) -> None:
+    path = emptied(tmp_path / "lost.db", whole=False)
+    plain, without = read(path, tmp_path / "plain", salvage=False)
+    [damage] = plain.damage
+    assert (damage.where, without) == ("bucket key", {})
+    assert "the tree is intact and reaches 0 revisions; " in damage.reason
+    assert damage.reason.endswith("beyond it, which were not read (--salvage reads them)")
+    assert " unreferenced pages hold rows of " in damage.reason
+    plan, found = read(path, tmp_path / "saved", salvage=True)
+    assert found == rows_of_all
+    assert "they are not certain" in salvage_notes(plan)[0]
+    assert len(plan.damage) == 1
+
+
+def test_a_root_that_was_emptied_is_named_and_saved(
+    tmp_path: Path, rows_of_all: dict[bytes, tuple[int, bytes]]
+) -> None:
+    path = emptied(tmp_path / "lost.db", whole=True)
+    with pytest.raises(DamagedDump, match=r"has no bucket `key`; \d+ unreferenced pages hold rows of .*try --salvage"):
+        read(path, tmp_path / "plain", salvage=False)
+    plan, found = read(path, tmp_path / "saved", salvage=True)
+    assert found.keys() == rows_of_all.keys()
+    assert "is read instead: all of it is salvaged" in plan.damage[0].reason
+
+
+def database(path: Path, reached: range, beside: range) -> Path:
+    """Write a database whose tree has some revisions, each of a key, with others in a leaf that nothing refers to."""
+    writer = BoltWriter()
+    old, rows = (
+        {revision(n): key_value(b"/registry/a/%d" % n, n, n, 1, b"{}") for n in some} for some in (beside, reached)
+    )
+    writer.put_tree([writer.row(key, old[key], inline=False) for key in sorted(old)])
+    buckets: dict[bytes, Any] = {b"key": rows, b"meta": {b"consistent_index": struct.pack(">Q", 3)}}
+    writer.finish(writer.put_tree([writer.row(key, buckets[key], inline=False) for key in sorted(buckets)]))
+    path.write_bytes(writer.stream.getvalue() + bytes(8 * PAGE))
+    return path
+
+
+def test_newer_rows_of_a_few_keys_are_saved_and_are_no_damage(tmp_path: Path) -> None:
+    """A snapshot of a busy server has such pages: of transactions that began while it was taken."""
+    path = database(tmp_path / "busy.db", range(2, 12), range(12, 14))
+    plain, without = read(path, tmp_path / "plain", salvage=False)
+    assert (len(without), plain.damage, salvage_notes(plain)) == (10, (), [])
+    plan, found = read(path, tmp_path / "saved", salvage=True)
+    assert (len(found), plan.damage) == (12, ())
+    assert [note.partition(" that nothing")[0] for note in salvage_notes(plan)] == [
+        "salvage: 2 revisions of 2 keys were saved from 1 pages",
+        "salvage: 2 of them may belong to a transaction that was not finished",
+    ]
+
+
+def test_older_rows_in_free_pages_are_left_alone(tmp_path: Path) -> None:
+    path = database(tmp_path / "healthy.db", range(40, 44), range(2, 30))
+    plain, without = read(path, tmp_path / "plain", salvage=False)
+    plan, found = read(path, tmp_path / "saved", salvage=True)
+    assert (found, plan.damage, plain.damage, salvage_notes(plan)) == (without, (), (), [])
+
+
+def test_an_older_tree_is_lost_where_more_keys_are_beyond_it(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    writer = BoltWriter()
+    newer = {revision(n): key_value(b"/registry/a/%d" % n, n, n, 1, b"{}" * 900) for n in range(4, 30)}
+    writer.put_tree([writer.row(key, newer[key], inline=False) for key in sorted(newer)])
+    rows = {revision(n): key_value(b"/registry/a/%d" % n, n, n, 1, b"{}") for n in (2, 3)}
+    buckets: dict[bytes, Any] = {b"key": rows, b"meta": {b"consistent_index": struct.pack(">Q", 3)}}
+    writer.finish(writer.put_tree([writer.row(key, buckets[key], inline=False) for key in sorted(buckets)]))
+    path.write_bytes(writer.stream.getvalue())
+    plain, without = read(path, tmp_path / "plain", salvage=False)
+    assert "reaches 2 revisions; 13 unreferenced pages hold rows of 26 keys beyond it" in plain.damage[0].reason
+    _, found = read(path, tmp_path / "saved", salvage=True)
+    assert (len(without), len(found)) == (2, 28)
