@@ -87,7 +87,7 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
         out.append(f"{counted(count, 'value')} of unknown kind that cannot be read")
     if Status.OTHER not in ignore and (count := unexpected(manifest)):
         below = manifest["options"]["etcd_prefix"]
-        out.append(f"{counted(count, 'key')} below {below} that {by_count(count, 'belongs', 'belong')} to no object")
+        out.append(f"{counted(count, 'key')} that {by_count(count, 'belongs', 'belong')} to no object below {below}")
     out += scope_reasons(manifest)
     if skipped := manifest["options"].get("skip"):
         out.append(f"skipped checks (--skip {', '.join(skipped)})")

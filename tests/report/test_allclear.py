@@ -79,7 +79,7 @@ FINDING = {"group": "", "kind": "Widget", "check": "rule", "field": "spec", "typ
         (_status("valid", "blocks-metadata"), "read the objects"),
         (_status("valid", "a-new-impact"), "read the objects"),
         (_set("findings", [FINDING]), "read the findings"),
-        (_set("counts", "internal", 0), "1 key below /registry that belongs to no object"),
+        (_set("counts", "internal", 0), "1 key that belongs to no object below /registry"),
         (_set("counts", "out_of_scope", 5), "5 keys out of scope"),
         (_set("options", "skip", ["rules"]), "skipped checks (--skip rules)"),
         (_set("not_evaluated", [{"crd": "w", "version": "v1", "objects": 7}]), "validation rules of 7 objects"),
