@@ -19,7 +19,7 @@ from auditor.base.errors import DamagedDump
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["MOST_TEXT", "check_file", "check_footer", "coded", "refusal_of"]
+__all__ = ["MOST_TEXT", "check_file", "check_footer", "coded", "has_codes", "refusal_of"]
 
 pa: Any = pyarrow
 
@@ -145,6 +145,15 @@ def coded(footer: Any) -> list[str]:
             repeats = any("DICTIONARY" in one for one in column.encodings)
             if repeats and column.num_values * column.total_uncompressed_size > MOST_TEXT:
                 spread.add(column.path_in_schema)
-            if "DELTA_LENGTH_BYTE_ARRAY" in column.encodings:  # which Arrow does not read as dictionaries
+            if not has_codes(column):
                 other.add(column.path_in_schema)
     return sorted(spread - other)
+
+
+def has_codes(column: Any) -> bool:
+    """Return whether Arrow can read a column of texts as a dictionary: it cannot for delta encodings.
+
+    Args:
+        column: The `ColumnChunkMetaData`.
+    """
+    return not any(one.startswith("DELTA") for one in column.encodings)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from auditor.base import tables
 from auditor.base.arrow import concat, parquet_footer, plain, whole_parquet
 from auditor.base.longtext import LONG, cut
+from auditor.base.parquet_guard import has_codes
 from auditor.shards.columns import GROUP_ROWS, GROUP_TEXT
 from auditor.shards.findings import LONGEST, SHORT
 
@@ -48,10 +49,10 @@ def row_groups(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _written_out(footer: pq.FileMetaData) -> set[str]:
-    """Return the columns with delta-length encoding: Arrow does not read these as dictionaries."""
+    """Return the columns that Arrow does not read as dictionaries."""
     groups = (footer.row_group(number) for number in range(footer.num_row_groups))
     columns = (group.column(at) for group in groups for at in range(group.num_columns))
-    return {column.path_in_schema for column in columns if "DELTA_LENGTH_BYTE_ARRAY" in column.encodings}
+    return {column.path_in_schema for column in columns if not has_codes(column)}
 
 
 def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:

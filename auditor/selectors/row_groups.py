@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from auditor.base.arrow import written_out
 from auditor.base.machine import processors
-from auditor.base.parquet_guard import coded
+from auditor.base.parquet_guard import coded, has_codes
 from auditor.selectors.filters import Filter, mask_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _repeating(footer: pq.FileMetaData, number: int, columns: Iterable[str]) -> 
         column = group.column(at)
         path = column.path_in_schema
         if path in wanted or path.partition(".key_value.")[0] in wanted:
-            is_text = column.physical_type == "BYTE_ARRAY"
+            is_text = column.physical_type == "BYTE_ARRAY" and has_codes(column)
             if is_text and column.total_uncompressed_size < _BYTES_A_CODE * max(column.num_values, 1):
                 out.append(path)
     return out
