@@ -1,7 +1,8 @@
 """Defaults of options from files: the file given with --config; else the user's own, overridden by `./auditor.yaml`.
 
-An `auditor.yaml` in an unpacked backup was not written by the user who looks into the backup. So a file that was not
-given with --config sets only the options that `pipelines.cli.options.safety` lists, and its path is always printed.
+An `auditor.yaml` in an unpacked backup was not written by the user who looks into the backup. So what a file that was
+not given with --config sets depends on the effect of an option (`pipelines.cli.options.safety`), and its path is always
+printed, with what it does not set.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 import click
 
 from pipelines.cli.options.overwriting import note_input
-from pipelines.cli.options.safety import refused_unnamed
+from pipelines.cli.options.safety import is_counting, refused_unnamed
 
 __all__ = ["load_configuration", "shown", "spellings"]
 
@@ -36,19 +37,29 @@ def load_configuration(context: click.Context, _: click.Parameter, named: str | 
             files.append((here, False))
     made: dict[str, Any] = {}
     for path, trusted in files:
+        ignored: list[str] = []
         try:
-            defaults = _read(context, path, trusted=trusted)
+            defaults = _read(context, path, trusted=trusted, ignored=ignored)
         except click.UsageError as error:
             if trusted:
                 raise
-            advice = f"if the file is yours, name it (--config {path}); to run without it: --config ''"
-            raise click.UsageError(f"{error.message}; {advice}") from error
+            raise click.UsageError(f"{error.message}; {_advice(path)}") from error
         _lay_over(made, defaults)
         sets = "" if trusted else f", found in the current directory, sets {_names(defaults) or 'nothing'}"
         click.echo(f"configuration: {shown(str(path.absolute()))}{sets}", err=True)
+        if ignored:
+            click.echo(
+                f"warning: {shown(str(path))} does not set {', '.join(ignored)}: only a file given with --config may "
+                f"decide which objects or findings count; {_advice(path)}",
+                err=True,
+            )
         note_input(context, str(path))
     if files:
         context.default_map = made
+
+
+def _advice(path: Path) -> str:
+    return f"if the file is yours, name it (--config {path}); to run without it: --config ''"
 
 
 def _users_own() -> Path | None:
@@ -80,7 +91,8 @@ def _lay_over(below: dict[str, Any], above: dict[str, Any]) -> None:
             below[name] = value
 
 
-def _read(context: click.Context, path: Path, *, trusted: bool) -> dict[str, Any]:
+def _read(context: click.Context, path: Path, *, trusted: bool, ignored: list[str]) -> dict[str, Any]:
+    """Return the defaults of a file; what a file that is not trusted does not set is added to `ignored`."""
     from auditor.base.errors import AuditorError  # noqa: PLC0415
     from auditor.sources.yaml import yaml_chunks, yaml_to_json  # noqa: PLC0415
 
@@ -96,7 +108,7 @@ def _read(context: click.Context, path: Path, *, trusted: bool) -> dict[str, Any
         raise click.UsageError(f"{where}: expected a mapping of command to options, in one document")
     group = context.command
     assert isinstance(group, click.Group)
-    return _defaults(context, group, content, where, path=(), trusted=trusted)
+    return _defaults(context, group, content, where, path=(), trusted=trusted, ignored=ignored)
 
 
 def _bytes_unnamed(path: Path) -> bytes:
@@ -118,6 +130,7 @@ def _defaults(
     *,
     path: tuple[str, ...],
     trusted: bool,
+    ignored: list[str],
 ) -> dict[str, Any]:
     """Return the defaults of a group's commands; unknown commands and options are refused, not ignored."""
     made: dict[str, Any] = {}
@@ -131,7 +144,7 @@ def _defaults(
             raise click.UsageError(f"{at}: expected a mapping of options")
         below = (*path, name)
         if isinstance(command, click.Group):
-            made[name] = _defaults(context, command, options, at, path=below, trusted=trusted)
+            made[name] = _defaults(context, command, options, at, path=below, trusted=trusted, ignored=ignored)
             continue
         named = spellings(command)
         unknown = [option for option in options if option.replace("-", "_") not in named]
@@ -143,6 +156,9 @@ def _defaults(
             parameter = named[option.replace("-", "_")]
             if not trusted and (why := refused_unnamed(below, parameter, value)):
                 raise click.UsageError(f"{at}: {option}: {why}")
+            if not trusted and is_counting(below, parameter):
+                ignored.append(f"{' '.join(below)} {option.replace('_', '-')}")
+                continue
             made[name][parameter.name] = _default(parameter, value, f"{at}: {option}")
     return made
 

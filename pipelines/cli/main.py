@@ -138,7 +138,7 @@ def _end(number: int, _: Any) -> None:
     expose_value=False,
     callback=load_configuration,
     help="Defaults for the options, per command; '' for none  [default: your ~/.config/auditor/auditor.yaml, and from "
-    "./auditor.yaml only options that run no command, write no file and contact no other machine]",
+    "./auditor.yaml only options that change how something is shown]",
 )
 def cli() -> None:
     """Check every key of an etcd snapshot or Kubernetes export as the API server would today.

@@ -9,8 +9,9 @@ import pytest
 
 from pipelines.cli import main as cli
 from pipelines.cli.config_file import spellings
-from pipelines.cli.options.safety import HARMLESS, REACHING, refused_unnamed
+from pipelines.cli.options.safety import COUNTING, REACHING, SHOWING, refused_unnamed
 from tests.command import auditor
+from tests.documents import definition_of
 from tests.shared import ROOT
 
 SAMPLE = str(ROOT / "sample-data" / "cluster.db.gz")
@@ -31,16 +32,16 @@ def options(group=cli.cli, path=()):
 
 
 @pytest.mark.parametrize("option", list(options()), ids=" ".join)
-def test_every_option_of_every_command_is_said_to_be_harmless_or_not(option):
-    name = option[-1]
-    reaching = {name, " ".join(option)} & set(REACHING)
-    assert reaching or name in HARMLESS, "add it to one of the tables of pipelines/cli/options/safety.py"
-    assert name not in REACHING or name not in HARMLESS
+def test_the_effect_of_every_option_of_every_command_is_known(option):
+    names = {option[-1], " ".join(option)}
+    tables = [name for name in names for table in (REACHING, COUNTING, SHOWING) if name in table]
+    assert tables, "add it to one of the tables of pipelines/cli/options/safety.py"
+    assert len(tables) == len(set(tables))
 
 
 def test_the_tables_name_no_option_that_is_not_there():
     names = {option[-1] for option in options()} | {" ".join(option) for option in options()}
-    assert {*REACHING, *HARMLESS} <= names
+    assert {*REACHING, *COUNTING, *SHOWING} <= names
 
 
 def test_an_option_that_is_not_classified_is_refused():
@@ -81,13 +82,61 @@ def test_an_audit_runs_no_command_of_a_file_that_it_found(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["auditor.yaml"]
 
 
-def test_what_a_file_that_was_found_sets_is_said(tmp_path):
-    (tmp_path / "auditor.yaml").write_text("audit: {fail-on: never, include: [Oven]}\nquery: {limit: 3}\n")
+def test_what_a_file_that_was_found_sets_and_does_not_set_is_said(tmp_path):
+    (tmp_path / "auditor.yaml").write_text(
+        "audit: {fail-on: never, include: [Oven], jobs: 1}\nquery: {no_headers: true}\n"
+    )
     done = run("audit", SAMPLE, "--report", "r", cwd=tmp_path)
-    assert done.code == 0
-    line = f"configuration: {tmp_path / 'auditor.yaml'}, found in the current directory, sets "
-    assert done.stderr == f"{line}audit fail-on, audit include, query limit\n"
-    assert json.loads((tmp_path / "r" / "manifest.json").read_text())["options"]["scope"]["include"] == ["Oven"]
+    assert done.code == 1
+    file = tmp_path / "auditor.yaml"
+    assert done.stderr == (
+        f"configuration: {file}, found in the current directory, sets audit jobs, query no-headers\n"
+        "warning: auditor.yaml does not set audit fail-on, audit include: only a file given with --config may decide "
+        "which objects or findings count; if the file is yours, name it (--config auditor.yaml); to run without it: "
+        "--config ''\n"
+    )
+    assert json.loads((tmp_path / "r" / "manifest.json").read_text())["options"]["scope"]["include"] == []
+
+
+@pytest.fixture(scope="module")
+def invalid(tmp_path_factory):
+    """A folder with a dump of one object that is too long, and definitions that allow it."""
+    folder = tmp_path_factory.mktemp("invalid")
+    metadata = {"name": "long", "namespace": "dock"}
+    bad = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": metadata, "spec": {"wood": "xxxx"}}
+    for name, longest, objects in (("dump.ndjson", 1, [bad]), ("loose.json", 100, [])):
+        spec = {"type": "object", "properties": {"wood": {"type": "string", "maxLength": longest}}}
+        crd = definition_of({"type": "object", "properties": {"spec": spec}})
+        (folder / name).write_text("".join(json.dumps(one) + "\n" for one in (crd, *objects)))
+    (folder / "owners.yaml").write_text("[]\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *[
+            ("crds", ["loose.json"]),
+            ("exclude", ["X"]),
+            ("include", ["Y"]),
+            ("namespace", "other"),
+            ("skip", ["rules"]),
+        ],
+        *[("fail-on", "never"), ("owners", "owners.yaml"), ("sidecar", ["gates.yaml"]), ("selector", "a=b")],
+        *[("field-selector", "metadata.name=b"), ("at", "v9"), ("accept", "accept.yaml"), ("severity", ["low kind=X"])],
+        *[("time", "0.001s"), ("time-per-object", "1ms"), ("etcd-prefix", "/other"), ("kubernetes", "1.32")],
+        *[("dry-run", True), ("source", "kine"), ("all-namespaces", True), ("memory", "1Mi"), ("verify-proven", "0")],
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_changes_which_objects_or_findings_count_is_not_set(invalid, tmp_path, option, value):
+    for file in invalid.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "auditor.yaml").write_text(json.dumps({"audit": {option: value}}))
+    done = run("audit", "dump.ndjson", "--report", "r", "--jobs", "1", cwd=tmp_path)
+    assert done.code == 1, done.stderr
+    assert f"auditor.yaml does not set audit {option}: only a file given with --config may decide" in done.stderr
+    assert json.loads((tmp_path / "r" / "manifest.json").read_text())["counts"]["statuses"]["invalid"] == 1
 
 
 @pytest.mark.parametrize("how", ["XDG_CONFIG_HOME", "HOME", "AUDITOR_CONFIG", "--config"])
@@ -107,14 +156,15 @@ def test_the_users_own_and_what_was_named_sets_everything(tmp_path, how):
 def test_what_was_found_lies_over_the_users_own_and_a_named_one_is_read_alone(tmp_path):
     own = tmp_path / "home" / ".config" / "auditor" / "auditor.yaml"
     own.parent.mkdir(parents=True)
-    own.write_text("audit: {report: r, fail-on: never, include: [Loaf]}\n")
-    (tmp_path / "auditor.yaml").write_text("audit: {include: [Oven]}\n")
+    own.write_text("audit: {report: r, fail-on: never, include: [Loaf], log-format: text}\n")
+    (tmp_path / "auditor.yaml").write_text("audit: {include: [Oven], log-format: json}\n")
     done = run("audit", SAMPLE, cwd=tmp_path)
     assert done.code == 0, done.stderr
-    assert [line.split(",")[0] for line in done.stderr.splitlines()] == [
+    assert [line.split(",")[0] for line in done.stderr.splitlines() if line.startswith("configuration: ")] == [
         f"configuration: {own}", f"configuration: {tmp_path / 'auditor.yaml'}"
     ]  # fmt: skip
-    assert json.loads((tmp_path / "r" / "manifest.json").read_text())["options"]["scope"]["include"] == ["Oven"]
+    assert "sets audit log-format\n" in done.stderr
+    assert json.loads((tmp_path / "r" / "manifest.json").read_text())["options"]["scope"]["include"] == ["Loaf"]
     named = run("--config", "auditor.yaml", "audit", SAMPLE, cwd=tmp_path)
     assert named.code == 2
     assert "--report" in named.stderr
