@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import operator
+import stat
 import sys
 import tempfile
 import time
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,7 @@ import orjson
 
 from auditor.base.errors import AuditorError, PlanError
 from auditor.report.findings.table import read_rows
+from auditor.report.manifest import MANIFEST
 from auditor.report.trend.files import RUN_FILE, is_history_file, read_runs, run_file_name, write_month, write_run
 from auditor.report.trend.history import RETRY_SECONDS, TRIES, read_history
 from auditor.report.trend.months import by_month, merges, runs_in
@@ -36,6 +40,8 @@ __all__ = ["history_at", "known_history", "note_history", "run_trend", "tidy_his
 def note_history(report: Path, manifest: dict[str, Any], history: str, keep: int) -> None:
     """Add a run to a history, and remove the oldest runs beyond a number; a failure is reported, and changes nothing.
 
+    Its file is no more readable than the report.
+
     Args:
         report: Folder of the report.
         manifest: Its manifest.
@@ -49,6 +55,7 @@ def note_history(report: Path, manifest: dict[str, Any], history: str, keep: int
         with temporary_folder("history") as work:
             path = work / run_file_name(manifest, started)
             write_run(read_rows(report) or [], started, path)
+            path.chmod(_mode_of([report / MANIFEST]))
             folder.add(path)
             what = f"the run is in the history {shown_url(history)}, but its old files were not merged"
             tidy_history(folder, work, started, keep)
@@ -82,7 +89,8 @@ def tidy_history(folder: HistoryFolder, work: Path, now: datetime.datetime, keep
 def _replace(folder: HistoryFolder, work: Path, month: str, names: Sequence[str], *, beyond: int) -> int:
     """Replace files of a month by one without its oldest runs; return how many runs were left out."""
     below = Path(tempfile.mkdtemp(dir=work))
-    runs = read_runs(folder.copies(names, below))
+    copies = folder.copies(names, below)
+    runs = read_runs(copies)
     gone, remaining = runs.names[:beyond], runs.names[beyond:]
     stay = set(remaining)
     if not all(map(RUN_FILE.fullmatch, names)) or not gone:
@@ -90,10 +98,16 @@ def _replace(folder: HistoryFolder, work: Path, month: str, names: Sequence[str]
         if remaining:
             made = tempfile.mkdtemp(dir=work)
             path = write_month(runs.only(remaining), month, Path(made))
+            path.chmod(_mode_of(copies))
             folder.add(path)
             stay = {path.name}
     folder.remove(name for name in names if name not in stay)
     return len(gone)
+
+
+def _mode_of(paths: Sequence[Path]) -> int:
+    """Return the strictest permissions of some files."""
+    return reduce(operator.and_, (stat.S_IMODE(path.stat().st_mode) for path in paths)) | stat.S_IRUSR | stat.S_IWUSR
 
 
 def run_trend(history: str, *, clusters: Sequence[str], output: str, color: str, lines: int) -> int:

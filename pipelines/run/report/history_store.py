@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,7 +30,7 @@ class HistoryFolder(Protocol):
         """
 
     def add(self, path: Path) -> None:
-        """Take a file over by its name, in one step; one of that name is replaced."""
+        """Take a file over by its name and, in a folder, its permissions, in one step; one of that name is replaced."""
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove files; one that is gone is no error."""
@@ -48,7 +49,9 @@ class _Local:
     def add(self, path: Path) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         draft = self._folder / f".{path.name}.{os.getpid()}"
+        draft.touch(0o600)
         draft.write_bytes(path.read_bytes())
+        draft.chmod(stat.S_IMODE(path.stat().st_mode))
         draft.replace(self._folder / path.name)
 
     def remove(self, names: Iterable[str]) -> None:

@@ -1,10 +1,15 @@
 """A history in an object store: each audit adds its run, the oldest are removed, `auditor trend` reads all of it."""
 
+import datetime
 import json
+import stat
 import time
 
 import pytest
 
+from auditor.sources.files.work_folder import temporary_folder
+from pipelines.run.report.history import tidy_history
+from pipelines.run.report.history_store import folder_of
 from tests.command import auditor
 
 
@@ -40,3 +45,25 @@ def test_files_of_others_in_the_folder_stay(audit, store, tmp_path):
     client.put_object(Bucket="backups", Key="history/notes.txt", Body=b"mine")
     audit("--report", tmp_path / "report", "--history", f"{store}/history", "--keep-history", 1)
     assert "history/notes.txt" in keys("history/")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_its_files_are_no_more_readable_than_the_reports(audit, tmp_path, mode):
+    history = tmp_path / "history"
+    for number in range(2):
+        options = ("--report-mode", f"{mode:o}", "--history", history, "--fail-on", "never")
+        assert audit("--report", tmp_path / f"report-{number}", *options).code == 0
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in history.iterdir()}
+    assert modes == {mode}
+
+
+def test_a_month_is_no_more_readable_than_its_strictest_run(audit, tmp_path):
+    history = tmp_path / "history"
+    for number, mode in enumerate(("600", "644")):
+        audit("--report", tmp_path / f"report-{number}", "--report-mode", mode, "--history", history)
+        time.sleep(1.1) if number == 0 else None
+    now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=62)
+    with temporary_folder("history") as work:
+        tidy_history(folder_of(str(history)), work, now, 100)
+    [month] = history.iterdir()
+    assert stat.S_IMODE(month.stat().st_mode) == 0o600
