@@ -27,6 +27,7 @@ from pipelines.workers import expect_workers
 
 if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
+    from pipelines.run.report.notify import Message, Receiver
 
 __all__ = ["audit"]
 
@@ -166,7 +167,11 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
     outputs, urls, explained = take("outputs"), take("notify"), take("explain_program")
     options = _options(dumps, flags)
     check_since(options)
+    from pipelines.run.report.notify import parse_receivers, sent_at_the_end  # noqa: PLC0415
+
+    receivers = parse_receivers(urls)
     with ExitStack() as stack:
+        messages = stack.enter_context(sent_at_the_end())  # when the lock of the root is free again
         if outputs and not dry_run:
             from pipelines.run.report.formats import failed_runs_noted  # noqa: PLC0415 - only when asked
 
@@ -179,7 +184,7 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
                 click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, options))))
                 return
             options = stack.enter_context(run_job(job, options))
-        sys.exit(_run(options, explained, outputs, urls))
+        sys.exit(_run(options, explained, outputs, receivers, messages))
 
 
 def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
@@ -223,17 +228,21 @@ def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool)
         raise click.UsageError("--keep-reports, --no-lock and --dry-run need --report-root")
 
 
-def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, ...], urls: tuple[str, ...]) -> int:
-    """Run the audit, write its formats, print its summary, send its messages, and return the exit code."""
+def _run(
+    options: AuditOptions,
+    explain_program: str | None,
+    texts: tuple[str, ...],
+    receivers: tuple[Receiver, ...],
+    messages: list[Message],
+) -> int:
+    """Run the audit, write its formats, add its messages to a list, print its summary, and return the exit code."""
     from auditor.base.disk_cache import using_cache  # noqa: PLC0415
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
     from pipelines.run.report.formats import parse_outputs, prints  # noqa: PLC0415
-    from pipelines.run.report.notify import parse_receivers  # noqa: PLC0415
     from pipelines.run.report_target import read_of_run  # noqa: PLC0415
 
-    receivers = parse_receivers(urls)
     outputs = parse_outputs(texts, options.report)
     shown = shown_url(options.report)
     dumps = ", ".join(shown_url(dump) for dump in options.dumps[:3]) + (", ..." if len(options.dumps) > 3 else "")
@@ -257,7 +266,7 @@ def _run(options: AuditOptions, explain_program: str | None, texts: tuple[str, .
         from pipelines.run.report.delivery import deliver  # noqa: PLC0415 - only when asked
 
         with read_of_run(options.report, manifest, is_needed=bool(outputs)):
-            deliver(options.report, outputs, receivers, options.history)
+            messages += deliver(options.report, outputs, receivers, options.history)
     if prints(outputs):
         return code
     with ignore_closed_stdout():

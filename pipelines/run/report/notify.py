@@ -1,15 +1,19 @@
 """`auditor audit --notify`: sends a short message about a run to a webhook, to Slack, or by mail.
 
-A message that cannot be sent is reported on standard error and changes nothing else. Only scheme and host of a URL
-are ever printed: the rest may be a secret.
+Messages are made while the run still holds its report, and sent when it has ended. All are sent at once, and given up
+after one limit of time. A message that cannot be sent is reported on standard error and changes nothing else. Only
+scheme and host of a URL are ever printed: the rest may be a secret.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import threading
+import time
 import urllib.parse
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import AuditorError, PlanError
@@ -18,13 +22,15 @@ from pipelines.run.report.formats import opened_content
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from email.message import EmailMessage
 
     from auditor.report.formats.problems import Content
 
-__all__ = ["Receiver", "notify", "parse_receivers", "send_all"]
+__all__ = ["Message", "Receiver", "made_messages", "messages_about", "parse_receivers", "send", "sent_at_the_end"]
 
 _SECONDS: Final = 10.0
+"""Time for all messages together, with finding and connecting to the servers, and their answers."""
 _SLACK: Final = "slack+"
 _SLACK_HOST: Final = "hooks.slack.com"
 _MAIL: Final = {"smtp": 25, "smtps": 465}
@@ -84,48 +90,106 @@ def _receiver(url: str) -> Receiver:
     return Receiver("mail", bare)
 
 
-def notify(report: str, receivers: Sequence[Receiver]) -> None:
-    """Send a message about a report to each receiver; a failure is reported, and changes nothing.
+@dataclass(slots=True)
+class Message:
+    """A message that is ready to be sent.
+
+    Attributes:
+        receiver: Where it goes.
+        content: A mail, or the body of a request.
+        failure: Why it was not taken; empty if it was, None until that is known.
+    """
+
+    receiver: Receiver
+    content: bytes | EmailMessage
+    failure: str | None = field(default=None, init=False)
+
+
+def messages_about(report: str, receivers: Sequence[Receiver]) -> list[Message]:
+    """Return the messages about a report; a failure is reported, and changes nothing.
 
     Args:
         report: Its folder or URL.
-        receivers: Where the message goes.
+        receivers: Where the messages go.
     """
     if not receivers:
-        return
+        return []
     try:
         with opened_content(report) as (_, content):
-            send_all(content, receivers)
+            return made_messages(content, receivers)
     except (AuditorError, OSError) as error:
         ErrorLines()(f"warning: no message was sent (--notify): {error}\n")
+        return []
 
 
-def send_all(content: Content, receivers: Sequence[Receiver]) -> None:
-    """Send a message about a report to each receiver; a failure is reported, and changes nothing."""
+def made_messages(content: Content, receivers: Sequence[Receiver]) -> list[Message]:
+    """Return the messages about a report; one that cannot be made is reported, and left out."""
+    messages = []
     for receiver in receivers:
-        _send(content, receiver)
+        try:
+            messages.append(Message(receiver, _content_for(receiver, content)))
+        except ValueError as error:  # an address that no mail can have
+            _warn(receiver, type(error).__name__)
+    return messages
 
 
-def _send(content: Content, receiver: Receiver) -> None:
-    import http.client  # noqa: PLC0415 - only when asked
-    import smtplib  # noqa: PLC0415
-
+@contextmanager
+def sent_at_the_end() -> Iterator[list[Message]]:
+    """Yield a list, and send the messages in it when the block has ended, unless a signal or an error ended it."""
+    messages: list[Message] = []
     try:
-        if receiver.form == "mail":
-            _mail(content, receiver.url)
+        yield messages
+    except SystemExit:
+        send(messages)
+        raise
+    send(messages)
+
+
+def send(messages: Sequence[Message]) -> None:
+    """Send messages, all at the same time; what was not taken within the limit of time is reported, and given up."""
+    if not messages:
+        return
+    threads = [threading.Thread(target=_send, args=(message,), daemon=True) for message in messages]
+    end = time.monotonic() + _SECONDS
+    for thread in threads:
+        thread.start()
+    for message, thread in zip(messages, threads, strict=True):
+        thread.join(max(0.0, end - time.monotonic()))
+        failure = message.failure
+        if failure is None:
+            failure = f"it was not done within {_SECONDS:g} s"
+        if failure:
+            _warn(message.receiver, failure)
+
+
+def _warn(receiver: Receiver, why: str) -> None:
+    ErrorLines()(f"warning: {receiver.shown} did not take the message about the run (--notify): {why}\n")
+
+
+def _send(message: Message) -> None:
+    try:
+        if message.receiver.form == "mail":
+            _mail(message)
         else:
-            _post(content, receiver)
-    except (OSError, http.client.HTTPException, smtplib.SMTPException, ValueError) as error:
+            _post(message)
+    except Exception as error:  # noqa: BLE001 - whatever a server or a proxy makes of it, the run has its result
         why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        why = str(error) if isinstance(error, _Refused) else why
-        ErrorLines()(f"warning: {receiver.shown} did not take the message about the run (--notify): {why}\n")
+        message.failure = str(error) if isinstance(error, _Refused) else why
+    else:
+        message.failure = ""
 
 
 class _Refused(OSError):
     """A server answers and refuses a message."""
 
 
-def _post(content: Content, receiver: Receiver) -> None:
+def _content_for(receiver: Receiver, content: Content) -> bytes | EmailMessage:
+    if receiver.form == "mail":
+        return _mail_about(content, receiver.url)
+    return json.dumps(_slack(content) if receiver.form == "slack" else _data(content)).encode()
+
+
+def _post(message: Message) -> None:
     import urllib.error  # noqa: PLC0415 - only when asked
     import urllib.request  # noqa: PLC0415
 
@@ -133,15 +197,15 @@ def _post(content: Content, receiver: Receiver) -> None:
         def redirect_request(self, *_: Any) -> None:
             return None
 
-    body = json.dumps(_slack(content) if receiver.form == "slack" else _data(content)).encode()
     headers = {"Content-Type": "application/json", "User-Agent": "auditor"}
-    parts = urllib.parse.urlsplit(receiver.url)
+    parts = urllib.parse.urlsplit(message.receiver.url)
     user, at, place = parts.netloc.rpartition("@")
     if at:
         token = base64.b64encode(urllib.parse.unquote(user).encode()).decode()
         headers["Authorization"] = f"Basic {token}"
     url = urllib.parse.urlunsplit(parts._replace(netloc=place))
-    request = urllib.request.Request(url, body, headers, method="POST")  # noqa: S310 - the scheme is checked
+    assert isinstance(message.content, bytes)
+    request = urllib.request.Request(url, message.content, headers, method="POST")  # noqa: S310 - the scheme is checked
     try:
         with urllib.request.build_opener(NoRedirects).open(request, timeout=_SECONDS) as answer:
             status = answer.status
@@ -174,19 +238,25 @@ def _slack(content: Content) -> dict[str, Any]:
     return {"text": "\n".join(lines), "mrkdwn": False, "unfurl_links": False, "link_names": False}
 
 
-def _mail(content: Content, url: str) -> None:
-    import smtplib  # noqa: PLC0415 - only when asked
-    import ssl  # noqa: PLC0415
-    from email.message import EmailMessage  # noqa: PLC0415
+def _mail_about(content: Content, url: str) -> EmailMessage:
+    from email.message import EmailMessage  # noqa: PLC0415 - only when asked
 
     from auditor.report.views.message import message_text, message_title  # noqa: PLC0415
 
-    parts = urllib.parse.urlsplit(url)
-    query = urllib.parse.parse_qs(parts.query)
-    message = EmailMessage()
-    message["From"], message["To"] = query["from"][0], ", ".join(query["to"])
-    message["Subject"] = message_title(content)
-    message.set_content(message_text(content))
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(url).query)
+    mail = EmailMessage()
+    mail["From"], mail["To"] = query["from"][0], ", ".join(query["to"])
+    mail["Subject"] = message_title(content)
+    mail.set_content(message_text(content))
+    return mail
+
+
+def _mail(message: Message) -> None:
+    import smtplib  # noqa: PLC0415 - only when asked
+    import ssl  # noqa: PLC0415
+
+    assert not isinstance(message.content, bytes)
+    parts = urllib.parse.urlsplit(message.receiver.url)
     host, port = parts.hostname or "", parts.port or _MAIL[parts.scheme]
     secure = ssl.create_default_context()
     if parts.scheme == "smtps":
@@ -200,4 +270,4 @@ def _mail(content: Content, url: str) -> None:
             server.ehlo()
         if parts.username:
             server.login(urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password or ""))
-        server.send_message(message)
+        server.send_message(message.content)

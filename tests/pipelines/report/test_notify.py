@@ -5,7 +5,6 @@ import json
 import re
 import socketserver
 import threading
-import time
 
 import jsonschema
 import pytest
@@ -14,7 +13,9 @@ from auditor.base.errors import PlanError
 from auditor.report.findings.model import FindingsModel
 from auditor.report.formats.problems import of_model
 from auditor.report.views.message import MOST_CHARACTERS, message_data, message_text
-from pipelines.run.report.notify import notify, parse_receivers
+from pipelines.run.job.lock import run_lock
+from pipelines.run.job.roots import open_root
+from pipelines.run.report.notify import messages_about, parse_receivers, send
 from tests.pipelines.report.test_commands import auditor
 from tests.report.findings.reports import audited, definition, export, widget
 from tests.shared import ROOT
@@ -38,14 +39,14 @@ def report(dump, tmp_path_factory):
 
 @pytest.fixture
 def web(monkeypatch):
-    """A web server that keeps what it gets; its attributes `answer` and `wait` say how it answers."""
+    """A web server that keeps what it gets; its attribute `answer` is its answer, and it calls `look` before."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             self.server.got.append((self.path, json.loads(body)))
             self.server.users.append(self.headers["Authorization"])
-            time.sleep(self.server.wait)
+            self.server.look()
             self.send_response(self.server.answer)
             self.send_header("Location", "/elsewhere")
             self.send_header("Content-Length", "0")
@@ -58,7 +59,7 @@ def web(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AUDITOR_INSECURE_HTTP", "1")
     with Serving(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        server.answer, server.wait, server.got, server.users = 200, 0, [], []
+        server.answer, server.look, server.got, server.users = 200, lambda: None, [], []
         yield server
 
 
@@ -98,6 +99,10 @@ class Serving:
     def __exit__(self, *_):
         self.server.shutdown()
         self.server.server_close()
+
+
+def notify(report, receivers):
+    send(messages_about(report, receivers))
 
 
 def port(server):
@@ -153,11 +158,57 @@ def test_a_refused_message_is_reported_without_its_url(report, web, capsys, answ
     )
 
 
-def test_a_slow_server_is_given_up(report, web, capsys, monkeypatch):
-    monkeypatch.setattr("pipelines.run.report.notify._SECONDS", 0.2)
-    web.wait = 1
-    notify(str(report), parse_receivers([f"http://127.0.0.1:{port(web)}/"]))
-    assert "did not take the message" in capsys.readouterr().err
+class Endless(socketserver.BaseRequestHandler):
+    """Begins an answer of HTTP or of a mail server, and never ends it."""
+
+    def handle(self):
+        self.request.sendall(self.server.begin)
+        while not self.server.ended.wait(0.02):
+            try:
+                self.request.sendall(b"-")
+            except OSError:
+                return
+
+
+@pytest.fixture(params=["http", "http body", "smtp", "smtp silent"])
+def endless(request, monkeypatch):
+    """The URL of a server that never ends its answer."""
+    begin = {
+        "http": b"HTTP/1.1 200 OK\r\n",
+        "http body": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nX: ",
+        "smtp": b"220",
+        "smtp silent": b"220 hello\r\n250",
+    }[request.param]
+    monkeypatch.setenv("AUDITOR_INSECURE_HTTP", "1")
+    monkeypatch.setattr("pipelines.run.report.notify._SECONDS", 0.3)
+    with Serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Endless)) as server:
+        server.begin, server.ended, server.daemon_threads = begin, threading.Event(), True
+        scheme = request.param.partition(" ")[0]
+        yield f"{scheme}://127.0.0.1:{port(server)}/?from=a@example.com&to=b@example.com"
+        server.ended.set()
+
+
+def test_a_server_that_answers_for_ever_is_given_up(report, endless, web, capsys):
+    notify(str(report), parse_receivers([endless, f"http://127.0.0.1:{port(web)}/"]))
+    shown = endless.rpartition(":")[0]
+    assert capsys.readouterr().err == (
+        f"warning: {shown} did not take the message about the run (--notify): it was not done within 0.3 s\n"
+    )
+    assert len(web.got) == 1, "the other message is sent"
+
+
+def test_a_message_is_sent_when_the_lock_is_free(dump, tmp_path, web):
+    """The next night finds no lock, however long a message takes."""
+    locked = []
+
+    def look():
+        with run_lock(open_root(str(tmp_path / "root"))):
+            locked.append(json.loads((tmp_path / "root" / "last-run.json").read_text())["exit_code"])
+
+    web.look = look
+    done = auditor("audit", dump, "--report-root", tmp_path / "root", "--notify", f"http://127.0.0.1:{port(web)}/")
+    assert done.code == 1, done.stderr
+    assert locked == [1]
 
 
 def test_one_refusal_does_not_stop_the_next_message(report, web, mail, capsys):

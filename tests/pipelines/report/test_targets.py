@@ -207,7 +207,6 @@ def test_a_report_is_opened_once_for_its_formats_and_its_messages(
 ) -> None:
     report = audited(tmp_path / "report", dump)
     opened: list[str] = []
-    sent: list[Any] = []
     original = formats.opened_content
 
     def noted(name: str, *words: Any, **named: Any) -> Any:
@@ -216,11 +215,10 @@ def test_a_report_is_opened_once_for_its_formats_and_its_messages(
 
     monkeypatch.setattr(delivery, "opened_content", noted)
     monkeypatch.setattr(messages, "opened_content", noted)
-    monkeypatch.setattr(messages, "_send", lambda what, receiver: sent.append((what.title, receiver)))
-    receivers: Any = ("one", "two")
-    delivery.deliver(str(report), parse_outputs([f"html={tmp_path / 'page.html'}"]), receivers, "")
+    receivers = messages.parse_receivers(["https://one.example.com/", "https://two.example.com/"])
+    made = delivery.deliver(str(report), parse_outputs([f"html={tmp_path / 'page.html'}"]), receivers, "")
     assert opened == [str(report)]
-    assert [receiver for _, receiver in sent] == ["one", "two"]
+    assert [message.receiver for message in made] == list(receivers)
     assert (tmp_path / "page.html").is_file()
     delivery.deliver(str(report), [], receivers, "")
     assert len(opened) == 2
