@@ -131,6 +131,57 @@ def test_a_number_that_another_process_has_now_is_that_of_a_dead_one(tmp_path: P
         assert len(list(tmp_path.iterdir())) == 1
 
 
+def of_another(folder: Path, age: float, **owner: str) -> None:
+    """Make a folder that of a process elsewhere, in which nothing changed for some seconds."""
+    known = json.loads((folder / "owner.json").read_text())
+    with (folder / "owner.json").open("r+") as stream:  # the same file, which may be locked
+        stream.write(json.dumps(known | owner))
+        stream.truncate()
+    then = time.time() - age
+    for path in (*folder.rglob("*"), folder):
+        os.utime(path, (then, then))
+
+
+NODE = {"boot": "another boot", "host": "auditor-29", "space": "pid:[4026599999]"}
+CONTAINER = {"host": "auditor-29", "space": "pid:[4026599999]"}
+
+
+@pytest.mark.parametrize(
+    ("owner", "age", "remains"),
+    [(NODE, 3600, False), (NODE, 60, True), (CONTAINER, 0, False), (NODE | {"boot": ""}, 3600, True)],
+    ids=["node", "node, just used", "container of this machine", "unknown"],
+)
+def test_what_a_killed_pod_left_on_a_shared_volume_is_removed_elsewhere(
+    tmp_path: Path, owner: dict[str, str], age: float, remains: bool
+) -> None:
+    process, left = hold(tmp_path)
+    kill(process)
+    of_another(left, age, **owner)
+    clear_dead_folders(tmp_path, ".")
+    assert left.exists() is remains
+
+
+@pytest.mark.parametrize("owner", [NODE, CONTAINER], ids=["node", "container of this machine"])
+def test_a_folder_of_another_pod_whose_lock_is_held_stays(tmp_path: Path, owner: dict[str, str]) -> None:
+    process, used = hold(tmp_path)
+    of_another(used, 7200, **owner)
+    clear_dead_folders(tmp_path, ".")
+    assert used.exists()
+    kill(process)
+
+
+@pytest.mark.parametrize("below", ["copy", "report/objects/part-00000.parquet"])
+def test_a_folder_of_another_node_in_which_a_file_changed_stays(tmp_path: Path, below: str) -> None:
+    process, left = hold(tmp_path)
+    kill(process)
+    (left / below).parent.mkdir(parents=True, exist_ok=True)
+    (left / below).write_text("half")
+    of_another(left, 7200, **NODE)
+    os.utime(left / below)
+    clear_dead_folders(tmp_path, ".")
+    assert left.exists()
+
+
 @pytest.mark.parametrize("name", [".r" * 120, "." + "é" * 120, ".a\udcff"])
 def test_any_name_of_a_report_has_a_work_folder(tmp_path: Path, name: str) -> None:
     with work_folder(tmp_path, name) as folder:

@@ -1,7 +1,8 @@
 """Temporary folders for copies of dumps: readable only by their owner; a later run removes those of killed runs.
 
 Each has a file with the process that made it and the start time of that process, locked while the process lives. A
-later run removes folders beside its own whose lock is free and whose process is dead, and no others.
+later run removes folders beside its own whose lock is free and whose process is dead. Of a process on another node,
+which shares the volume, that is not known: there nothing in the folder must have changed for some time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -23,7 +25,7 @@ except ImportError:  # pragma: no cover - not on this system
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["clear_dead_folders", "is_dead", "temporary_folder", "this_process", "try_lock", "work_folder"]
+__all__ = ["clear_dead_folders", "is_dead_here", "temporary_folder", "this_process", "try_lock", "work_folder"]
 
 _OWNER: Final = "owner.json"
 _RANDOM: Final = 8
@@ -31,6 +33,8 @@ _RANDOM: Final = 8
 _LONGEST: Final = 200
 """Largest length of a prefix in bytes; file systems allow 255."""
 _TOOL: Final = "auditor"
+_QUIET: Final = 1800.0
+"""Seconds without a change after which a folder of another node, whose lock is free, counts as left behind."""
 
 
 @contextmanager
@@ -101,13 +105,33 @@ def _clear(folder: Path) -> None:
             owner = json.loads(stream.read(1 << 16))
         except ValueError:
             return
-        if type(owner) is not dict or owner.get("tool") != _TOOL or not is_dead(owner):
+        if type(owner) is not dict or owner.get("tool") != _TOOL:
             return
         is_free = try_lock(stream)
-        if is_free is False or (is_free is None and owner.get("space") != _space()):
+        if is_free is False or not (is_dead_here(owner) or (is_free and _is_left_behind(folder, owner))):
             return
         _restore(folder, owner.get("restored"))
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_left_behind(folder: Path, owner: dict[str, Any]) -> bool:
+    """Return whether a folder whose lock is free, of a process of another container or node, is in use no more."""
+    boot = owner.get("boot")
+    if type(owner.get("pid")) is not int or not boot:
+        return False
+    if boot == _boot():
+        return owner.get("space") != _space()  # another container of this machine, which has one table of locks
+    try:
+        newest = max(os.lstat(path).st_mtime for path in _all_in(folder))
+    except OSError:  # another run removes it
+        return False
+    return time.time() - newest > _QUIET
+
+
+def _all_in(folder: Path) -> Iterator[str]:
+    for below, _, names in os.walk(folder):
+        yield below
+        yield from (os.path.join(below, name) for name in names)  # noqa: PTH118
 
 
 def try_lock(stream: IO[Any] | int) -> bool | None:
@@ -136,15 +160,15 @@ def _restore(folder: Path, name: Any) -> None:
 
 
 def this_process() -> dict[str, Any]:
-    """Return the identity of this process, on this machine and others, for `is_dead`."""
+    """Return the identity of this process, on this machine and others, for `is_dead_here`."""
     pid = os.getpid()
     return {"pid": pid, "started": _start_of(pid), "boot": _boot(), "space": _space(), "host": _host()}
 
 
-def is_dead(owner: dict[str, Any]) -> bool:
-    """Return whether a process has ended; False for one on another machine, where it is not known."""
+def is_dead_here(owner: dict[str, Any]) -> bool:
+    """Return whether a process of this machine and container has ended; False for others, where it is not known."""
     pid, boot = owner.get("pid"), owner.get("boot")
-    if type(pid) is not int or pid <= 0:
+    if type(pid) is not int or pid <= 0 or owner.get("space") != _space():
         return False
     if boot != _boot():
         return bool(boot) and owner.get("host") == _host()  # this machine was restarted since

@@ -303,9 +303,13 @@ def test_the_lock_of_a_store(audit: Audit, store: str) -> None:
     root.write(LOCK_FILE, json.dumps(held).encode())
     with pytest.raises(Locked, match="process 1 on elsewhere, since today"), run_lock(root):
         pytest.fail("the block must not run")
-    root.write(LOCK_FILE, json.dumps({**held, "time": time.time() - 90_000}).encode())
+    root.write(LOCK_FILE, json.dumps({**held, "time": time.time() - 400}).encode())
     with run_lock(root):
         pass
+    here = {**held, "pid": 2**22 + 1, **_here(), "space": "pid:[1]"}  # a container of this machine with its own numbers
+    root.write(LOCK_FILE, json.dumps(here).encode())
+    with pytest.raises(Locked, match="its lock ends 5 minutes after it did"), run_lock(root):
+        pytest.fail("the block must not run")
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     held = json.loads(json.dumps(held)) | {"pid": dead.pid, **_here()}
@@ -313,6 +317,32 @@ def test_the_lock_of_a_store(audit: Audit, store: str) -> None:
     with run_lock(root):
         pass
     assert root.read(LOCK_FILE) is None
+
+
+def test_the_lock_of_a_store_is_renewed_while_the_run_lives(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.run.job.lock._HEARTBEAT", 0.01)
+    root = open_root(f"{store}/reports")
+    with run_lock(root):
+        first = json.loads(root.read(LOCK_FILE) or b"")
+        while json.loads(root.read(LOCK_FILE) or b"{}").get("time") == first["time"]:
+            time.sleep(0.01)
+        later = json.loads(root.read(LOCK_FILE) or b"")
+        assert {**later, "time": 0} == {**first, "time": 0}
+    assert root.read(LOCK_FILE) is None
+
+
+def test_a_lock_that_another_run_took_over_is_left_to_it(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr("pipelines.run.job.lock._HEARTBEAT", 0.01)
+    monkeypatch.setattr("pipelines.run.job.lock.LOG.warning", lambda _, text: warned.append(text))
+    root = open_root(f"{store}/reports")
+    other = json.dumps({"tool": "auditor", "id": "other", "time": time.time()}).encode()
+    with run_lock(root):
+        while not warned:  # a renewal that had begun may come after it
+            root.write(LOCK_FILE, other)
+            time.sleep(0.05)
+    assert warned == [f"another run took {store}/reports/{LOCK_FILE} over: this one did not renew it for 300 s"]
+    assert root.read(LOCK_FILE) == other
 
 
 def _here() -> dict[str, Any]:
