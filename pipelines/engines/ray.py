@@ -42,6 +42,10 @@ _IN_FLIGHT: Final = 1000
 _GRACE_SECONDS: Final = 10.0
 _HEED_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.2
+_PULSE_SECONDS: Final = 1.0
+_SILENT: Final = 3
+"""Checks in a row that find no listener where a process of Ray was; Ray itself ends this process some 10 s later."""
+_HERE: Final = "127.0.0.1"
 
 _ready: dict[Path, Callable[[Any], Any]] = {}
 """In a Ray worker: the result of `setup` for the run of a `stop`. A worker serves one run, that of its driver."""
@@ -83,7 +87,7 @@ def ray_session(address: str = "") -> Iterator[None]:
         try:
             _knock(address)
             with contextlib.chdir(empty):  # Ray's workers search modules in the current directory first
-                ray.init(address=address or None, logging_level="ERROR", log_to_driver=False)
+                _init(ray, address)
         except (OSError, ValueError, RuntimeError, ImportError) as error:
             where = f"--ray-address {address}" if address else "--engine ray"
             raise PlanError(where, f"Ray cannot be reached: {_first_line(error)}") from error
@@ -91,6 +95,59 @@ def ray_session(address: str = "") -> Iterator[None]:
             yield
         finally:
             ray.shutdown()
+
+
+def _init(ray: Any, address: str) -> None:
+    """Connect to a cluster; without an address to one that is known here, else to a new Ray of this machine."""
+    if address != "local":
+        try:
+            ray.init(address=address or "auto", logging_level="ERROR", log_to_driver=False)
+        except ConnectionError:
+            if address or os.environ.get("RAY_ADDRESS", "local") != "local":
+                raise
+        else:
+            return
+    constants = ray._private.ray_constants  # noqa: SLF001 - else it listens everywhere, and runs what anybody sends
+    before, constants.ENABLE_RAY_CLUSTER = constants.ENABLE_RAY_CLUSTER, False
+    try:
+        ray.init(address="local", include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+    if (place := ray.util.get_node_ip_address()) != _HERE:
+        ray.shutdown()
+        raise RuntimeError(f"this version of Ray would listen on {place}, not on {_HERE} alone")
+
+
+class _Pulse:
+    """Tells whether the processes of Ray that this one depends on live: when they die, Ray ends it without a word."""
+
+    def __init__(self, ray: Any) -> None:
+        """Note where they listen; a process that cannot be reached from here from the start is not watched."""
+        context = ray.get_runtime_context()
+        places = {
+            "the Ray node of this run": (one["NodeManagerAddress"], one["NodeManagerPort"])
+            for one in ray.nodes()
+            if one["NodeID"] == context.get_node_id()
+        }
+        host, _, port = str(context.gcs_address).rpartition(":")
+        places["the head of the Ray cluster"] = (host.strip("[]"), int(port))
+        self._places = {name: place for name, place in places.items() if _listens(*place)}
+        self._silent = dict.fromkeys(self._places, 0)
+
+    def check(self) -> None:
+        """Raise an EngineError if one of them has not listened for some checks."""
+        for name, place in self._places.items():
+            self._silent[name] = 0 if _listens(*place) else self._silent[name] + 1
+            if self._silent[name] >= _SILENT:
+                raise EngineError("Ray", f"{name} died", advice="start the run again; see the logs of Ray")
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=_GRACE_SECONDS):
+            return True
+    except OSError:
+        return False
 
 
 def _knock(address: str) -> None:
@@ -192,7 +249,7 @@ def run_ray(
         jobs: Largest number of tasks at a time; 0 for as many as the cluster can run.
     Raises:
         PlanError: Ray does not answer, or a node lacks a path or has another version.
-        EngineError: A worker raised an exception; its trace is in the text. An AuditorError is raised unchanged.
+        EngineError: The node of this process, or the head of the cluster, died. Or a worker raised an exception; its trace is in the text. An AuditorError is raised unchanged.
     """
     ray = import_ray()
     with ray_session(address):
@@ -207,6 +264,7 @@ def run_ray(
         stop = shared.absolute() / f"stop-{uuid.uuid4().hex}"
         words = (stop, str(Path.cwd()), VERSION, [ray.put(setup)])
         source = iter(items)
+        pulse = _Pulse(ray)
         flying: dict[Any, tuple[Item, bool]] = {}
 
         def start(item: Item, *, is_second: bool = False) -> None:
@@ -216,7 +274,9 @@ def run_ray(
             for item in islice(source, jobs or _IN_FLIGHT):
                 start(item)
             while flying:
-                [done], _ = ray.wait(list(flying), num_returns=1)
+                while not (ended := ray.wait(list(flying), num_returns=1, timeout=_PULSE_SECONDS)[0]):
+                    pulse.check()
+                [done] = ended
                 item, is_second = flying.pop(done)
                 try:
                     answer, wrong = ray.get(done)

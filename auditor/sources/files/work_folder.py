@@ -1,8 +1,8 @@
 """Temporary folders for copies of dumps: readable only by their owner; a later run removes those of killed runs.
 
 Each has a file with the process that made it and the start time of that process, locked while the process lives. A
-later run removes folders beside its own whose lock is free and whose process is dead. Of a process on another node,
-which shares the volume, that is not known: there nothing in the folder must have changed for some time.
+later run removes folders beside its own whose lock is free and whose process is dead. It cannot know that of a process
+on another node, which shares the volume: there nothing in the folder must have changed for some time.
 """
 
 from __future__ import annotations

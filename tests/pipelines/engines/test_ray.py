@@ -370,18 +370,62 @@ def test_the_command_line_starts_a_ray_of_its_own_where_there_is_none(dump, tmp_
     assert json.loads((tmp_path / "r" / "manifest.json").read_text())["counts"]["rows"] == 1000
 
 
-def test_interrupt_leaves_no_process_and_no_half_report(dump, tmp_path):
+@pytest.fixture
+def slow(tmp_path):
+    """Words that audit a dump for some time, into `out/r`."""
     (tmp_path / "crd.json").write_text(
         json.dumps(definition(rule="self.names.all(x, self.names.exists_one(y, x == y))"))
     )
-    slow = {"names": [f"name-{number}" for number in range(60)], "hue": "red" * 2000}  # some milliseconds each
-    (tmp_path / "slow.ndjson").write_text("".join(things(2000, **slow)))
+    each = {"names": [f"name-{number}" for number in range(60)], "hue": "red" * 2000}  # some milliseconds each
+    (tmp_path / "slow.ndjson").write_text("".join(things(2000, **each)))
     (tmp_path / "out").mkdir()
-    process = auditor("audit", tmp_path / "slow.ndjson", "--crds", tmp_path / "crd.json", "--report", "out/r", "--engine",
-                      "ray", "--ray-address", "local", cwd=tmp_path)  # fmt: skip
+    dump, crd = tmp_path / "slow.ndjson", tmp_path / "crd.json"
+    return ("audit", dump, "--crds", crd, "--report", "out/r", "--engine", "ray", "--ray-address", "local")
+
+
+def working(process, folder):
+    """Wait until a run has written something; return the processes that it started, by name."""
     deadline = time.monotonic() + 120
-    while not any((tmp_path / "out").glob(".r.*/report/objects/*")) and time.monotonic() < deadline:
+    while not any((folder / "out").glob(".r.*/report/objects/*")) and time.monotonic() < deadline:
         time.sleep(0.02)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return {Path(f"/proc/{child}/comm").read_text().strip(): int(child) for child in children}
+
+
+def test_a_ray_of_our_own_listens_on_this_machine_alone(slow, tmp_path):
+    process = auditor(*slow, cwd=tmp_path)
+    started = working(process, tmp_path)
+    sockets = {
+        str(link.readlink())
+        for pid in (process.pid, *started.values())
+        for link in Path(f"/proc/{pid}/fd").iterdir()
+        if link.is_symlink()
+    }
+    places = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:  # it listens
+                places.add(words[1].partition(":")[0])
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert places
+    assert places <= {"0100007F", "0000000000000000FFFF00000100007F"}, "127.0.0.1, alone or as an IPv6 address"
+
+
+def test_a_node_that_dies_ends_the_run_with_a_word(slow, tmp_path):
+    process = auditor(*slow, cwd=tmp_path)
+    os.kill(working(process, tmp_path)["raylet"], signal.SIGKILL)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 70, error
+    assert "Ray: the Ray node of this run died; start the run again" in error
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_interrupt_leaves_no_process_and_no_half_report(slow, tmp_path):
+    process = auditor(*slow, cwd=tmp_path)
+    working(process, tmp_path)
+    deadline = time.monotonic() + 120
     os.kill(process.pid, signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130, error
