@@ -107,7 +107,7 @@ def _init(ray: Any, address: str) -> None:
                 raise
         else:
             return
-    constants = ray._private.ray_constants  # noqa: SLF001 - else it listens everywhere, and runs what anybody sends
+    constants = ray._private.ray_constants  # noqa: SLF001 - else it listens to other machines, and runs what they send
     before, constants.ENABLE_RAY_CLUSTER = constants.ENABLE_RAY_CLUSTER, False
     try:
         ray.init(address="local", include_dashboard=False, logging_level="ERROR", log_to_driver=False)
@@ -124,13 +124,11 @@ class _Pulse:
     def __init__(self, ray: Any) -> None:
         """Note where they listen; a process that cannot be reached from here from the start is not watched."""
         context = ray.get_runtime_context()
-        places = {
-            "the Ray node of this run": (one["NodeManagerAddress"], one["NodeManagerPort"])
-            for one in ray.nodes()
-            if one["NodeID"] == context.get_node_id()
-        }
         host, _, port = str(context.gcs_address).rpartition(":")
-        places["the head of the Ray cluster"] = (host.strip("[]"), int(port))
+        places = {"the head of the Ray cluster": (host.strip("[]"), int(port))}
+        for node in ray.nodes():
+            if node["NodeID"] == context.get_node_id():
+                places["the Ray node of this run"] = (node["NodeManagerAddress"], node["NodeManagerPort"])
         self._places = {name: place for name, place in places.items() if _listens(*place)}
         self._silent = dict.fromkeys(self._places, 0)
 
@@ -249,7 +247,8 @@ def run_ray(
         jobs: Largest number of tasks at a time; 0 for as many as the cluster can run.
     Raises:
         PlanError: Ray does not answer, or a node lacks a path or has another version.
-        EngineError: The node of this process, or the head of the cluster, died. Or a worker raised an exception; its trace is in the text. An AuditorError is raised unchanged.
+        EngineError: The node of this process, or the head of the cluster, died. Or a worker raised an exception; its
+            trace is in the text. An AuditorError is raised unchanged.
     """
     ray = import_ray()
     with ray_session(address):
