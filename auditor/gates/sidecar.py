@@ -5,10 +5,10 @@ A server drops `spec.customFeatureGates` when it stores a definition, so dumps d
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import AuditorError, PlanError, SourceError
+from auditor.base.given_file import read_given
 from auditor.gates.config import gate_config, parse_sidecar
 from auditor.gates.resolve import check_overrides, parse_overrides, resolve
 
@@ -33,7 +33,7 @@ def read_sidecars(paths: tuple[str, ...]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for path in paths:
         try:
-            made |= parse_sidecar(yaml_to_json(Path(path).read_bytes()))
+            made |= parse_sidecar(yaml_to_json(read_given(path)))
         except (OSError, ValueError) as error:
             raise SourceError(
                 path, str(error), "a mapping of names of definitions to their customFeatureGates"

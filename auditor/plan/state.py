@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from auditor.base.given_file import read_given
 from auditor.crds.specs import digest_in_use
 from auditor.plan.options import Scope
 
@@ -86,7 +86,7 @@ def _content(path: str) -> str:
     if not path:
         return ""
     try:
-        return hashlib.blake2b(Path(path).read_bytes(), digest_size=_SIZE).hexdigest()
+        return hashlib.blake2b(read_given(path), digest_size=_SIZE).hexdigest()
     except OSError:
         return f"cannot be read: {path}"
 

@@ -5,9 +5,9 @@ Source: kubectl pkg/cmd/get (get_flags.go, customcolumn_flags.go); cli-runtime p
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from auditor.base.given_file import read_given
 from auditor.golang import jsontext
 from auditor.golang.printf import syntax
 from auditor.golang.template import GoTemplate, TemplateError, compile_go_template
@@ -144,7 +144,7 @@ def _given(argument: str, *, is_file: bool) -> str:
     if not is_file:
         return argument
     try:
-        return Path(argument).read_bytes().decode("utf-8", "surrogateescape")
+        return read_given(argument).decode("utf-8", "surrogateescape")
     except OSError as error:
         raise Refused(f"error reading --template {argument}, {_reason(argument, error)}") from None
 
@@ -174,7 +174,7 @@ def _custom(argument: str, *, is_file: bool) -> CustomColumns:
         if not is_file or not argument:
             return parse_custom_columns(argument)
         try:
-            text = Path(argument).read_text("utf-8", "surrogateescape")
+            text = read_given(argument).decode("utf-8", "surrogateescape")
         except OSError as error:
             raise Refused(f"error reading template {argument}, {_reason(argument, error)}") from None
         return read_custom_columns(text)

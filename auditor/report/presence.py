@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
+from auditor.base.given_file import read_given
 from auditor.base.wording import by_count, counted
 from auditor.report.manifest import whole_report
 from auditor.report.reader import read_manifest
@@ -47,7 +48,7 @@ def read_clusters(path: str) -> list[str]:
         PlanError: It cannot be read, or lists no name.
     """
     try:
-        text = Path(path).read_text("utf-8")
+        text = read_given(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError("--clusters", f"{path} cannot be read: {error}", "a file with a name a line") from error
     names = _listed(path, text)

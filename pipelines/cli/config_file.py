@@ -94,11 +94,12 @@ def _lay_over(below: dict[str, Any], above: dict[str, Any]) -> None:
 def _read(context: click.Context, path: Path, *, trusted: bool, ignored: list[str]) -> dict[str, Any]:
     """Return the defaults of a file; what a file that is not trusted does not set is added to `ignored`."""
     from auditor.base.errors import AuditorError  # noqa: PLC0415
+    from auditor.base.given_file import read_given  # noqa: PLC0415
     from auditor.sources.yaml import yaml_chunks, yaml_to_json  # noqa: PLC0415
 
     where = shown(str(path))
     try:
-        text = path.read_bytes() if trusted else _bytes_unnamed(path)
+        text = read_given(path) if trusted else _bytes_unnamed(path)
         documents = [yaml_to_json(chunk.text) for chunk in yaml_chunks(text)]
     except (OSError, ValueError, RecursionError, AuditorError) as error:
         raise click.UsageError(f"{where}: {shown(str(error))}") from error

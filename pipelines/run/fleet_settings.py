@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import AuditorError, PlanError
+from auditor.base.given_file import irregular, read_given
 from auditor.releases import active, find_release, running_as
 from auditor.sources.stores.locations import is_remote
 
@@ -105,7 +106,7 @@ def read_fleet(path: str) -> list[tuple[str, str, ClusterSettings]]:
 
     expected = "clusters: a list of {name, dump, ...}"
     try:
-        content: Any = yaml_to_json(Path(path).read_bytes())
+        content: Any = yaml_to_json(read_given(path))
     except OSError as error:
         raise PlanError("--fleet", f"{path} cannot be read: {error.strerror}", expected) from error
     except (ValueError, AuditorError) as error:
@@ -132,7 +133,12 @@ def _entry(path: str, number: int, entry: Any) -> tuple[str, str, ClusterSetting
             raise PlanError("--fleet", f"{where}: {key} is {value!r}", "a list of paths" if key in _LISTS else "a text")
 
     def here(name: str) -> str:
-        return name if is_remote(name) else str(Path(path).parent / name)
+        if is_remote(name):
+            return name
+        below = str(Path(path).parent / name)
+        if kind := irregular(below):
+            raise PlanError("--fleet", f"{where}: {below} {kind}", "a file or folder")
+        return below
 
     def several(key: str) -> tuple[str, ...] | None:
         return tuple(map(here, entry[key])) if key in entry else None

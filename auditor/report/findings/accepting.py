@@ -10,12 +10,12 @@ import datetime
 import fnmatch
 import re
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from auditor.base.errors import AuditorError, PlanError
+from auditor.base.given_file import read_given
 from auditor.releases.meanings import fields_like
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def read_accepted(path: str) -> tuple[Entry, ...]:
     from auditor.sources.yaml import yaml_to_json  # noqa: PLC0415
 
     try:
-        content = yaml_to_json(Path(path).read_bytes())
+        content = yaml_to_json(read_given(path))
     except (OSError, ValueError, RecursionError, AuditorError) as error:
         raise PlanError("--accept", f"{path} cannot be read: {error}", "a YAML file of accepted findings") from error
     if isinstance(content, dict) and list(content) == ["accept"]:

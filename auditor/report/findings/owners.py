@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from auditor.base.arrow import dictionary_encoded, is_null, may_hold, parquet_footer, parquet_reader, read_parquet, take
 from auditor.base.errors import AuditorError, DamagedDump, PlanError
+from auditor.base.given_file import read_given
 from auditor.report.findings.coded import Coded, combined, groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -73,7 +74,7 @@ def read_owner_rules(path: str) -> tuple[OwnerRule, ...]:
     from auditor.sources.yaml import yaml_to_json  # noqa: PLC0415
 
     try:
-        content = yaml_to_json(Path(path).read_bytes())
+        content = yaml_to_json(read_given(path))
     except (OSError, ValueError, RecursionError, AuditorError) as error:
         raise PlanError("--owners", f"{path} cannot be read: {error}", "a YAML file of teams") from error
     if isinstance(content, dict) and list(content) == ["owners"]:

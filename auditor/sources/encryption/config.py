@@ -10,10 +10,10 @@ import base64
 import binascii
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import SourceError
+from auditor.base.given_file import read_given
 from auditor.golang import jsontext
 from auditor.sources.yaml import YamlError, yaml_to_json
 
@@ -99,7 +99,7 @@ def load_config(path: str) -> EncryptionConfig:
         SourceError: The file cannot be read, or no server would start with it; the text contains no secret.
     """
     try:
-        data = Path(path).read_bytes()
+        data = read_given(path)
     except OSError as error:
         raise SourceError(path, error.strerror or "cannot be read", "an EncryptionConfiguration") from None
     try:

@@ -1,4 +1,7 @@
-"""No command writes over a file that it reads: options that name files to write are held against all its others."""
+"""Files that options name: none that a command reads is written over, and none is a device or a pipe.
+
+Options that name files to write are held against all others of their command.
+"""
 
 from __future__ import annotations
 
@@ -54,26 +57,54 @@ def note_input(context: click.Context, path: str) -> None:
     context.meta.setdefault(_NOTED, []).append(path)
 
 
+_READING: Final = frozenset({"PATH", "FILE", "OLD", "REPORT", "DUMP", "DIR"})
+"""What options call a value that names a file or folder."""
+
+
 def guard_inputs(group: click.Group, path: tuple[str, ...] = ()) -> None:
-    """Have each command of a group refuse to write over what it reads, before it reads anything."""
+    """Have each command of a group refuse to write over what it reads, or to read a device, before it reads."""
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
             guard_inputs(command, (*path, name))
-        elif any(_files_of((*path, name), str(one.name)) for one in command.params):
-            command.callback = _guarded(command.callback, (*path, name))
+        else:
+            writes = any(_files_of((*path, name), str(one.name)) for one in command.params)
+            names = {str(one.name): one.opts[0] for one in command.params if _is_read(one)}
+            if writes or names:
+                command.callback = _guarded(command.callback, (*path, name), names)
+
+
+def _is_read(parameter: click.Parameter) -> bool:
+    return isinstance(parameter, click.Option) and parameter.metavar in _READING
 
 
 def _files_of(command: tuple[str, ...], option: str) -> Callable[[str], list[str]] | None:
     return WRITING.get(" ".join((*command, option))) or WRITING.get(option)
 
 
-def _guarded(callback: Any, command: tuple[str, ...]) -> Any:
+def _guarded(callback: Any, command: tuple[str, ...], reading: dict[str, str]) -> Any:
     @functools.wraps(callback)
     def run(*args: Any, **values: Any) -> Any:
+        for name, flag in reading.items():
+            for text in _texts(values.get(name)):
+                _check_regular(flag, text)
         _check(command, values)
         return callback(*args, **values)
 
     return run
+
+
+def _check_regular(flag: str, path: str) -> None:
+    """Refuse a device or a pipe; standard input is `-` where a command reads it.
+
+    Raises:
+        PlanError: It is one.
+    """
+    from auditor.base.given_file import irregular  # noqa: PLC0415 - `auditor --help` stays light
+
+    if kind := irregular(path):
+        from auditor.base.errors import PlanError  # noqa: PLC0415
+
+        raise PlanError(flag, f"{path} {kind}", "a file or folder", "write what it gives to a file first")
 
 
 def _check(command: tuple[str, ...], values: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from auditor.base.errors import PlanError
+from auditor.base.given_file import read_given
 from auditor.base.visible import visible, visible_tree
 from auditor.base.wording import objects
 from auditor.report.findings.accepting import read_accepted
@@ -101,7 +102,7 @@ def _add(path: Path, entry: dict[str, Any], known: Cause | None) -> bool:
 
 def _content(path: Path) -> str:
     try:
-        return path.read_text("utf-8") if path.exists() else ""
+        return read_given(path).decode() if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError(str(path), f"cannot be read: {error}", "a YAML file of accepted findings") from error
 
