@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import mmap
+import tempfile
 from bisect import bisect_left
 from dataclasses import replace
 from itertools import repeat
@@ -128,6 +129,8 @@ def open_values(plan: SourcePlan) -> mmap.mmap | bytes:
         return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
 
 
+_BLOCK: Final = 1 << 20
+"""Bytes of base64 that are decoded at once, a multiple of 4."""
 CHANGED: Final = "it changed after its keys were read"
 
 
@@ -146,6 +149,17 @@ def cut_value(values: mmap.mmap | bytes, offset: int, length: int, encoding: int
     """Return the value of a row of the live table from its file (`tables.LIVE_KEYS`)."""
     data = bytes(values[offset : offset + length])
     return data if encoding != 1 else _decoded(data)
+
+
+def mapped_value(values: mmap.mmap | bytes, offset: int, length: int, encoding: int) -> memoryview:
+    """Return a value that does not fit the memory: mapped, where it is encoded from a file of its own."""
+    if encoding != 1:
+        return memoryview(values)[offset : offset + length]
+    with tempfile.TemporaryFile() as file:
+        for start in range(offset, offset + length, _BLOCK):
+            file.write(base64.b64decode(values[start : min(start + _BLOCK, offset + length)]))
+        file.flush()
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _decoded(text: bytes) -> bytes:

@@ -11,10 +11,10 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from auditor.base.errors import ProofRefuted
-from auditor.plan.dumps import cut_value
+from auditor.plan.dumps import cut_value, mapped_value
 from auditor.shards.columns import forget_parts
 from auditor.shards.judge import RowHead
 
@@ -126,20 +126,32 @@ class _Apart:
         failed: dict[int, Exception] = {}
         for at in positions:
             key, revision, offset, length, encoding = self.heads[at]
-            data = cut_value(self.values, offset, length, encoding)
             if at in self.broken:
-                writer.broken(RowHead(at, key, revision, data), self.broken[at])
+                writer.broken(self._row_of_broken(at), self.broken[at])
                 continue
             if self.mark is not None:
                 self.mark.seek(0)
                 self.mark.write(at.to_bytes(8, "little"))
             try:
+                data = cut_value(self.values, offset, length, encoding)
                 (writer.add_slowly if at in self.slow else add)(at, key, revision, data)
             except ProofRefuted:
                 raise
             except Exception as error:  # noqa: BLE001 - it is judged alone, or gets a row that says so
                 failed[at] = error
         return writer, failed
+
+    def _row_of_broken(self, at: int) -> RowHead:
+        """Return the row of an object that is not audited, even if its value does not fit the memory."""
+        key, revision, *place = self.heads[at]
+        try:
+            return RowHead(at, key, revision, cut_value(self.values, *place))
+        except MemoryError:
+            row = RowHead(at, key, revision, b"")
+            row.stored = cast("bytes", mapped_value(self.values, *place))  # for its size and digest
+            if key is None:  # its names are looked for in it
+                row.data = row.stored
+            return row
 
     def _error_of(self, positions: Iterable[int], *, slow: bool = False) -> Exception | None:
         """Return why some objects cannot be audited, or None if they can, tables included."""

@@ -98,7 +98,7 @@ class _Reader:
                 end = value_end(text, at)
                 if end < 0:
                     raise _Stop(at, "the text ends inside a value")
-                value = text[at:end]
+                value = text[at : min(end, at + _BLOCK)]
                 if name == b"header":
                     found = re.search(rb'"revision"\s*:\s*"?(\d{1,19}+)', value)
                     self.revisions.extend([int(found[1])] if found else [])
@@ -188,7 +188,7 @@ class _Reader:
         start, stop = span
         try:
             plain = binascii.a2b_base64(key or b"", strict_mode=True)
-            _check_base64(self.text[start:stop])
+            _check_value(self.text, start, stop)
         except binascii.Error as error:
             self.damage.add(f"byte {at}", f"row {self.rows}: {error}, where key and value should be base64")
             return
@@ -221,6 +221,21 @@ class _Reader:
             )
         )
         self._keys, self._numbers, self._key_bytes = [], [], 0
+
+
+def _check_value(text: Any, start: int, stop: int) -> None:
+    """Check that a part of a text is base64; a long one block by block, as it may not fit the memory.
+
+    Raises:
+        binascii.Error: It is not.
+    """
+    while stop - start > _BLOCK:
+        block = text[start : start + _BLOCK]
+        if block.endswith(b"="):
+            raise binascii.Error("Excess data after padding")
+        _check_base64(block)
+        start += _BLOCK
+    _check_base64(text[start:stop])
 
 
 def _check_base64(text: bytes) -> None:

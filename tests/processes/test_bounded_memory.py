@@ -5,15 +5,19 @@ A start needs about 95 MiB, and each object or definition here some 300 MiB and 
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from auditor.plan.limits import SIZE_IN_MEMORY
 from tests.fuzz.hostile.bounded import dump
+from tests.sources.bolt_writer import bolt_file, etcd_buckets, key_value, revision, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +65,43 @@ def test_an_object_beyond_the_memory_is_lost_by_name_and_its_neighbours_are_judg
     assert "nothing to do" not in output
     (threads,) = (int(line.split()[0]) for line in output.splitlines() if line.endswith(" threads"))
     assert threads <= 3, "the stack of each counts for --memory; one allocates for Arrow, one opens files for it"
+
+
+@pytest.mark.slow  # it writes 250 MB and more
+@pytest.mark.parametrize("form", ["ndjson", "etcdctl", "etcd"])
+def test_a_value_that_not_even_fits_the_memory_is_lost_by_name(tmp_path: Path, form: str) -> None:
+    path = dump(tmp_path / "dump.ndjson", OPEN, {}, {"l": ""}, {"a": 1})
+    values = path.read_text().replace('"l": ""', f'"l": "{"x" * 250_000_000}"').splitlines()
+    keys = [b"/registry/apiextensions.k8s.io/customresourcedefinitions/ws.ex.com"]
+    keys += [b"/registry/ex.com/ws/d/a%d" % number for number in range(3)]
+    if form == "ndjson":
+        path.write_text("\n".join(values))
+    elif form == "etcdctl":
+        rows = [
+            {
+                "key": base64.b64encode(key).decode(),
+                "mod_revision": 5,
+                "value": base64.b64encode(value.encode()).decode(),
+            }
+            for key, value in zip(keys, values, strict=True)
+        ]
+        path.write_text(json.dumps({"header": {"revision": 9}, "kvs": rows}))
+    else:
+        stored = {
+            revision(number): key_value(key, number, number, 1, value.encode())
+            for number, (key, value) in enumerate(zip(keys, values, strict=True), 2)
+        }
+        path.write_bytes(snapshot(bolt_file(etcd_buckets(stored))))
+    code, output, manifest = audited(path, "--memory", "192Mi", "--jobs", "2")
+    assert code == manifest["exit_code"] == 3, output
+    assert manifest["counts"]["statuses"] == {"definition": 1, "unreadable": 1, "valid": 2}
+    (lost,) = manifest["lost"]
+    assert lost.startswith(
+        "W.ex.com d/a1: not audited: " if form == "ndjson" else "/registry/ex.com/ws/d/a1: not audited: "
+    )
+    rows = [row for part in (tmp_path / "report/objects").iterdir() for row in pq.read_table(part).to_pylist()]
+    (row,) = (row for row in rows if row["name"] == "a1")
+    assert (row["size"], row["value_hash"]) == (len(values[2]), hashlib.sha256(values[2].encode()).hexdigest())
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

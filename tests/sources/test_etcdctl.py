@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from auditor.sources.etcdctl import _USUAL, _USUAL_END, _check_base64, open_etcdctl
+from auditor.sources.etcdctl import _USUAL, _USUAL_END, _check_base64, _check_value, open_etcdctl
 
 KEY = b'{"key":"YQ=="'
 
@@ -57,3 +57,23 @@ def test_a_text_is_base64_if_it_decodes(length: int) -> None:
     for signs in itertools.product(b"Az/=-\n" if length > 4 else b"Az09+/=-_ \n", repeat=length):
         text = bytes(signs)
         assert refusal(_check_base64, text) == refusal(lambda one: binascii.a2b_base64(one, strict_mode=True), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (b"QUJD" * 7, ""),
+        (b"QUJD" * 6 + b"QQ==", ""),
+        (b"QUJD" * 2 + b"QQ==" + b"QUJD" * 4, "after padding"),
+        (b"QUJD" * 3 + b"Q*JD" + b"QUJD" * 3, "base64"),
+        (b"QUJD" * 6 + b"QQ", "padding"),
+    ],
+)
+@pytest.mark.parametrize("block", [4, 8, 12, 1 << 20])
+def test_a_value_is_checked_block_by_block_as_at_once(monkeypatch, text, wrong, block):
+    monkeypatch.setattr("auditor.sources.etcdctl._BLOCK", block)
+    if not wrong:
+        _check_value(b"..." + text, 3, 3 + len(text))
+        return
+    with pytest.raises(binascii.Error, match=f"(?i){wrong}"):
+        _check_value(b"..." + text, 3, 3 + len(text))
