@@ -29,6 +29,8 @@ _MOST_STORED: Final = 16 << 20
 _MOST_PLAIN: Final = 16 << 20
 """Bytes of a release, packed and unpacked; larger ones are not read."""
 _GZIP: Final = 31
+_PACKED: Final = (b"\x1f\x8b", b"{")
+"""How a release begins that is no longer base64: gzip, or JSON as old versions of Helm wrote it."""
 _API_VERSION: Final = re.compile(r"""^apiVersion:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
 _KIND: Final = re.compile(r"""^kind:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
 _DOCUMENTS: Final = re.compile(r"^---", re.MULTILINE)
@@ -105,7 +107,7 @@ def helm_release(obj: JsonObject) -> HelmRelease | None:
     if type(text) is not str:
         raise UnreadableRelease("it has no data.release")
     packed = _decoded(text.encode())
-    if obj.get("kind") == "Secret":
+    if not packed.startswith(_PACKED):  # data of a Secret: base64 of what Helm wrote, which is base64
         packed = _decoded(packed)
     document = _parsed(_unpacked(packed))
     info, name, revision, manifest = (document.get(key) for key in ("info", "name", "version", "manifest"))
@@ -136,7 +138,7 @@ def _decoded(data: bytes) -> bytes:
 
 def _unpacked(data: bytes) -> bytes:
     """Return what is packed by gzip; old releases are not packed."""
-    if not data.startswith(b"\x1f\x8b"):
+    if not data.startswith(_PACKED[0]):
         return data
     unpacking = zlib.decompressobj(_GZIP)
     try:

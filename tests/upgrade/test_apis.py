@@ -211,6 +211,50 @@ def test_helm_releases_with_removed_versions_by_a_flag(tmp_path, kind, labels):
     assert (code, section["decision"], section["apis"]["helm"]) == (0, "safe", None)
 
 
+def field(number, value):
+    text = value.encode() if isinstance(value, str) else value
+    size = [len(text)] if len(text) < 128 else [len(text) & 127 | 128, len(text) >> 7]
+    return bytes([number << 3 | 2, *size]) + text
+
+
+def in_etcd(value):
+    """Return a Secret or ConfigMap of one label and one entry in the form in which a server stores it."""
+    metadata, (entry,) = value["metadata"], value["data"].items()
+    label = field(11, field(1, "status") + field(2, metadata["labels"]["status"]))
+    is_secret = value["kind"] == "Secret"
+    text = base64.b64decode(entry[1]) if is_secret else entry[1]
+    message = field(1, field(1, metadata["name"]) + field(3, metadata["namespace"]) + label)
+    message += field(2, field(1, entry[0]) + field(2, text))
+    return b"k8s\0" + field(1, field(1, "v1") + field(2, value["kind"])) + field(2, message)
+
+
+def without_kind(value):
+    return {name: part for name, part in value.items() if name not in ("kind", "apiVersion")}
+
+
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])
+@pytest.mark.parametrize("form", [in_etcd, without_kind])
+def test_helm_releases_are_read_in_each_form_that_a_server_reads(tmp_path, kind, form):
+    key = RELEASE if kind == "Secret" else RELEASE.replace("secrets", "configmaps")
+    _, section, _ = upgraded(tmp_path, {key: form(helm(kind=kind))}, helm=True)
+    found = section["apis"]["helm"]
+    assert (found["read"], found["unread"]) == (1, [])
+    assert [one["release"] for one in found["releases"]] == ["web"]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (in_etcd(helm())[:-9], "its value cannot be decoded"),
+        (b"k8s:enc:aescbc:v1:k:" + b"x" * 64, "it is encrypted, and no key opens it"),
+    ],
+)
+def test_a_helm_release_whose_secret_is_not_read_is_counted(tmp_path, value, reason):
+    _, section, _ = upgraded(tmp_path, {RELEASE: value}, helm=True)
+    assert section["apis"]["helm"]["unread"] == [{"reason": reason, "count": 1}]
+    assert section["decision"] != "safe"
+
+
 def test_older_revisions_of_helm_releases_do_not_count(tmp_path):
     code, section, shown = upgraded(tmp_path, {RELEASE: helm("superseded", labels=False)}, helm=True)
     assert (code, section["apis"]["helm"]) == (0, {"read": 0, "older": 1, "more": 0, "unread": [], "releases": []})

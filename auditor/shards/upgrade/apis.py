@@ -167,6 +167,7 @@ class ApiScan:
             place = classify(split_key(key, self._owner.plan.options.etcd_prefix), self._owner.scopes)
             opened = self._owner.unsealer.open(key, resource_of(place), data)
             if opened.data is None:  # its row says so
+                self.tally.helm_unread.update(["it is encrypted, and no key opens it"] if is_release else ())
                 return
             data = opened.data
         mentions = self._mentions(data)
@@ -175,6 +176,7 @@ class ApiScan:
         try:
             api_version, kind, obj = _decoded(data)
         except (WireError, CborError, orjson.JSONDecodeError, RecursionError):  # its row says so
+            self.tally.helm_unread.update(["its value cannot be decoded"] if is_release else ())
             return
         if is_service:
             self._api_service(obj)
@@ -188,7 +190,7 @@ class ApiScan:
             is_kept = kind_of_resource(place.group, place.plural or "") is not None
             self.tally.stored[api_version, kind, is_kept] += 1
             self.tally.sample((api_version, kind, is_kept), shown)
-        self._uses({**obj, "kind": kind}, shown)
+        self._uses(obj, shown)
 
     def _exported(self, data: bytes) -> None:
         try:
@@ -245,7 +247,7 @@ class ApiScan:
 
 
 def _decoded(data: bytes) -> tuple[str, str, JsonObject]:
-    """Return apiVersion, kind and the object in a stored value; the object is empty if its version is unknown.
+    """Return apiVersion, kind and the object in a stored value; if its version is unknown, the object has only these.
 
     Raises:
         WireError: It cannot be decoded.
@@ -255,7 +257,7 @@ def _decoded(data: bytes) -> tuple[str, str, JsonObject]:
     if data.startswith(MAGIC):
         api_version, kind, raw = decode_unknown(data)
         label = f"{api_version}/{kind}" if "/" in api_version else f"/{api_version}/{kind}"
-        return api_version, kind, decode_message(label, raw) or {}
+        return api_version, kind, {**(decode_message(label, raw) or {}), "apiVersion": api_version, "kind": kind}
     obj = decode_object(data) if data.startswith(CBOR_TAG) else orjson.loads(data)
     if type(obj) is not dict:
         return "", "", {}
