@@ -1,150 +1,157 @@
 """Reads definitions from files, folders, a Helm chart or a dump.
 
 This module alone decides what a path of ``--crds``, ``--old-crds`` or ``--new-crds`` is. A chart (a folder with
-Chart.yaml, or the archive that ``helm package`` writes) gives the files of its ``crds/`` folders and those of its
-subcharts, which Helm installs unchanged. A dump gives the definitions that are stored in it.
+Chart.yaml, or the archive that ``helm package`` writes) is read by `charts`. A dump gives the definitions that are
+stored in it. Files that may hold definitions, and were not read, are named beside those that were.
 """
 
 from __future__ import annotations
 
-import io
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from auditor.base.errors import DamagedDump, PlanError
 from auditor.crds.as_v1 import as_v1
 from auditor.golang import jsontext
+from auditor.plan.charts import CHART, Chart, Render, archive_chart, folder_chart, printed_chart, rendered_chart
 from auditor.plan.dumps import opened_dumps, stored_definitions
 from auditor.sources.crd_files import definitions_in, documents_of, no_collector, read_crd_documents
 from auditor.sources.detect import database_of, form_of
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.compression import UnpackedStream, is_tar
 from auditor.sources.files.work_folder import temporary_folder
-from auditor.sources.manifests.reading import MANIFEST_SUFFIXES, manifest_files
+from auditor.sources.manifests.reading import manifest_files, read_packed
+from auditor.sources.plan import NAMED, UNREAD_DEFINITIONS, Damage
 from auditor.sources.stores.locations import is_remote
 from auditor.sources.stores.patterns import fetched
+from auditor.sources.unread_definitions import is_kustomization, kustomization_reasons, unread_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.plan.options import AuditOptions
-    from auditor.sources.archives.members import Member
 
-__all__ = ["definition_documents"]
+__all__ = ["GivenDefinitions", "definitions_at", "no_definition", "render_of"]
 
-_CHART: Final = "Chart.yaml"
-_CRDS: Final = "crds"
-_SUBCHARTS: Final = "charts"
 _DUMPS: Final = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
 _YAML: Final = (".yaml", ".yml")
 _ARCHIVES: Final = (".tgz", ".tar.gz", ".tar")
-_IN_TEMPLATES: Final = "definitions in templates must be rendered first: helm template CHART | ... --crds -"
+_STDIN: Final = "standard input"
+
+
+class GivenDefinitions(NamedTuple):
+    """What paths give.
+
+    Attributes:
+        documents: The definitions, in the order given.
+        unread: Files that may hold more of them.
+        charts: The charts among the paths, also such as `helm template` has printed.
+    """
+
+    documents: list[JsonObject]
+    unread: tuple[Damage, ...] = ()
+    charts: tuple[Chart, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return a line for each file that was not read."""
+        return [damage.line("") for damage in self.unread]
 
 
 @no_collector()
-def definition_documents(paths: Iterable[str], options: AuditOptions | None = None) -> list[JsonObject]:
-    """Return the definitions at paths, in the order given.
+def definitions_at(
+    paths: Iterable[str], options: AuditOptions | None = None, render: Render | None = None
+) -> GivenDefinitions:
+    """Return the definitions at paths.
 
     Args:
         paths: Files and folders as `read_crd_documents` takes them, charts, dumps; also behind URLs.
         options: How dumps are read: prefix of the keys, encryption; None for the defaults.
+        render: How charts are rendered; None if they are not.
 
     Raises:
-        PlanError: A chart has no definition in its ``crds/`` folders.
+        PlanError: A chart cannot be rendered.
         SourceError: A path does not exist or cannot be read.
     """
-    out: list[JsonObject] = []
+    found = []
     for given in paths:
         if given == "-":
-            out += read_crd_documents([given])
+            found.append(_texts(_STDIN, sys.stdin.buffer.read()))
         elif not is_remote(given):
-            out += _local(given, given, options)
+            found.append(_local(given, given, options, render))
         elif given.lower().endswith(_ARCHIVES):
             with temporary_folder("crds") as folder:
-                for shown, local in fetched(given, folder):
-                    out += _local(shown, str(local), options)
+                found += [_local(shown, str(local), options, render) for shown, local in fetched(given, folder)]
         else:
-            out += read_crd_documents([given])
-    return out
+            found.append(GivenDefinitions(read_crd_documents([given])))
+    return GivenDefinitions(
+        [one for each in found for one in each.documents],
+        tuple(one for each in found for one in each.unread),
+        tuple(one for each in found for one in each.charts),
+    )
 
 
-def _local(shown: str, given: str, options: AuditOptions | None) -> list[JsonObject]:
+def render_of(options: AuditOptions) -> Render | None:
+    """Return how a run renders charts; None if it does not."""
+    return Render(options.kubernetes) if options.render else None
+
+
+def no_definition(paths: Iterable[str], unread: Sequence[Damage] = ()) -> PlanError:
+    """Return the error for paths without a definition; it names the first files that were not read."""
+    expected = "at least one CustomResourceDefinition"
+    if not unread:
+        return PlanError(", ".join(paths), "no definition found", expected)
+    named = "; ".join(damage.line("") for damage in unread[:NAMED])
+    more = f"; and {len(unread) - NAMED} more" if len(unread) > NAMED else ""
+    return PlanError(", ".join(paths), f"no definition found that can be read: {named}{more}", expected)
+
+
+def _texts(name: str, data: bytes) -> GivenDefinitions:
+    """Return the definitions in a text, which `helm template` may have printed."""
+    chart = printed_chart(name, data) if b"# Source: " in data else None
+    if chart is not None:
+        return GivenDefinitions(chart.documents, (), (chart,))
+    return GivenDefinitions([one for document in documents_of(name, data) for one in definitions_in(document)])
+
+
+def _local(shown: str, given: str, options: AuditOptions | None, render: Render | None) -> GivenDefinitions:
     path = Path(given)
     if path.is_dir():
-        if (path / _CHART).is_file():
-            return _with_some(shown, _chart_folder(path))
+        if (path / CHART).is_file():
+            return _of_chart(shown, path, folder_chart(shown, path), render)
         if database_of(path) is not None:
-            return _dump(given, options)
-    elif path.is_file():
+            return GivenDefinitions(_dump(given, options))
+        return GivenDefinitions(read_crd_documents([given]), tuple(_unread(shown, path)))
+    if path.is_file():
         with path.open("rb") as file:
             head = UnpackedStream(shown, file).peek()
         if is_tar(head):
             with path.open("rb") as file:
-                found = _chart_archive(shown, file)
-            return _dump(given, options) if found is None else _with_some(shown, found)
+                chart = archive_chart(shown, file)
+            return GivenDefinitions(_dump(given, options)) if chart is None else _of_chart(shown, path, chart, render)
         if not given.lower().endswith(_YAML) and form_of(path, head) in _DUMPS:
-            return _dump(given, options)
-    return read_crd_documents([given])
+            return GivenDefinitions(_dump(given, options))
+        if b"# Source: " in head:
+            return _texts(given, read_packed(path))
+    return GivenDefinitions(read_crd_documents([given]))
 
 
-def _with_some(shown: str, found: Iterable[JsonObject]) -> list[JsonObject]:
-    documents = list(found)
-    if not documents:
-        raise PlanError(shown, "no definition in the crds/ folder of this chart", "at least one", _IN_TEMPLATES)
-    return documents
+def _of_chart(shown: str, path: Path, chart: Chart, render: Render | None) -> GivenDefinitions:
+    if render is not None:
+        chart = rendered_chart(shown, path, chart, render)
+    return GivenDefinitions(chart.documents, chart.unread, (chart,))
 
 
-# -- charts ------------------------------------------------------------------------------------------------------------
-
-
-def _chart_folder(path: Path) -> Iterator[JsonObject]:
-    if (path / _CRDS).is_dir() and manifest_files(path / _CRDS)[0]:
-        yield from read_crd_documents([str(path / _CRDS)])
-    below = path / _SUBCHARTS
-    for one in sorted(below.iterdir()) if below.is_dir() else ():
-        if one.is_dir() and (one / _CHART).is_file():
-            yield from _chart_folder(one)
-        elif one.is_file() and one.name.lower().endswith(_ARCHIVES):
-            with one.open("rb") as file:
-                yield from _chart_archive(str(one), file) or ()
-
-
-def _chart_archive(shown: str, file: BinaryIO) -> list[JsonObject] | None:
-    """Return the definitions of a packed chart, or None if the archive is not a chart."""
-    from auditor.sources.archives.members import tar_members  # noqa: PLC0415 - few commands need it
-    from auditor.sources.plan import DamageLog  # noqa: PLC0415
-
-    damage = DamageLog()
-    is_chart = False
-    texts: list[tuple[int, str, bytes]] = []
-    below: list[JsonObject] = []
-    for member in tar_members(UnpackedStream(shown, file), damage):
-        name = f"{shown}!{member.name}"
-        _, *folders, last = member.name.split("/")  # the first is the chart's name
-        is_chart = is_chart or (not folders and last == _CHART)
-        depth = 0
-        while len(folders) > 1 and folders[0] == _SUBCHARTS:
-            folders, depth = folders[2:], depth + 1
-        if folders == [_SUBCHARTS] and last.lower().endswith(_ARCHIVES):
-            below += _chart_archive(name, io.BytesIO(_bytes(member))) or ()
-        elif folders[:1] == [_CRDS] and last.lower().endswith(MANIFEST_SUFFIXES):
-            texts.append((depth, name, _bytes(member)))
-    if not is_chart:
-        return None
-    for first in damage.records():
-        raise DamagedDump(
-            shown, f"{first.where}: {first.reason}", "a chart that `helm package` wrote", "fetch it again"
-        )
-    own = [one for _, name, text in sorted(texts) for read in documents_of(name, text) for one in definitions_in(read)]
-    return own + below
-
-
-def _bytes(member: Member) -> bytes:
-    reader, blocks = member.open(), []
-    while block := reader.read(1 << 20):
-        blocks.append(block)
-    return b"".join(blocks)
+def _unread(shown: str, path: Path) -> Iterator[Damage]:
+    """Yield the files of a folder that may hold definitions, and are not read as they are."""
+    for place, why in unread_files(path):
+        yield Damage(f"{UNREAD_DEFINITIONS}{shown.rstrip('/')}/{place}", why)
+    chosen, others = manifest_files(path)
+    for file in filter(is_kustomization, (*chosen, *others)):
+        for content in documents_of(str(file), read_packed(file)):
+            for why in kustomization_reasons(path, file, content) if type(content) is dict else ():
+                yield Damage(f"{UNREAD_DEFINITIONS}{shown.rstrip('/')}/{file.relative_to(path).as_posix()}", why)
 
 
 # -- dumps -------------------------------------------------------------------------------------------------------------

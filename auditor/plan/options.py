@@ -99,6 +99,7 @@ class RunOptions:
     Attributes:
         dumps: Files or folders as the user named them; ``-`` is standard input.
         crds: Files or folders with definitions that replace those of the dump by name.
+        render: Whether charts among them are rendered by `helm template`.
         report: Folder to write.
         jobs: Worker processes; 1 runs everything in this process. With Ray: most tasks at a time; 0: no bound.
         engine: processes, inline (everything in this process) or ray.
@@ -138,6 +139,7 @@ class RunOptions:
 
     dumps: tuple[str, ...]
     crds: tuple[str, ...] = ()
+    render: bool = False
     report: str = ""
     jobs: int = 1
     engine: str = "processes"

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from auditor.base.disk_cache import use_cache
-from auditor.base.errors import DamagedDump, PlanError, UnknownDump
 from auditor.crds.conversion import LostWebhook
 from auditor.crds.definitions_file import FILE, DefinitionsFile, write_definitions
-from auditor.plan.definition_paths import definition_documents
+from auditor.plan.definition_paths import definitions_at, no_definition, render_of
 from auditor.plan.dumps import (
     definition_name,
     encoded_definition,
@@ -36,12 +35,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from auditor.base.errors import DamagedDump, UnknownDump
     from auditor.base.records import Shard
     from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.plan.charts import Render
     from auditor.plan.options import AuditOptions
     from auditor.sources import SourcePlan
     from auditor.sources.files.state import FileState
     from auditor.sources.late import LateDigests
+    from auditor.sources.plan import Damage
 
 __all__ = [
     "Given",
@@ -136,40 +138,49 @@ class Given(NamedTuple):
         by_name: Each with its JSON; the place in the definitions file is still open.
         files_sha256: As in `Plan`.
         states: The files, as they were before they were read.
+        unread: Files that may hold more of them.
     """
 
     by_name: dict[str, tuple[DefinitionEntry, bytes]]
     files_sha256: str
     states: tuple[FileState, ...] = ()
+    unread: tuple[Damage, ...] = ()
 
 
 @no_collector()
 def read_definitions(
-    paths: Sequence[str], known: Callable[[str], tuple[list[bytes], set[str]] | None] | None = None, cache: str = ""
+    paths: Sequence[str],
+    known: Callable[[str], tuple[list[bytes], set[str]] | None] | None = None,
+    cache: str = "",
+    render: Render | None = None,
 ) -> Given:
     """Return the definitions in files.
 
     Args:
-        paths: As `definition_documents` takes them.
+        paths: As `definitions_at` takes them.
         known: Function from a hash of files to what is known about them, as `OldReport.definitions`; known files are
             not parsed.
         cache: Cache folder, for a process that does not use it yet.
+        render: How charts are rendered; None if they are not.
 
     Raises:
         PlanError: There is no definition in them.
-        SourceError: A file cannot be read, as `definition_documents`.
+        SourceError: A file cannot be read, as `definitions_at`.
     """
     use_cache(cache)
     states = tuple(state for path in paths if path != "-" and not is_remote(path) for state in states_below(path))
-    files_sha256 = files_digest(paths)
+    files_sha256 = "" if render else files_digest(paths)
+    unread: tuple[Damage, ...] = ()
     written = known(files_sha256) if known and files_sha256 else None
     by_name = None if written is None else _as_written(*written)
     if by_name is None:
-        documents = {definition_name(document): document for document in definition_documents(paths)}
+        found = definitions_at(paths, render=render)
+        unread = found.unread
+        documents = {definition_name(document): document for document in found.documents}
         by_name = {name: encoded_definition(name, document, stored=False) for name, document in documents.items()}
     if paths and not by_name:
-        raise PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
-    return Given(by_name, files_sha256, states)
+        raise no_definition(paths, unread)
+    return Given(by_name, "" if unread else files_sha256, states, unread)
 
 
 def _as_written(lines: list[bytes], names: set[str]) -> dict[str, tuple[DefinitionEntry, bytes]] | None:
@@ -220,7 +231,7 @@ def make_plan(
     for source in (*old, *sources):
         for entry, text in stored_definitions(source, options, unsealer, sealed):
             by_name[entry.name] = entry, text
-    given = from_files() if from_files else read_definitions(options.crds)
+    given = from_files() if from_files else read_definitions(options.crds, render=render_of(options))
     replaced = {name: by_name[name][1] for name in given.by_name if name in by_name}
     by_name.update(given.by_name)
     if sources:
@@ -232,6 +243,9 @@ def make_plan(
         from auditor.plan.identities import write_identities  # noqa: PLC0415 - rarely needed
 
         write_identities(identities, old, entries, options.etcd_prefix)
+    lost = _lost_webhooks(sources, entries, path, given, options)
+    if sources:
+        sources[0].damage += given.unread
     return Plan(
         sources=tuple(sources),
         definitions=str(path),
@@ -244,7 +258,7 @@ def make_plan(
         identities=str(identities) if old else "",
         sealed=frozenset(sealed - by_name.keys()),
         replaced=replaced,
-        lost_webhooks=_lost_webhooks(sources, entries, path, given, options),
+        lost_webhooks=lost,
     )
 
 

@@ -14,6 +14,7 @@ from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
 from auditor.base.wording import by_count, counted, objects
 from auditor.shards.result import NO_TIME
+from auditor.sources.plan import UNREAD_DEFINITIONS, Damage
 from auditor.sources.registry_key import OWN_GROUPS
 
 __all__ = [
@@ -166,9 +167,11 @@ def _parts(manifest: dict[str, Any]) -> list[str]:
         out.append(f"{counted(len(others), 'dump')} that may be of another cluster ({_first(others)})")
     if stale := [one["source"] for one in stale_dumps(manifest) if not one.get("is_other")]:
         out.append(f"{counted(len(stale), 'stale dump')} ({_first(stale)})")
-    if damaged := [source["name"] for source in manifest["inputs"] if source["damage"]]:
-        count = sum(len(source["damage"]) for source in manifest["inputs"])
-        out.append(f"{counted(count, 'part')} of dumps that could not be read ({_first(damaged)})")
+    damage = [(source["name"], Damage(**one)) for source in manifest["inputs"] for one in source["damage"]]
+    if damaged := [name for name, one in damage if not one.is_of_definitions]:
+        out.append(f"{counted(len(damaged), 'part')} of dumps that could not be read ({_first(damaged)})")
+    if unread := [one.where.removeprefix(UNREAD_DEFINITIONS) for _, one in damage if one.is_of_definitions]:
+        out.append(f"definitions in {counted(len(unread), 'file')} ({_first(unread)})")
     if lost := manifest["lost"]:
         late = [line for line in lost if line.endswith(NO_TIME)]
         if late:

@@ -44,7 +44,7 @@ def upgrade_section(
 ) -> dict[str, Any]:
     """Return the results of the scan: the decision, then each definition that is applied or deleted, by name."""
     known = not any(source.is_export for source in scan.new.sources)
-    is_damaged = any(source.damage for source in scan.new.sources)
+    is_damaged = any(not one.is_of_definitions for source in scan.new.sources for one in source.damage)
     is_complete = not (total.out_of_scope or total.lost or total.given_up or is_damaged)
     entries = {entry.name: entry for entry in (*scan.new.entries, *scan.old.entries)}
     definitions, decisions = [], []

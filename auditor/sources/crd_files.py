@@ -130,12 +130,13 @@ def _refuse(error: OSError) -> None:
     raise SourceError(str(error.filename), str(error.strerror)) from error
 
 
-def _files(paths: Iterable[str]) -> Iterator[Path]:
+def _files(paths: Iterable[str], *, every: bool = False) -> Iterator[Path]:
+    """Yield the files that are read; with `every`, those that are not manifests by their names, too."""
     for given in paths:
         path = Path(given)
         if path.is_dir():
-            chosen, _ = manifest_files(path, _refuse)
-            for one in chosen:
+            chosen, others = manifest_files(path, _refuse)
+            for one in (*chosen, *others) if every else chosen:
                 if odd := not_a_file(one):
                     raise SourceError(str(one), odd)
                 yield one
@@ -146,7 +147,7 @@ def _files(paths: Iterable[str]) -> Iterator[Path]:
 
 
 def files_digest(paths: Sequence[str]) -> str:
-    """Return a hash over the names and bytes of the files that `read_crd_documents` reads of these paths.
+    """Return a hash over the names and bytes of all files of these paths: any of them may hold definitions.
 
     Returns:
         Hexadecimal; empty if there are none, or if some are not local files, which can be read twice.
@@ -158,7 +159,7 @@ def files_digest(paths: Sequence[str]) -> str:
         for given in paths:
             if given == "-" or is_remote(given):
                 return ""
-            for path in _files([given]):
+            for path in _files([given], every=True):
                 if not path.is_file():
                     return ""
                 with path.open("rb") as file:  # a dump may be larger than memory

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NAMED",
+    "UNREAD_DEFINITIONS",
     "Damage",
     "DamageLog",
     "Progress",
@@ -31,6 +32,10 @@ Progress = Callable[[int, int], None]
 """Called periodically with bytes done and bytes in all (0 if not known)."""
 
 
+UNREAD_DEFINITIONS: Final = "definitions in "
+"""How the place of a file begins that may hold definitions and was not read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Damage:
     """A part of a container that could not be read: reported prominently, exit code 3.
@@ -43,8 +48,15 @@ class Damage:
     where: str
     reason: str
 
+    @property
+    def is_of_definitions(self) -> bool:
+        """Whether it is no part of a dump, but a file that may hold definitions."""
+        return self.where.startswith(UNREAD_DEFINITIONS)
+
     def line(self, source: str) -> str:
         """Return the line that is printed, with the name of the dump."""
+        if self.is_of_definitions:
+            return visible(f"NOT READ  {self.where}: {self.reason}")
         return visible(f"DAMAGED  {source}: {self.where}: {self.reason}")
 
 

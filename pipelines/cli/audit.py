@@ -17,6 +17,7 @@ from pipelines.cli.options.engine import engine_options, jobs_of
 from pipelines.cli.options.job import job_options, log_options
 from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.options.outcome import outcome_options
+from pipelines.cli.options.render import render_option
 from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.cli.options.since import check_since, since_options
 from pipelines.cli.report.report import format_option
@@ -50,6 +51,7 @@ def _scope_options(command: Any) -> Any:
     metavar="PATH",
     help="Definitions (files, a folder, a chart, a dump); they replace those of the dump by name.",
 )
+@render_option
 @click.option("--report", default="", metavar="DIR", help="Folder to write the report to.")
 @job_options
 @click.option("--force", is_flag=True, help="Replace an existing report in DIR; nothing but a report is removed.")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from auditor.base.visible import label, visible
 from auditor.base.wording import counted
 from pipelines.cli.options.kubernetes import kubernetes_option
+from pipelines.cli.options.render import render_option
 from pipelines.console import ignore_closed_stdout
+
+if TYPE_CHECKING:
+    from auditor.plan.definition_paths import GivenDefinitions
 
 __all__ = ["crds"]
 
@@ -30,18 +34,16 @@ def crds() -> None:
     """
 
 
-def _no_definition(paths: tuple[str, ...]) -> Exception:
-    from auditor.base.errors import PlanError  # noqa: PLC0415
+def _read(paths: tuple[str, ...], *, render: bool = False) -> GivenDefinitions:
+    from auditor.plan.charts import Render  # noqa: PLC0415
+    from auditor.plan.definition_paths import definitions_at, no_definition  # noqa: PLC0415
+    from auditor.releases import active  # noqa: PLC0415
 
-    return PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
-
-
-def _documents(paths: tuple[str, ...]) -> list[Any]:
-    from auditor.plan.definition_paths import definition_documents  # noqa: PLC0415
-
-    found = definition_documents(paths)
-    if not found:
-        raise _no_definition(paths)
+    found = definitions_at(paths, render=Render(active().name) if render else None)
+    if not found.documents:
+        raise no_definition(paths, found.unread)
+    for line in found.lines():
+        click.echo(line, err=True)
     return found
 
 
@@ -51,6 +53,7 @@ def _documents(paths: tuple[str, ...]) -> list[Any]:
 @crds.command(short_help="Check definitions as the API server would.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--old", multiple=True, metavar="PATH", help="Stored definitions: check PATH as updates of them.")
+@render_option
 @kubernetes_option
 @click.option("--costs", is_flag=True, help="Print the estimated cost of every validation rule.")
 @click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
@@ -58,6 +61,7 @@ def check(
     paths: tuple[str, ...],
     old: tuple[str, ...],
     *,
+    render: bool,
     kubernetes: str,  # noqa: ARG001 - the option itself has it reproduced
     costs: bool,
     output: str,
@@ -66,7 +70,8 @@ def check(
 
     The estimated costs of validation rules are checked too. With --old, definitions of the same name are checked as
     updates, in which some errors of the old definition are tolerated. Definitions in v1beta1, which servers no longer
-    accept, are checked too. Exit code 1: the server would refuse a definition.
+    accept, are checked too. Exit code 1: the server would refuse a definition; 3: a file that may hold one was not
+    read.
 
     \b
     Examples:
@@ -76,8 +81,10 @@ def check(
     """
     from auditor.crds.definition import document_name  # noqa: PLC0415
 
-    before = {document_name(document): document for document in (_documents(old) if old else ())}
-    results = [_checked(document, before.get(document_name(document))) for document in _documents(paths)]
+    stored = _read(old, render=render) if old else None
+    before = {document_name(document): document for document in (stored.documents if stored else ())}
+    given = _read(paths, render=render)
+    results = [_checked(document, before.get(document_name(document))) for document in given.documents]
     with ignore_closed_stdout():
         if output == "json":
             click.echo(json.dumps(results, indent=2, ensure_ascii=False))
@@ -86,7 +93,8 @@ def check(
                 click.echo(json.dumps(result, ensure_ascii=False))
         else:
             _print_checks(results, costs=costs)
-    sys.exit(0 if all(result["accepted"] for result in results) else 1)
+    is_incomplete = bool(given.unread or (stored and stored.unread))
+    sys.exit(3 if is_incomplete else 0 if all(result["accepted"] for result in results) else 1)
 
 
 def _checked(document: Any, old: Any) -> dict[str, Any]:
@@ -180,7 +188,8 @@ def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> 
     from auditor.crds.definition import document_name  # noqa: PLC0415
     from auditor.golang.jsontext import encode  # noqa: PLC0415
 
-    found = {document_name(document): as_manifest(document) for document in _documents(dumps)}
+    given = _read(dumps)
+    found = {document_name(document): as_manifest(document) for document in given.documents}
     missing = [name for name in names if name not in found]
     if missing:
         raise PlanError("--name", f"no definition {missing[0]}", "one of `auditor crds list`")
@@ -192,6 +201,7 @@ def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> 
             click.echo("\n".join(encode(one) for one in chosen))
         else:
             click.echo("---\n".join(map(_yaml_or_json, chosen)), nl=False)
+    sys.exit(3 if given.unread else 0)
 
 
 def _yaml_or_json(document: Any) -> str:
@@ -236,11 +246,12 @@ def list_(
       auditor crds list snapshot.db
       auditor crds list crds/ --openapi
     """
+    from auditor.plan.definition_paths import no_definition  # noqa: PLC0415
     from auditor.shards.objects import open_objects  # noqa: PLC0415
 
     with open_objects(dumps, paths, etcd_prefix=etcd_prefix) as objects:
         if not objects.definitions and not objects.broken:
-            raise _no_definition(dumps)
+            raise no_definition(dumps)
         gates = _gates(objects, sidecar, field_gates)
         if openapi:
             click.echo(json.dumps(_openapi(objects, gates), indent=2, ensure_ascii=False))

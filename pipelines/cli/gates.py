@@ -64,6 +64,7 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
     """Check the gates of the definitions in files and folders against the rules of the proposal.
 
     Exit code 1: a declaration breaks a rule. Paths that are not in the storage version's schema are warnings.
+    Exit code 3: a file that may hold definitions was not read.
 
     \b
     Examples:
@@ -74,7 +75,7 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
     from auditor.gates.resolve import check_overrides  # noqa: PLC0415
     from auditor.gates.sidecar import gate_configs, read_sidecars  # noqa: PLC0415
 
-    definitions = _definitions(paths)
+    definitions, is_incomplete = _definitions(paths)
     sidecars = read_sidecars(sidecar)
     configs = gate_configs(definitions, sidecars)
     check_overrides(configs.values(), parse_overrides(field_gates))
@@ -108,20 +109,24 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
                 click.echo("no definition has gates", err=True)
         else:
             _print_json(results, output)
-    sys.exit(1 if any(result["findings"] for result in results) else 0)
+    sys.exit(3 if is_incomplete else 1 if any(result["findings"] for result in results) else 0)
 
 
-def _definitions(paths: tuple[str, ...]) -> dict[str, Any]:
+def _definitions(paths: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
+    """Return the definitions by name, and whether a file that may hold more was not read."""
     from auditor.base.errors import PlanError  # noqa: PLC0415
     from auditor.crds.catalog import CrdCatalog  # noqa: PLC0415
-    from auditor.sources.crd_files import read_crd_documents  # noqa: PLC0415
+    from auditor.plan.definition_paths import definitions_at  # noqa: PLC0415
 
-    catalog = CrdCatalog.from_documents(read_crd_documents(paths))
+    given = definitions_at(paths)
+    catalog = CrdCatalog.from_documents(given.documents)
+    for line in given.lines():
+        click.echo(line, err=True)
     for name, reason in catalog.broken.items():
         click.echo(f"{label(name)}: a server cannot decode it: {visible(reason)}", err=True)
     if not catalog.crds:
         raise PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
-    return {definition.name: definition for definition in catalog.crds.values()}
+    return {definition.name: definition for definition in catalog.crds.values()}, bool(given.unread)
 
 
 def _print_json(results: list[Any], output: str) -> None:

@@ -9,6 +9,7 @@ import click
 from auditor.plan.options import FAIL_ON
 from pipelines.cli.options.engine import engine_options, jobs_of
 from pipelines.cli.options.kubernetes import kubernetes_option
+from pipelines.cli.options.render import render_option
 from pipelines.cli.options.report_mode import report_mode_option
 from pipelines.cli.report.report import format_option
 from pipelines.console import ignore_closed_stdout
@@ -24,6 +25,7 @@ __all__ = ["upgrade"]
     metavar="PATH",
     help="New definitions: file, folder, Helm chart, dump, or - (e.g. helm template).",
 )
+@render_option
 @click.option(
     "--to-kubernetes",
     default="",
@@ -104,6 +106,7 @@ def upgrade(
     report: str,
     *,
     helm_releases: bool,
+    render: bool,
     force: bool,
     report_mode: str,
     at: str,
@@ -177,6 +180,7 @@ def upgrade(
     options = AuditOptions(
         dumps=dumps,
         crds=old_crds,
+        render=render,
         report=report,
         at=at,
         at_of_exports="stored" if is_default else at,

@@ -7,6 +7,7 @@ import sys
 import click
 
 from pipelines.cli.options.kubernetes import kubernetes_option
+from pipelines.cli.options.render import render_option
 from pipelines.cli.report.report import format_option
 
 __all__ = ["validate"]
@@ -15,6 +16,7 @@ __all__ = ["validate"]
 @click.command(short_help="Check manifests as `kubectl create --dry-run=server` does.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--crds", multiple=True, metavar="PATH", help="Definitions: files, a folder, a Helm chart, a dump.")
+@render_option
 @click.option("-n", "--namespace", metavar="NAME", help="Namespace of objects that name none; another one is an error.")
 @click.option(
     "--field-validation",
@@ -31,6 +33,7 @@ def validate(
     crds: tuple[str, ...],
     namespace: str | None,
     *,
+    render: bool,
     field_validation: str,
     ignore_missing: bool,
     kubernetes: str,  # noqa: ARG001 - the option itself has it reproduced
@@ -57,5 +60,7 @@ def validate(
     from pipelines.run.validate import ValidateOptions, run_validate  # noqa: PLC0415
 
     own, formats = split_outputs(output, "validate")
-    asked = ValidateOptions(files, crds, tuple(own), namespace, field_validation, ignore_missing, tuple(formats))
+    asked = ValidateOptions(
+        files, crds, tuple(own), namespace, field_validation, ignore_missing, tuple(formats), render
+    )
     sys.exit(run_validate(asked))

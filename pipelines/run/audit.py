@@ -168,11 +168,12 @@ def _from_files(
         earlier: The report whose rows are reused; it may already hold the definitions.
         apart: Read them in a process that is needed later in any case, while this one opens the dumps.
     """
+    from auditor.plan.definition_paths import render_of  # noqa: PLC0415
     from auditor.plan.plan import read_definitions  # noqa: PLC0415
     from pipelines.engines import run_in_background  # noqa: PLC0415
 
     known = None if earlier is None else earlier.report.definitions
-    read = partial(read_definitions, options.crds, known, options.cache)
+    read = partial(read_definitions, options.crds, known, options.cache, render_of(options))
     return run_in_background(read, PRELOAD) if apart and options.crds and "-" not in options.crds else nullcontext(read)
 
 

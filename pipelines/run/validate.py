@@ -53,12 +53,13 @@ class ValidateOptions:
 
     Attributes:
         files: Files, folders, dumps of objects, URLs; ``-`` is standard input.
-        crds: Sources of definitions, as for `definition_documents`.
+        crds: Sources of definitions, as for `definitions_at`.
         own: Formats of the answers themselves, each with a file; an empty one is standard output.
         formats: File formats to write.
         namespace: Namespace of the context; None for ``default``, in which case objects may name another one.
         field_validation: Strict, Warn or Ignore.
         ignore_missing: Whether objects without a definition are ignored.
+        render: Whether charts among the sources of definitions are rendered by `helm template`.
     """
 
     files: tuple[str, ...]
@@ -68,6 +69,7 @@ class ValidateOptions:
     field_validation: str = "Strict"
     ignore_missing: bool = False
     formats: tuple[Output, ...] = ()
+    render: bool = False
 
 
 @dataclass(slots=True)
@@ -90,7 +92,7 @@ def run_validate(options: ValidateOptions) -> int:
         manifests = _Manifests()
         for given in options.files:
             _read(given, folder, manifests)
-        definitions = _given(options)
+        definitions = _given(options, manifests)
         judge = _judge(options, manifests, definitions)
         texts = BoundedTexts()
         results: list[dict[str, Any]] = []
@@ -274,13 +276,16 @@ def _read_dump(shown: str, path: Path, into: _Manifests) -> None:
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def _given(options: ValidateOptions) -> list[JsonObject]:
-    from auditor.plan.definition_paths import definition_documents  # noqa: PLC0415
+def _given(options: ValidateOptions, manifests: _Manifests) -> list[JsonObject]:
+    from auditor.plan.charts import Render  # noqa: PLC0415
+    from auditor.plan.definition_paths import definitions_at, no_definition  # noqa: PLC0415
+    from auditor.releases import active  # noqa: PLC0415
 
-    given = definition_documents(options.crds)
-    if options.crds and not given:
-        raise PlanError(", ".join(options.crds), "no definition found", "at least one CustomResourceDefinition")
-    return given
+    given = definitions_at(options.crds, render=Render(active().name) if options.render else None)
+    if options.crds and not given.documents:
+        raise no_definition(options.crds, given.unread)
+    manifests.damage += given.lines()
+    return given.documents
 
 
 def _refused_definitions(given: list[JsonObject], results: list[dict[str, Any]]) -> Iterator[str]:

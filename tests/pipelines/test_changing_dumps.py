@@ -122,7 +122,7 @@ def test_a_dump_that_changes_after_it_was_judged_has_the_rows_that_it_had(tmp_pa
 def test_definitions_that_change_while_they_are_read_are_named(tmp_path: Path, monkeypatch: Any) -> None:
     dump, crds = dumped(tmp_path), tmp_path / "crd.json"
     crds.write_text(json.dumps(definition()))
-    between(monkeypatch, planning, "definition_documents", lambda: grown(crds))
+    between(monkeypatch, planning, "definitions_at", lambda: grown(crds))
     options = AuditOptions(dumps=(str(dump),), crds=(str(crds),), report=str(tmp_path / "r"), jobs=1, fail_on="never")
     code, manifest = run_audit(options)
     assert (code, [one["where"] for one in manifest["inputs"][0]["damage"]]) == (3, ["definitions crd.json"])

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from auditor.base.errors import PlanError, SourceError
-from auditor.plan.definition_paths import definition_documents
+from auditor.base.errors import SourceError
+from auditor.plan.definition_paths import definitions_at
 from tests.command import auditor
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample-data/cluster.db.gz"
+GUARDED = "{{- if .Values.crds }}\nkind: CustomResourceDefinition\n{{- end }}\n"
 TEMPLATE = "{{- if .Values.x }}\napiVersion: {{ .Values.y }}\n{{- end }}\n"
 
 
@@ -52,7 +53,7 @@ def packed(folder: Path) -> Path:
 
 
 def kinds(*paths: Path) -> list[str]:
-    return [one["spec"]["names"]["kind"] for one in definition_documents(map(str, paths))]
+    return [one["spec"]["names"]["kind"] for one in definitions_at(map(str, paths)).documents]
 
 
 def test_a_chart_gives_the_files_of_its_crds_folder_and_not_its_templates(tmp_path: Path) -> None:
@@ -70,18 +71,19 @@ def test_subcharts_count_unpacked_and_packed(tmp_path: Path) -> None:
     assert kinds(packed(folder)) == ["Aa", "Cc", "Bb"]
 
 
-def test_a_chart_without_definitions_says_where_they_may_be(tmp_path: Path) -> None:
+def test_a_chart_without_definitions_is_refused_with_the_files_that_may_hold_some(tmp_path: Path) -> None:
     folder = chart(tmp_path, "app")
-    for path in (folder, packed(folder)):
-        with pytest.raises(PlanError, match=r"no definition in the crds/ folder of this chart.*helm template"):
-            definition_documents([str(path)])
+    assert kinds(folder) == kinds(packed(folder)) == []
+    (folder / "templates/crd.yaml").write_text(GUARDED)
+    done = auditor("crds", "check", folder)
+    assert (done.code, "templates/crd.yaml" in done.stderr) == (2, True)
 
 
 def test_a_torn_chart_is_an_error(tmp_path: Path) -> None:
     whole = packed(chart(tmp_path, "app", "Aa"))
     whole.write_bytes(gzip.compress(gzip.decompress(whole.read_bytes())[:2048]))
     with pytest.raises(SourceError, match=r"app-1\.0\.0\.tgz"):
-        definition_documents([str(whole)])
+        definitions_at([str(whole)])
 
 
 def test_a_dump_gives_the_definitions_that_it_stores() -> None:

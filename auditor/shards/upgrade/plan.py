@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-import auditor
 from auditor.crds.as_v1 import as_manifest
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.golang.jsontext import decode, encode
-from auditor.plan.definition_paths import definition_documents
+from auditor.plan.definition_paths import definitions_at, no_definition, render_of
 from auditor.plan.plan import Plan, make_plan
 from auditor.releases import Release, find_release
 from auditor.upgrade import after_update, in_cluster
@@ -160,8 +159,8 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     asked = replace(options, field_gates="", gate_sidecars=upgrade.old_sidecars)
     old = make_plan(asked, workdir, go_on=True)
     if upgrade.via:
-        old = _applied(old, _given(upgrade.via), workdir / "definitions-between.ndjson")
-    given = _given(upgrade.new_crds) if upgrade.new_crds or not upgrade.to_kubernetes else {}
+        old = _applied(old, _given(old, upgrade.via), workdir / "definitions-between.ndjson")
+    given = _given(old, upgrade.new_crds) if upgrade.new_crds or not upgrade.to_kubernetes else {}
     before = {entry.name for entry in old.entries}
     later = replace(options, kubernetes=upgrade.judged_as or options.kubernetes)
     new = replace(_applied(old, given, workdir / "definitions-new.ndjson"), options=later)
@@ -169,11 +168,13 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     return UpgradePlan(old, new, frozenset(given), frozenset(gone), upgrade)
 
 
-def _given(paths: tuple[str, ...]) -> dict[str, JsonObject]:
-    given = {document_name(document): _as_sent(document) for document in definition_documents(paths)}
-    if not given:
-        raise auditor.AuditorError(", ".join(paths), "no definition found", "CustomResourceDefinitions")
-    return given
+def _given(old: Plan, paths: tuple[str, ...]) -> dict[str, JsonObject]:
+    """Return the definitions at paths, by name; files that may hold more are noted with the first dump."""
+    found = definitions_at(paths, render=render_of(old.options))
+    if not found.documents:
+        raise no_definition(paths, found.unread)
+    old.sources[0].damage += found.unread
+    return {document_name(document): _as_sent(document) for document in found.documents}
 
 
 def _as_sent(document: JsonObject) -> JsonObject:

@@ -16,6 +16,7 @@ __all__ = ["COUNTING", "REACHING", "SHOWING", "is_counting", "refused_unnamed"]
 REACHING: Final = {
     "kms_decryptor": "it runs a command",
     "convert_with": "it runs a command",
+    "render": "it runs a command",
     "encryption_config": "it reads keys",
     "plan_file": "it decides what is written, and where",
     "show_secrets": "it shows the values of Secrets",

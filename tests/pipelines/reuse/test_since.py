@@ -219,8 +219,8 @@ def test_files_of_definitions_that_did_not_change_are_not_parsed_again(
     if spoil is not None:
         spoil(old)
     times = []
-    read = plan.definition_documents
-    monkeypatch.setattr(plan, "definition_documents", lambda paths: times.append(paths) or read(paths))
+    read = plan.definitions_at
+    monkeypatch.setattr(plan, "definitions_at", lambda paths, **more: times.append(paths) or read(paths, **more))
     kept, manifest, _ = nights.audit(second, crds=(str(folder),), since=str(old))
     assert len(times) == parsed
     assert (manifest["since"]["kept"] > 0) == (spoil is not _of_another_auditor)
