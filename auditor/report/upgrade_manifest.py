@@ -14,6 +14,7 @@ from auditor.gates.change import gate_changes
 from auditor.golang.text import quote
 from auditor.plan.options import FAIL_ON
 from auditor.report.releases.apis import REMOVED_VERSIONS, api_decisions, api_section, not_compared
+from auditor.report.releases.helm import deleted_by_helm, helm_decisions, helm_section
 from auditor.report.releases.records import records_section
 from auditor.report.upgrade_plan import name_conflicts, plan_of
 from auditor.shards.gates import GatedFields
@@ -67,7 +68,10 @@ def upgrade_section(
         if scan.changes_release and new is not None and name not in scan.applied:
             released[name] = release_change(new, *scan.releases)
             decision = with_release_change(decision, released[name], scan.releases[1])
-        decisions.append((name, decision))
+        by_helm = deleted_by_helm(scan, name, tally)
+        decision = by_helm or decision
+        if by_helm is None:  # the decision on the release says so
+            decisions.append((name, decision))
         definitions.append(
             {"name": name, "group": entries[name].group, "kind": entries[name].kind}
             | _of_definition(change, decision, stored)
@@ -77,7 +81,9 @@ def upgrade_section(
             | {"formats": _formats(scan, change, tally, report), "gates": gates.of(old, new, tally, report)}
         )
     apis = api_section(scan, seen or ApiTally(), total, report)
-    decided = decide_all([*api_decisions(apis), *decisions])
+    helm = helm_section(scan, tallies)
+    of_helm = helm_decisions(helm, is_complete=is_complete)
+    decided = decide_all([*of_helm, *api_decisions(apis), *decisions])
     return {
         "decision": decided.word,
         "sentence": decided.sentence + _extent(scan, apis),
@@ -89,6 +95,7 @@ def upgrade_section(
         "missing": scan.options.missing,
         "assumed_formats": dict(scan.options.assumptions),
         "apis": apis,
+        "helm": {"upgrades": helm, "levels": sorted({level for _, one in of_helm for level in one.levels})},
         "not_compared": not_compared(scan, apis),
         "definitions": definitions,
         "kept": len(entries) - len(definitions),
@@ -317,5 +324,5 @@ def _narrowed(change: DefinitionChange, tally: Tally) -> list[dict[str, Any]]:
 def reaches(options: AuditOptions, section: Mapping[str, Any]) -> bool:
     """Return whether the changes of the upgrade reach --fail-on; earlier errors do not count."""
     decided = [*section["definitions"], *(section["apis"] or {}).get("decisions", ())]
-    reached = {level for one in decided for level in one["levels"]}
+    reached = {level for one in (*decided, section["helm"]) for level in one["levels"]}
     return not reached.isdisjoint(FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.visible import label, visible_tree
 from auditor.base.wording import are, counted, objects
 from auditor.report.releases.api_lines import api_lines
+from auditor.report.releases.helm import helm_lines
 from auditor.report.releases.records import record_lines
 from auditor.report.terminal import damage_lines, format_table, release_lines
 from auditor.shards.sealed import sealed_lines
@@ -96,6 +97,7 @@ def _head(section: dict[str, Any]) -> Iterator[str]:
 
 def _leading(section: dict[str, Any], report: str, *, everything: bool) -> Iterator[list[str]]:
     """Yield the blocks on the whole cluster, which come before those on definitions."""
+    yield list(helm_lines(section.get("helm", {}).get("upgrades", ())))
     if section.get("apis"):
         yield list(api_lines(section["apis"], report, everything=everything))
     if section.get("kubernetes"):

@@ -65,11 +65,17 @@ class HelmRelease(NamedTuple):
         name: Its name.
         revision: Its revision.
         kinds: (apiVersion, kind) of each object in its manifest.
+        chart: The name of its chart; empty if it is not known.
+        values: The values that its user gave.
+        manifest: The text of its objects.
     """
 
     name: str
     revision: int
     kinds: frozenset[tuple[str, str]]
+    chart: str = ""
+    values: dict[str, Any] = {}  # noqa: RUF012 - it is never changed
+    manifest: str = ""
 
 
 def client_uses(obj: JsonObject) -> Iterator[Use]:
@@ -115,7 +121,15 @@ def helm_release(obj: JsonObject) -> HelmRelease | None:
         raise UnreadableRelease("it is no release of Helm 3")
     if info.get("status") != "deployed":
         return None
-    return HelmRelease(name, revision if type(revision) is int else 0, _kinds(manifest))
+    metadata, values = (document.get("chart") or {}).get("metadata") or {}, document.get("config")
+    return HelmRelease(
+        name,
+        revision if type(revision) is int else 0,
+        _kinds(manifest),
+        _text(metadata.get("name")),
+        values if type(values) is dict else {},
+        manifest,
+    )
 
 
 def _kinds(manifest: str) -> frozenset[tuple[str, str]]:

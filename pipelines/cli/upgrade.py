@@ -38,6 +38,12 @@ __all__ = ["upgrade"]
     is_flag=True,
     help="With --to-kubernetes: look for removed versions in manifests of deployed Helm releases, too.",
 )
+@click.option(
+    "--helm-release",
+    default="",
+    metavar="NAME",
+    help="Release that `helm upgrade` is run on, if it is not the one of the chart: NAME or NAMESPACE/NAME.",
+)
 @click.option("--via", multiple=True, metavar="PATH", help="Definitions of a release between: scan the two hops.")
 @click.option("--plan", "plan_file", default="", metavar="FILE", help="Write the plan as FILE.json and FILE.sh.")
 @click.option("--old-crds", multiple=True, metavar="PATH", help="Today's definitions; they replace the dump's by name.")
@@ -106,6 +112,7 @@ def upgrade(
     report: str,
     *,
     helm_releases: bool,
+    helm_release: str,
     render: bool,
     force: bool,
     report_mode: str,
@@ -170,6 +177,8 @@ def upgrade(
 
     if helm_releases and not to_kubernetes:
         raise click.UsageError("--helm-releases needs --to-kubernetes RELEASE: what is removed depends on it")
+    if helm_release and not new_crds:
+        raise click.UsageError("--helm-release needs --new-crds PATH: the new chart, or what it renders to")
     if not new_crds and not to_kubernetes:
         raise click.UsageError("give --new-crds PATH, --to-kubernetes RELEASE, or both: what the upgrade changes")
     parse_label_selector(labels)
@@ -205,7 +214,9 @@ def upgrade(
     )
     assumed = parse_assumptions(assume_formats)
     later = find_release(to_kubernetes, reproduced=False).name if to_kubernetes else ""
-    wanted = UpgradeOptions(new_crds, missing, assumed, old_sidecar, via, plan_file, later, helm_releases, today)
+    wanted = UpgradeOptions(
+        new_crds, missing, assumed, old_sidecar, via, plan_file, later, helm_releases, today, helm_release
+    )
     own, formats = split_outputs(output, "upgrade", report)
     if plan_file:
         check_place("--plan", plan_file, report)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from auditor.base.errors import ChangedDump
-from auditor.builtin.protobuf import MAGIC, WireError, decode_message, decode_unknown
+from auditor.builtin.protobuf import WireError
 from auditor.builtin.scheme import kind_of_resource
-from auditor.golang.cbor import CborError, decode_object
+from auditor.golang.cbor import CborError
 from auditor.plan.dumps import cut_values
 from auditor.releases.apis import apis
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, printable_key, split_key
-from auditor.sources.storage_value import CBOR_TAG
 from auditor.upgrade.api_uses import HELM_PREFIX, UnreadableRelease, client_uses, helm_release
+from auditor.upgrade.stored_value import decoded_value
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -174,7 +174,7 @@ class ApiScan:
         if not (mentions or is_service or is_release):
             return
         try:
-            api_version, kind, obj = _decoded(data)
+            api_version, kind, obj = decoded_value(data)
         except (WireError, CborError, orjson.JSONDecodeError, RecursionError):  # its row says so
             self.tally.helm_unread.update(["its value cannot be decoded"] if is_release else ())
             return
@@ -244,22 +244,3 @@ class ApiScan:
         for api_version, kind in sorted(release.kinds):
             if (api_version, kind) in self._gone:
                 tally.add_helm((str(namespace), release.name, release.revision, api_version, kind))
-
-
-def _decoded(data: bytes) -> tuple[str, str, JsonObject]:
-    """Return apiVersion, kind and the object in a stored value; if its version is unknown, the object has only these.
-
-    Raises:
-        WireError: It cannot be decoded.
-        JSONDecodeError: Likewise.
-        CborError: Likewise.
-    """
-    if data.startswith(MAGIC):
-        api_version, kind, raw = decode_unknown(data)
-        label = f"{api_version}/{kind}" if "/" in api_version else f"/{api_version}/{kind}"
-        return api_version, kind, {**(decode_message(label, raw) or {}), "apiVersion": api_version, "kind": kind}
-    obj = decode_object(data) if data.startswith(CBOR_TAG) else orjson.loads(data)
-    if type(obj) is not dict:
-        return "", "", {}
-    names = [text if type(text) is str else "" for text in (obj.get("apiVersion"), obj.get("kind"))]
-    return names[0], names[1], obj

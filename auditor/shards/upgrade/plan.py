@@ -14,14 +14,16 @@ from auditor.golang.jsontext import decode, encode
 from auditor.plan.definition_paths import definitions_at, no_definition, render_of
 from auditor.plan.plan import Plan, make_plan
 from auditor.releases import Release, find_release
+from auditor.shards.upgrade.helm import HelmReleases, HelmUpgrade, helm_upgrades, owners_of
 from auditor.upgrade import after_update, in_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from auditor.base.records import JsonObject
     from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.plan.charts import Chart
     from auditor.plan.options import AuditOptions
 
 __all__ = ["DeprecatedVersion", "UpgradeOptions", "UpgradePlan", "plan_upgrade", "with_status"]
@@ -43,6 +45,7 @@ class UpgradeOptions:
             objects are judged by that of today, and only uses of removed versions of kinds are found.
         helm_releases: Whether manifests of Helm releases are read, too.
         today: Release of the API server before the upgrade, as the user named it; empty if not named.
+        helm_release: Release that Helm upgrades, NAME or NAMESPACE/NAME; empty if it is the one of the chart.
     """
 
     new_crds: tuple[str, ...]
@@ -54,6 +57,7 @@ class UpgradeOptions:
     to_kubernetes: str = ""
     helm_releases: bool = False
     today: str = ""
+    helm_release: str = ""
 
     @property
     def judged_as(self) -> str:
@@ -79,6 +83,8 @@ class UpgradePlan:
         new: The same, replaced by name by those of --new-crds; it includes those to be deleted.
         applied: Names of the definitions of --new-crds.
         deleted: Names of those to be deleted.
+        helm: What upgrades by Helm do besides.
+        owners: Who else owns the definitions of these releases, by name.
     """
 
     old: Plan
@@ -86,6 +92,8 @@ class UpgradePlan:
     applied: frozenset[str]
     deleted: frozenset[str]
     options: UpgradeOptions
+    helm: tuple[HelmUpgrade, ...] = ()
+    owners: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def changes_release(self) -> bool:
@@ -159,22 +167,44 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     asked = replace(options, field_gates="", gate_sidecars=upgrade.old_sidecars)
     old = make_plan(asked, workdir, go_on=True)
     if upgrade.via:
-        old = _applied(old, _given(old, upgrade.via), workdir / "definitions-between.ndjson")
-    given = _given(old, upgrade.new_crds) if upgrade.new_crds or not upgrade.to_kubernetes else {}
+        old = _applied(old, _given(old, upgrade.via)[0], workdir / "definitions-between.ndjson")
+    releases = HelmReleases(old, upgrade.helm_release)
+    given: dict[str, JsonObject] = {}
+    helm: list[HelmUpgrade] = []
+    if upgrade.new_crds or not upgrade.to_kubernetes:
+        given, charts = _given(old, upgrade.new_crds, releases)
+        helm = helm_upgrades(old, releases, charts, given, wanted=bool(upgrade.helm_release))
+        if not given and not helm:
+            raise no_definition(upgrade.new_crds)
+    by_helm = frozenset(name for one in helm for name in one.deletes)
+    given = {name: document for name, document in given.items() if name not in by_helm}
     before = {entry.name for entry in old.entries}
     later = replace(options, kubernetes=upgrade.judged_as or options.kubernetes)
     new = replace(_applied(old, given, workdir / "definitions-new.ndjson"), options=later)
     gone = before - given.keys() if upgrade.missing == "delete" else ()
-    return UpgradePlan(old, new, frozenset(given), frozenset(gone), upgrade)
+    owners: dict[str, list[str]] = {}
+    for one in helm:
+        concerned = frozenset((*one.deletes, *one.keeps, *one.fails, *one.unknown))
+        for name, others in owners_of(old, releases, concerned, one.release).items():
+            owners[name] = list(dict.fromkeys((*owners.get(name, ()), *others)))
+    return UpgradePlan(old, new, frozenset(given), frozenset(gone) | by_helm, upgrade, tuple(helm), owners)
 
 
-def _given(old: Plan, paths: tuple[str, ...]) -> dict[str, JsonObject]:
-    """Return the definitions at paths, by name; files that may hold more are noted with the first dump."""
-    found = definitions_at(paths, render=render_of(old.options))
-    if not found.documents:
+def _given(
+    old: Plan, paths: tuple[str, ...], releases: HelmReleases | None = None
+) -> tuple[dict[str, JsonObject], tuple[Chart, ...]]:
+    """Return the definitions at paths, by name, and the charts; files that may hold more are noted with the first dump.
+
+    Charts are rendered as the release that they upgrade, if it is known. Only with releases may paths hold nothing.
+    """
+    render = render_of(old.options)
+    if render is not None and releases is not None:
+        render = render._replace(release=releases.render_as)
+    found = definitions_at(paths, render=render)
+    if not found.documents and (releases is None or not (found.charts or releases.is_named) or found.unread):
         raise no_definition(paths, found.unread)
     old.sources[0].damage += found.unread
-    return {document_name(document): _as_sent(document) for document in found.documents}
+    return {document_name(document): _as_sent(document) for document in found.documents}, found.charts
 
 
 def _as_sent(document: JsonObject) -> JsonObject:

@@ -1,0 +1,89 @@
+"""What `helm upgrade` deletes or fails for, in the section `upgrade` of the manifest and in its summary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from auditor.base.visible import label, shell_word
+from auditor.base.wording import counted, objects
+from auditor.upgrade import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from auditor.shards.upgrade import UpgradePlan
+    from auditor.upgrade import Tally
+
+__all__ = ["deleted_by_helm", "helm_decisions", "helm_lines", "helm_section"]
+
+
+def helm_section(scan: UpgradePlan, tallies: Mapping[str, Tally]) -> list[dict[str, Any]]:
+    """Return each upgrade by Helm: what it deletes with how many objects, keeps, fails for, and who else owns it."""
+    out = []
+    for one in scan.helm:
+        deletes = [{"definition": name, "objects": _deleted(tallies, name)} for name in one.deletes]
+        concerned = (*one.deletes, *one.keeps, *one.fails, *one.unknown)
+        owners = {name: scan.owners[name] for name in concerned if name in scan.owners}
+        out.append({**one._asdict(), "deletes": deletes, "owners": owners})
+    return out
+
+
+def _deleted(tallies: Mapping[str, Tally], name: str) -> int:
+    tally = tallies.get(name)
+    return 0 if tally is None else tally.categories["deleted"] + tally.categories["sealed"]
+
+
+def helm_decisions(section: list[dict[str, Any]], *, is_complete: bool) -> list[tuple[str, Decision]]:
+    """Return the decisions on upgrades by Helm that delete something or fail."""
+    out = []
+    for one in section:
+        reasons, levels = [], set()
+        if one["fails"]:
+            reasons.append(f'it fails: pre-upgrade hooks failed, {", ".join(one["fails"])} "already exists"')
+            levels.add("blocked")
+        if one["deletes"]:
+            names = [each["definition"] for each in one["deletes"]]
+            count = sum(each["objects"] for each in one["deletes"])
+            number = objects(count) if is_complete else f"at least {objects(count)}"
+            words = " ".join(shell_word(name) for name in names)
+            reasons.append(
+                f"this helm upgrade deletes {counted(len(names), 'definition')} and {number}, unless first: "
+                f"kubectl annotate crd {words} helm.sh/resource-policy=keep"
+            )
+            levels.add("data-loss")
+        if reasons:
+            sentence = f"blocks, because {'; '.join(reasons)}"
+            name = f"the release {one['release']}"
+            out.append((name, Decision("blocks", sentence, tuple(reasons), frozenset(levels))))
+    return out
+
+
+def deleted_by_helm(scan: UpgradePlan, name: str, tally: Tally) -> Decision | None:
+    """Return the decision on a definition that an upgrade by Helm deletes; None if none does."""
+    release = next((one.release for one in scan.helm if name in one.deletes), None)
+    if release is None:
+        return None
+    count = tally.categories["deleted"] + tally.categories["sealed"]
+    reason = f"helm upgrade of {release} deletes it with {objects(count)}: its new chart does not have it in templates"
+    return Decision("blocks", f"blocks, because {reason}", (reason,), frozenset({"data-loss"}))
+
+
+def helm_lines(section: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the summary."""
+    for one in section:
+        if not any(one[name] for name in ("deletes", "fails", "keeps", "unknown", "left_alone")):
+            continue
+        yield f"helm upgrade of {label(one['release'])} (revision {one['revision']}) to {label(one['chart'])}:"
+        for each in one["deletes"]:
+            yield f"  DELETES  {label(each['definition'])} with {objects(each['objects'])}"
+        for name in one["fails"]:
+            yield f"  FAILS    {label(name)} is a pre-upgrade hook and already exists"
+        for name in one["keeps"]:
+            yield f"  KEEPS    {label(name)} only by helm.sh/resource-policy: keep on the live definition"
+        for name in one["unknown"]:
+            yield f"  UNKNOWN  {label(name)}: only rendering the chart shows whether it is kept (--render)"
+        for name, owners in one["owners"].items():
+            yield f"  OWNED    {label(name)} also by {', '.join(map(label, owners))}"
+        if one["left_alone"]:
+            count = counted(len(one["left_alone"]), "definition")
+            yield f"  crds/    {count}: helm upgrade does not apply them; judged as if applied by kubectl"

@@ -1,0 +1,320 @@
+"""What `helm upgrade` does to definitions besides applying them, by the releases in a dump.
+
+Helm deletes what the manifest of the deployed release has and the new one lacks, unless the live object is annotated
+with ``helm.sh/resource-policy: keep``. ``crds/`` is no part of a manifest, and an upgrade installs nothing of it.
+
+Source: helm pkg/kube/client.go (Update), pkg/action/upgrade.go, pkg/action/hooks.go; measured with Helm 3 on v1.37.2.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+from auditor.base import arrow as kernels
+from auditor.base.errors import PlanError
+from auditor.builtin.protobuf import WireError
+from auditor.golang.cbor import CborError
+from auditor.golang.jsontext import decode
+from auditor.plan.charts import Chart, RenderAs
+from auditor.plan.dumps import cut_values, open_live, open_values
+from auditor.sources.crd_files import definitions_in, documents_of
+from auditor.sources.encryption import make_unsealer
+from auditor.sources.plan import UNREAD_DEFINITIONS, Damage
+from auditor.sources.registry_key import printable_key
+from auditor.sources.yaml import YamlError
+from auditor.upgrade.api_uses import HELM_PREFIX, UnreadableRelease, helm_release
+from auditor.upgrade.stored_value import decoded_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from auditor.base.records import JsonObject
+    from auditor.plan.plan import Plan
+    from auditor.sources import SourcePlan
+
+__all__ = ["HelmReleases", "HelmUpgrade", "helm_upgrades", "owners_of"]
+
+_KEEP: Final = "helm.sh/resource-policy"
+_ARGO: Final = "argocd.argoproj.io"
+_FLUX: Final = (("kustomize.toolkit.fluxcd.io", "Flux Kustomization"), ("helm.toolkit.fluxcd.io", "Flux HelmRelease"))
+_CRD: Final = "CustomResourceDefinition"
+_INVENTORY: Final = f"_apiextensions.k8s.io_{_CRD}"
+
+
+class HelmUpgrade(NamedTuple):
+    """An upgrade of a release to a new chart.
+
+    Attributes:
+        release: Namespace and name, with a slash.
+        revision: The deployed one.
+        chart: The new chart, as the user named it.
+        deletes: Definitions that it deletes, with their objects.
+        keeps: Definitions that only their annotation keeps.
+        fails: Definitions for which it fails, as hooks that are there already.
+        unknown: Definitions that may be in the new manifest: only rendering the chart shows it.
+        left_alone: Definitions in ``crds/``, which it does not apply.
+    """
+
+    release: str
+    revision: int
+    chart: str
+    deletes: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+    fails: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    left_alone: tuple[str, ...] = ()
+
+
+class _Owning(NamedTuple):
+    """A deployed release: place, revision, name of its chart, values, names of the definitions in its manifest."""
+
+    namespace: str
+    name: str
+    revision: int
+    chart: str
+    values: JsonObject
+    definitions: frozenset[str]
+
+    @property
+    def place(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class HelmReleases:
+    """The deployed releases in the dumps of a plan, read when they are first asked for.
+
+    Args:
+        plan: The plan, with the dumps.
+        wanted: The release that counts, NAME or NAMESPACE/NAME; empty if it is the one of the chart.
+    """
+
+    def __init__(self, plan: Plan, wanted: str) -> None:
+        self._plan = plan
+        self._wanted = wanted
+        self.is_named = bool(wanted)
+        self.unread: Counter[str] = Counter()
+
+    @cached_property
+    def every(self) -> tuple[_Owning, ...]:
+        """All deployed releases, each at its newest revision."""
+        newest: dict[tuple[str, str], _Owning] = {}
+        for obj, problem in _stored(self._plan):
+            if obj is None:
+                self.unread[problem] += 1
+                continue
+            try:
+                release = helm_release(obj)
+                if release is None:
+                    continue
+                names = _definitions_of(release.manifest)
+            except (UnreadableRelease, YamlError) as error:
+                self.unread[str(error)] += 1
+                continue
+            namespace = str((obj.get("metadata") or {}).get("namespace") or "default")
+            one = _Owning(namespace, release.name, release.revision, release.chart, release.values, names)
+            place = namespace, release.name
+            if place not in newest or newest[place].revision < one.revision:
+                newest[place] = one
+        return tuple(newest[place] for place in sorted(newest))
+
+    def of_chart(self, chart: str) -> list[_Owning]:
+        """Return the releases that an upgrade with a chart of a name is about.
+
+        Raises:
+            PlanError: The release that the user named is not in the dumps.
+        """
+        if not self._wanted:
+            return [one for one in self.every if one.chart == chart]
+        found = [one for one in self.every if self._wanted in (one.name, one.place)]
+        if not found:
+            known = ", ".join(one.place for one in self.every[:10]) or "none can be read"
+            raise PlanError("--helm-release", f"no deployed release {self._wanted} in the dump", f"one of: {known}")
+        return found
+
+    def render_as(self, chart: str) -> RenderAs:
+        """Return the release as which a chart is rendered: with its values, as `helm upgrade` without values does."""
+        found = self.of_chart(chart)
+        if len(found) != 1:
+            return RenderAs()
+        return RenderAs(found[0].name, found[0].namespace, found[0].values, is_upgrade=True)
+
+
+def helm_upgrades(
+    plan: Plan, releases: HelmReleases, charts: Sequence[Chart], given: Mapping[str, JsonObject], *, wanted: bool
+) -> list[HelmUpgrade]:
+    """Return what upgrades of the releases in a dump to new charts do.
+
+    Notes what is not known as damage of the first dump.
+
+    Args:
+        plan: The plan, with today's definitions.
+        releases: The releases in it.
+        charts: The new charts.
+        given: The new definitions, by name.
+        wanted: Whether the user named the release; then definitions without a chart are what its manifest has.
+    """
+    if wanted and not charts:
+        charts = [Chart("", "the new definitions", [], in_manifest=frozenset(given))]
+    live = {entry.name: _live(plan, entry.name) for entry in plan.entries} if charts else {}
+    out = [_upgrade(release, chart, live) for chart in charts for release in releases.of_chart(chart.name)]
+    if charts and releases.unread:
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in sorted(releases.unread.items()))
+        plan.sources[0].damage += (Damage("Helm releases", f"some could not be read: {reasons}"),)
+    unread = {chart.shown for chart in charts if chart.unread}
+    for one in out:
+        if one.unknown and one.chart not in unread:
+            names = ", ".join(one.unknown)
+            why = f"whether the release {one.release} still has {names} is known when it is rendered (--render)"
+            plan.sources[0].damage += (Damage(f"{UNREAD_DEFINITIONS}{one.chart}/templates", why),)
+    return out
+
+
+def _upgrade(release: _Owning, chart: Chart, live: Mapping[str, JsonObject]) -> HelmUpgrade:
+    fails = sorted(name for name, hooks in chart.in_hooks.items() if "pre-upgrade" in hooks and name in live)
+    kept, deleted, unknown = [], [], []
+    for name in sorted(release.definitions & live.keys() - (chart.in_manifest or frozenset())):
+        if _annotations(live[name]).get(_KEEP) == "keep":
+            kept.append(name)
+        elif chart.in_manifest is None:
+            unknown.append(name)
+        elif not fails:
+            deleted.append(name)
+    left = sorted(chart.in_crds - set(deleted))
+    return HelmUpgrade(
+        release.place, release.revision, chart.shown,
+        tuple(deleted), tuple(kept), tuple(fails), tuple(unknown), tuple(left),
+    )  # fmt: skip
+
+
+def _live(plan: Plan, name: str) -> JsonObject:
+    """Return a definition as it is in the cluster."""
+    if name in plan.replaced:
+        document: Any = decode(plan.replaced[name])
+        return document if type(document) is dict else {}
+    return next(plan.definitions_file.document(entry) for entry in plan.entries if entry.name == name)
+
+
+def _annotations(document: JsonObject, field: str = "annotations") -> JsonObject:
+    metadata = document.get("metadata")
+    found = metadata.get(field) if type(metadata) is dict else None
+    return found if type(found) is dict else {}
+
+
+def _definitions_of(manifest: str) -> frozenset[str]:
+    if _CRD not in manifest:
+        return frozenset()
+    found = (one for document in documents_of("manifest", manifest.encode()) for one in definitions_in(document))
+    return frozenset(str((one.get("metadata") or {}).get("name")) for one in found)
+
+
+# -- who else owns them ------------------------------------------------------------------------------------------------
+
+
+def owners_of(plan: Plan, releases: HelmReleases, names: frozenset[str], but: str) -> dict[str, list[str]]:
+    """Return who else owns definitions, by their names: other releases, Argo CD and Flux by labels and inventories."""
+    out: dict[str, list[str]] = {name: [] for name in sorted(names)}
+    for release in releases.every:
+        for name in release.definitions & names:
+            if release.place != but:
+                out[name].append(f"Helm release {release.place}")
+    for entry in plan.entries:
+        if entry.name in names:
+            out[entry.name] += _by_labels(_live(plan, entry.name))
+    for kind, place, owned in _inventories(plan):
+        for name in owned & names:
+            out[name].append(f"{kind} {place}")
+    return {name: list(dict.fromkeys(owners)) for name, owners in out.items() if owners}
+
+
+def _by_labels(document: JsonObject) -> Iterator[str]:
+    labels = _annotations(document, "labels")
+    tracking = _annotations(document).get(f"{_ARGO}/tracking-id")
+    application = tracking.partition(":")[0] if type(tracking) is str else labels.get(f"{_ARGO}/instance")
+    if application:
+        yield f"Argo CD application {application}"
+    for prefix, kind in _FLUX:
+        if name := labels.get(f"{prefix}/name"):
+            yield f"{kind} {labels.get(f'{prefix}/namespace', '')}/{name}"
+
+
+def _inventories(plan: Plan) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """Yield kind, place and owned definitions of each object with an inventory."""
+    for source in plan.sources:
+        for data in _values(
+            plan, source, ("/kustomize.toolkit.fluxcd.io/kustomizations/", "/argoproj.io/applications/")
+        ):
+            if _CRD.encode() not in data:
+                continue
+            try:
+                obj = orjson.loads(data)
+            except orjson.JSONDecodeError:
+                continue
+            metadata = obj.get("metadata") if type(obj) is dict else None
+            status = obj.get("status") if type(obj) is dict else None
+            if type(metadata) is not dict or type(status) is not dict:
+                continue
+            place = f"{metadata.get('namespace')}/{metadata.get('name')}"
+            if obj.get("kind") == "Kustomization":
+                entries = (status.get("inventory") or {}).get("entries") or ()
+                ids = (str(one.get("id")) for one in entries if type(one) is dict)
+                owned = frozenset(
+                    one.removesuffix(_INVENTORY).partition("_")[2] for one in ids if one.endswith(_INVENTORY)
+                )
+                yield "Flux Kustomization", place, owned
+            elif obj.get("kind") == "Application":
+                resources = (one for one in status.get("resources") or () if type(one) is dict)
+                owned = frozenset(str(one.get("name")) for one in resources if one.get("kind") == _CRD)
+                yield "Argo CD application", str(metadata.get("name")), owned
+
+
+# -- values of dumps ---------------------------------------------------------------------------------------------------
+
+
+def _values(plan: Plan, source: SourcePlan, below: tuple[str, ...]) -> Iterator[bytes]:
+    """Yield the values below some places of a dump; all values of an export."""
+    table, values = open_live(source), open_values(source)
+    if source.is_export:
+        yield from cut_values(table, values)
+        return
+    prefix = plan.options.etcd_prefix.rstrip("/")
+    for place in below:
+        yield from cut_values(table.filter(kernels.starts_with(table["key"], prefix + place)), values)
+
+
+def _stored(plan: Plan) -> Iterator[tuple[JsonObject | None, str]]:
+    """Yield the objects that hold releases, each with an empty text, or None with why one could not be read."""
+    options = plan.options
+    unsealer = make_unsealer(options.encryption_config, options.kms_decryptor)
+    prefix = options.etcd_prefix.rstrip("/")
+    for source in plan.sources:
+        if source.is_export:
+            for data in _values(plan, source, ()):
+                if HELM_PREFIX.encode() in data:
+                    obj = _object(data)
+                    if str(((obj or {}).get("metadata") or {}).get("name")).startswith(HELM_PREFIX):
+                        yield obj, ""
+            continue
+        table, values = open_live(source), open_values(source)
+        for plural in ("secrets", "configmaps"):
+            rows = table.filter(kernels.starts_with(table["key"], f"{prefix}/{plural}/"))
+            keys = rows["key"].to_pylist()
+            for key, data in zip(keys, cut_values(rows, values), strict=True):
+                if not printable_key(key).rpartition("/")[2].startswith(HELM_PREFIX):
+                    continue
+                opened = unsealer.open(key, ("", plural), data)
+                if opened.data is None:
+                    yield None, "it is encrypted, and no key opens it"
+                    continue
+                obj = _object(opened.data)
+                yield obj, "" if obj is not None else "its value cannot be decoded"
+
+
+def _object(data: bytes) -> JsonObject | None:
+    try:
+        return decoded_value(data)[2]
+    except (WireError, CborError, orjson.JSONDecodeError, RecursionError):
+        return None

@@ -1,0 +1,206 @@
+"""What `helm upgrade` deletes or fails for, by the release in the dump; the rule was measured with Helm 3 on v1.37.2."""
+
+import base64
+import gzip
+import json
+
+import pytest
+
+from tests.command import auditor
+from tests.plan.test_unread_definitions import helm as fake_helm
+from tests.upgrade.support import NAME, crd, thing, version
+from tests.upgrade.test_apis import RELEASE, helm, in_etcd, of, write
+
+KEY = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{NAME}"
+KEEP = {"helm.sh/resource-policy": "keep"}
+
+
+def definition(**annotations):
+    document = crd(version({"type": "object", "x-kubernetes-preserve-unknown-fields": True}))
+    document["metadata"]["annotations"] = annotations
+    return document
+
+
+def live(**metadata):
+    document = crd(version({"type": "object", "x-kubernetes-preserve-unknown-fields": True}), stored=["v1"])
+    document["metadata"] |= metadata
+    return document
+
+
+def release(*documents, name="web", form=in_etcd, chart="web"):
+    manifest = "".join(f"---\n# Source: web/templates/x.yaml\n{json.dumps(one)}\n" for one in documents)
+    content = {
+        "name": name, "version": 3, "info": {"status": "deployed"}, "manifest": manifest or "# nothing",
+        "chart": {"metadata": {"name": chart}}, "config": {"crds": False},
+    }  # fmt: skip
+    value = helm(raw=packed(content))
+    value["metadata"]["name"] = f"sh.helm.release.v1.{name}.v3"
+    return form(value)
+
+
+def packed(content):
+    return base64.b64encode(gzip.compress(json.dumps(content).encode()))
+
+
+def dump(folder, *, stored=None, own=None, **more):
+    return write(folder, {KEY: live() if stored is None else stored, RELEASE: own or release(definition()), **more})
+
+
+def chart(folder, *, crds=(), templates=(), name="web"):
+    root = folder / "chart"
+    for part in ("crds", "templates"):
+        (root / part).mkdir(parents=True)
+    (root / "Chart.yaml").write_text(f"apiVersion: v2\nname: {name}\nversion: 2.0.0\n")
+    for number, one in enumerate(crds):
+        (root / f"crds/{number}.json").write_text(json.dumps(one))
+    for number, text in enumerate(templates):
+        (root / f"templates/{number}.yaml").write_text(text)
+    return root
+
+
+def upgrade(folder, path, new, *more):
+    done = auditor("upgrade", path, "--new-crds", new, "--jobs", "1", "--report", folder / "out", "--force", *more)
+    section = json.loads((folder / "out/manifest.json").read_text())["upgrade"] if done.code != 2 else {}
+    return done, section
+
+
+def printed(*parts):
+    return "".join(f"---\n# Source: web/{place}\n{json.dumps(one)}\n" for place, one in parts)
+
+
+DELETES = (
+    "blocks, because of the release default/web (this helm upgrade deletes 1 definition and 1 object, unless first: "
+    f"kubectl annotate crd {NAME} helm.sh/resource-policy=keep)"
+)
+
+
+def test_a_definition_that_moves_to_crds_is_deleted_with_its_objects(tmp_path):
+    done, section = upgrade(tmp_path, dump(tmp_path), chart(tmp_path, crds=[definition()]))
+    assert done.code == 1
+    assert done.stdout.startswith(DELETES + "\n")
+    (one,) = section["helm"]["upgrades"]
+    assert one["deletes"] == [{"definition": NAME, "objects": 1}]
+    assert f"DELETES  {NAME} with 1 object" in done.stdout
+
+
+def test_a_chart_without_a_definition_left_is_an_answer(tmp_path):
+    done, _ = upgrade(tmp_path, dump(tmp_path), chart(tmp_path))
+    assert (done.code, done.stdout.splitlines()[0]) == (1, DELETES)
+
+
+def test_a_chart_without_a_definition_and_without_a_release_is_none(tmp_path):
+    done, _ = upgrade(tmp_path, dump(tmp_path), chart(tmp_path, name="other"))
+    assert (done.code, "no definition found" in done.stderr) == (2, True)
+
+
+def test_what_helm_template_prints_names_the_chart(tmp_path):
+    text = tmp_path / "printed.yaml"
+    text.write_text(printed(("crds/a.yaml", definition())))
+    done, _ = upgrade(tmp_path, dump(tmp_path), text)
+    assert done.stdout.startswith(DELETES)
+    text.write_text(printed(("templates/a.yaml", definition())))
+    done, section = upgrade(tmp_path, dump(tmp_path), text)
+    assert (done.code, section["decision"]) == (0, "safe")
+
+
+def test_manifests_beside_a_named_release(tmp_path):
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}))
+    done, _ = upgrade(tmp_path, dump(tmp_path), other, "--helm-release", "default/web")
+    assert done.stdout.startswith(DELETES)
+    done, _ = upgrade(tmp_path, dump(tmp_path), other, "--helm-release", "gone")
+    assert (done.code, "no deployed release gone in the dump; expected one of: default/web" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("stored", "old", "new", "word"),
+    [
+        (live(), definition(), definition(**KEEP), "DELETES"),  # in the new chart alone it does not help
+        (live(), definition(**KEEP), definition(), "DELETES"),  # stripped from the live definition
+        (live(annotations=KEEP), definition(**KEEP), definition(), "KEEPS"),
+        (live(annotations=KEEP), definition(), definition(), "KEEPS"),
+    ],
+)
+def test_the_live_annotation_decides(tmp_path, stored, old, new, word):
+    path = dump(tmp_path, stored=stored, own=release(old))
+    done, _ = upgrade(tmp_path, path, chart(tmp_path, crds=[new]))
+    assert f"  {word}".rstrip() in done.stdout
+    assert done.code == (1 if word == "DELETES" else 0)
+
+
+def test_what_is_no_part_of_the_manifest_is_left_alone(tmp_path):
+    done, section = upgrade(tmp_path, dump(tmp_path, own=release()), chart(tmp_path, crds=[definition()]))
+    assert (done.code, section["decision"]) == (0, "safe")
+    assert "helm upgrade does not apply them" in done.stdout
+
+
+def test_a_hook_that_is_there_already_makes_the_upgrade_fail(tmp_path):
+    text = tmp_path / "printed.yaml"
+    text.write_text(printed(("templates/a.yaml", definition(**{"helm.sh/hook": "pre-install,pre-upgrade"}))))
+    done, section = upgrade(tmp_path, dump(tmp_path), text)
+    assert done.code == 1
+    assert f'it fails: pre-upgrade hooks failed, {NAME} "already exists"' in done.stdout
+    assert section["helm"]["upgrades"][0]["deletes"] == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{{ if .Values.crds }}\nkind: CustomResourceDefinition\n{{ end }}", '{{ .Files.Get "crds/0.json" }}'],
+)
+def test_what_only_rendering_shows_is_unknown(tmp_path, template):
+    done, section = upgrade(tmp_path, dump(tmp_path), chart(tmp_path, crds=[definition()], templates=[template]))
+    assert (done.code, section["decision"]) == (3, "unknown")
+    assert f"UNKNOWN  {NAME}" in done.stdout
+
+
+def test_a_chart_is_rendered_as_the_release_with_its_values(tmp_path, monkeypatch):
+    body = f"open({str(tmp_path / 'asked')!r}, 'w').write(' '.join(sys.argv))"
+    monkeypatch.setenv("PATH", str(fake_helm(tmp_path / "bin", body)))
+    root = chart(tmp_path, crds=[], templates=["{{ if .Values.crds }}\nkind: CustomResourceDefinition\n{{ end }}"])
+    done, _ = upgrade(tmp_path, dump(tmp_path), root, "--render")
+    assert done.stdout.startswith(DELETES)
+    asked = (tmp_path / "asked").read_text()
+    assert f"template web {root} --include-crds --values -" in asked
+    assert asked.endswith("--is-upgrade")
+
+
+def test_other_owners_are_named(tmp_path):
+    labels = {"kustomize.toolkit.fluxcd.io/name": "infra", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
+    tracked = {"argocd.argoproj.io/tracking-id": f"shop:apiextensions.k8s.io/CustomResourceDefinition:/{NAME}"}
+    inventory = {
+        "inventory": {"entries": [{"id": f"_{NAME}_apiextensions.k8s.io_CustomResourceDefinition", "v": "v1"}]}
+    }
+    resources = {"resources": [{"kind": "CustomResourceDefinition", "name": NAME, "group": "apiextensions.k8s.io"}]}
+    path = dump(
+        tmp_path,
+        stored=live(labels=labels, annotations=tracked),
+        **{
+            RELEASE.replace("web", "second"): release(definition(), name="second", chart="other"),
+            "/registry/kustomize.toolkit.fluxcd.io/kustomizations/flux-system/apps":
+                of("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "apps", "flux-system", status=inventory),
+            "/registry/argoproj.io/applications/argocd/base":
+                of("argoproj.io/v1alpha1", "Application", "base", "argocd", status=resources),
+        },
+    )  # fmt: skip
+    _, section = upgrade(tmp_path, path, chart(tmp_path))
+    assert section["helm"]["upgrades"][0]["owners"] == {
+        NAME: [
+            "Helm release default/second", "Argo CD application shop", "Flux Kustomization flux-system/infra",
+            "Flux Kustomization flux-system/apps", "Argo CD application base",
+        ]
+    }  # fmt: skip
+
+
+def test_a_release_in_an_export_counts(tmp_path):
+    own = release(definition(), form=lambda value: value)
+    path = tmp_path / "export.ndjson"
+    path.write_text("\n".join(map(json.dumps, [live(), thing("a", {}), own])))
+    done, _ = upgrade(tmp_path, path, chart(tmp_path))
+    assert done.stdout.startswith(DELETES)
+
+
+def test_a_release_that_cannot_be_read_leaves_nothing_safe(tmp_path):
+    path = dump(tmp_path, own=b"k8s:enc:aescbc:v1:k:" + b"x" * 64)
+    done, section = upgrade(tmp_path, path, chart(tmp_path, crds=[definition()]))
+    assert (done.code, section["decision"]) == (3, "unknown")
+    assert "it is encrypted, and no key opens it (1)" in done.stdout
