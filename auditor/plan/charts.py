@@ -62,6 +62,11 @@ class RenderAs(NamedTuple):
     is_upgrade: bool = False
 
 
+def _as_nothing(_: str) -> RenderAs:
+    """Return the release of a chart that is not installed; it can be pickled, as a lambda cannot."""
+    return RenderAs()
+
+
 class Render(NamedTuple):
     """How charts are rendered.
 
@@ -71,7 +76,7 @@ class Render(NamedTuple):
     """
 
     kubernetes: str
-    release: Callable[[str], RenderAs] = lambda _: RenderAs()
+    release: Callable[[str], RenderAs] = _as_nothing
 
 
 class Chart(NamedTuple):
@@ -137,12 +142,14 @@ def printed_chart(shown: str, data: bytes) -> Chart | None:
     documents: list[JsonObject] = []
     manifest, crds, places = set(), set(), set()
     hooks: dict[str, tuple[str, ...]] = {}
+    line = 0
     for chunk in _SEPARATOR.split(text):
+        above, line = line, line + chunk.count("\n")
         if (source := _SOURCE.search(chunk)) is not None:  # a file of crds/ with several documents has it once
             name, place = name or source[1], source[2]
         if "CustomResourceDefinition" not in chunk:
             continue
-        for document in documents_of(shown, chunk.encode()):
+        for document in documents_of(shown, b"\n" * above + chunk.encode()):
             for one in definitions_in(document):
                 documents.append(one)
                 own, found = _name_and_hooks(one)

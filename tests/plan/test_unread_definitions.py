@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from auditor.base.errors import SourceError
 from auditor.plan.charts import Render
 from auditor.plan.definition_paths import definitions_at
 from auditor.plan.plan import read_definitions
@@ -259,6 +261,17 @@ def test_a_rendered_chart_gives_what_helm_prints(tmp_path: Path, monkeypatch: py
     assert [one["spec"]["names"]["kind"] for one in found.documents] == ["Aa", "Bb"]
     (made,) = found.charts
     assert (found.unread, made.in_manifest, made.in_crds) == ((), {"bbs.example.com"}, {"aas.example.com"})
+
+
+def test_an_error_in_what_helm_printed_names_its_line(tmp_path: Path) -> None:
+    text = tmp_path / "printed.yaml"
+    text.write_text("---\n# Source: app/templates/a.yaml\na: b\n---\nkind: CustomResourceDefinition\nx: [\n")
+    with pytest.raises(SourceError, match="line 6"):
+        definitions_at([str(text)])
+
+
+def test_how_charts_are_rendered_can_be_sent_to_another_process() -> None:
+    assert pickle.loads(pickle.dumps(Render("1.37"))) == Render("1.37")
 
 
 def test_a_template_that_gives_nothing_by_the_chart_s_own_values_is_still_named(
