@@ -22,13 +22,13 @@ from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.compression import UnpackedStream, is_tar
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.reading import manifest_files, read_packed
-from auditor.sources.plan import NAMED, UNREAD_DEFINITIONS, Damage
+from auditor.sources.plan import UNREAD_DEFINITIONS, Damage
 from auditor.sources.stores.locations import is_remote
 from auditor.sources.stores.patterns import fetched
 from auditor.sources.unread_definitions import is_kustomization, kustomization_reasons, unread_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from auditor.base.records import JsonObject
     from auditor.plan.options import AuditOptions
@@ -97,14 +97,9 @@ def render_of(options: AuditOptions) -> Render | None:
     return Render(options.kubernetes) if options.render else None
 
 
-def no_definition(paths: Iterable[str], unread: Sequence[Damage] = ()) -> PlanError:
-    """Return the error for paths without a definition; it names the first files that were not read."""
-    expected = "at least one CustomResourceDefinition"
-    if not unread:
-        return PlanError(", ".join(paths), "no definition found", expected)
-    named = "; ".join(damage.line("") for damage in unread[:NAMED])
-    more = f"; and {len(unread) - NAMED} more" if len(unread) > NAMED else ""
-    return PlanError(", ".join(paths), f"no definition found that can be read: {named}{more}", expected)
+def no_definition(paths: Iterable[str]) -> PlanError:
+    """Return the error for paths without a definition, and without a file that may hold one and was not read."""
+    return PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
 
 
 def _texts(name: str, data: bytes) -> GivenDefinitions:

@@ -178,8 +178,8 @@ def read_definitions(
         unread = found.unread
         documents = {definition_name(document): document for document in found.documents}
         by_name = {name: encoded_definition(name, document, stored=False) for name, document in documents.items()}
-    if paths and not by_name:
-        raise no_definition(paths, unread)
+    if paths and not by_name and not unread:
+        raise no_definition(paths)
     return Given(by_name, "" if unread else files_sha256, states, unread)
 
 

@@ -40,8 +40,8 @@ def _read(paths: tuple[str, ...], *, render: bool = False) -> GivenDefinitions:
     from auditor.releases import active  # noqa: PLC0415
 
     found = definitions_at(paths, render=Render(active().name) if render else None)
-    if not found.documents:
-        raise no_definition(paths, found.unread)
+    if not found.documents and not found.unread:
+        raise no_definition(paths)
     for line in found.lines():
         click.echo(line, err=True)
     return found

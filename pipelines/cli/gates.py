@@ -124,7 +124,7 @@ def _definitions(paths: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
         click.echo(line, err=True)
     for name, reason in catalog.broken.items():
         click.echo(f"{label(name)}: a server cannot decode it: {visible(reason)}", err=True)
-    if not catalog.crds:
+    if not catalog.crds and not given.unread:
         raise PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
     return {definition.name: definition for definition in catalog.crds.values()}, bool(given.unread)
 

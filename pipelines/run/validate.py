@@ -102,7 +102,7 @@ def run_validate(options: ValidateOptions) -> int:
                 results.append(_result(name, document, answered, texts))
                 if options.formats or _is_listed(results[-1]):
                     answers.append(_answer(results[-1], answered[1], ignores_missing=options.ignore_missing))
-    if not judge.has_definitions and not options.ignore_missing and _only_missing(results):
+    if not judge.has_definitions and not manifests.damage and not options.ignore_missing and _only_missing(results):
         raise PlanError("", "no definition found", "at least one", "give --crds PATH")
     for line in (*manifests.damage, *_refused_definitions(definitions, results)):
         click.echo(line, err=True)
@@ -282,8 +282,8 @@ def _given(options: ValidateOptions, manifests: _Manifests) -> list[JsonObject]:
     from auditor.releases import active  # noqa: PLC0415
 
     given = definitions_at(options.crds, render=Render(active().name) if options.render else None)
-    if options.crds and not given.documents:
-        raise no_definition(options.crds, given.unread)
+    if options.crds and not given.documents and not given.unread:
+        raise no_definition(options.crds)
     manifests.damage += given.lines()
     return given.documents
 

@@ -205,10 +205,14 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.parametrize("is_only", [False, True], ids=["beside others", "alone"])
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_every_command_names_it_and_ends_with_3(tmp_path: Path, dump: Path, words: tuple[str, ...]) -> None:
+def test_every_command_names_it_and_ends_with_3(
+    tmp_path: Path, dump: Path, words: tuple[str, ...], *, is_only: bool
+) -> None:
     folder = chart(tmp_path, "app")
-    (folder / "crds/aa.json").write_text(json.dumps(whole("Aa")))
+    if not is_only:
+        (folder / "crds/aa.json").write_text(json.dumps(whole("Aa")))
     (folder / "templates/crds.yaml").write_text(GUARDED)
     plain = tmp_path / "plain.json"
     plain.write_text(json.dumps(whole("Aa")))

@@ -174,7 +174,7 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     if upgrade.new_crds or not upgrade.to_kubernetes:
         given, charts = _given(old, upgrade.new_crds, releases)
         helm = helm_upgrades(old, releases, charts, given, wanted=bool(upgrade.helm_release))
-        if not given and not helm:
+        if not given and not helm and not any(one.is_of_definitions for one in old.sources[0].damage):
             raise no_definition(upgrade.new_crds)
     by_helm = frozenset(name for one in helm for name in one.deletes)
     given = {name: document for name, document in given.items() if name not in by_helm}
@@ -201,8 +201,9 @@ def _given(
     if render is not None and releases is not None:
         render = render._replace(release=releases.render_as)
     found = definitions_at(paths, render=render)
-    if not found.documents and (releases is None or not (found.charts or releases.is_named) or found.unread):
-        raise no_definition(paths, found.unread)
+    may_hold_nothing = bool(releases is not None and (found.charts or releases.is_named))
+    if not found.documents and not found.unread and not may_hold_nothing:
+        raise no_definition(paths)
     old.sources[0].damage += found.unread
     return {document_name(document): _as_sent(document) for document in found.documents}, found.charts
 
