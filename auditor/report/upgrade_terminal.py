@@ -37,6 +37,7 @@ _SAMPLED: Final = (
 )
 _WHAT: Final = {
     "pruned": "lost",
+    "converted": "lost in conversion",
     "shown-again": "shown again",
     "defaulted": "default filled in",
     "default-changed": "reads differently",

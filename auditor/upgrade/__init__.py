@@ -12,11 +12,13 @@ defaulting}, pkg/registry/customresourcedefinition/strategy.go.
 from auditor.upgrade.changes import (
     Change,
     compare_reads,
+    compare_round_trips,
     compare_verdicts,
     is_below,
     value_at,
     worst_by_field,
 )
+from auditor.upgrade.client_versions import OtherVersion, client_version, other_versions
 from auditor.upgrade.decision import INCOMPLETE, NAMED, Decision, decide, decide_all
 from auditor.upgrade.definition_change import DefinitionChange, after_update, as_sent, change_of_definition
 from auditor.upgrade.formats import UnknownFormats, parse_assumptions
@@ -34,6 +36,7 @@ __all__ = [
     "Decision",
     "DefinitionChange",
     "Migration",
+    "OtherVersion",
     "Pairing",
     "Sample",
     "SchemaChange",
@@ -42,8 +45,10 @@ __all__ = [
     "after_update",
     "as_sent",
     "change_of_definition",
+    "client_version",
     "common_version",
     "compare_reads",
+    "compare_round_trips",
     "compare_verdicts",
     "decide",
     "decide_all",
@@ -52,6 +57,7 @@ __all__ = [
     "in_cluster",
     "is_below",
     "migration_of",
+    "other_versions",
     "parse_assumptions",
     "schema_changes",
     "value_at",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
 
 __all__ = [
+    "CONVERTED",
     "DEFAULTED",
     "DEFAULT_CHANGED",
     "PRUNED",
@@ -26,6 +27,7 @@ __all__ = [
     "VERDICT",
     "Change",
     "compare_reads",
+    "compare_round_trips",
     "compare_verdicts",
     "is_below",
     "value_at",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 PRUNED: Final = "pruned"
+CONVERTED: Final = "converted"
 DEFAULTED: Final = "defaulted"
 DEFAULT_CHANGED: Final = "default-changed"
 SELECTOR: Final = "selector"
@@ -47,9 +50,10 @@ class Change:
 
     Attributes:
         change: ``pruned``: a stored value that is shown no longer, and lost with the next write (or, where `old` is
-            absent, is shown again); ``defaulted``: a default fills in what was absent; ``default-changed``: what a read
-            shows there differs for another reason of the schemas; ``selector``: what field selectors see; ``verdict``:
-            what the server says to the value.
+            absent, is shown again); ``converted``: a stored value that is gone, or another, once a converter brought
+            the object to the version and back; ``defaulted``: a default fills in what was absent;
+            ``default-changed``: what a read shows there differs for another reason of the schemas; ``selector``: what
+            field selectors see; ``verdict``: what the server says to the value.
         path: Dotted; of a verdict the field of its finding; None means the object as a whole.
         old: JSON data before, of a pruned path the stored value; `ABSENT`: nothing.
         new: JSON data after; `ABSENT`: nothing.
@@ -63,7 +67,7 @@ class Change:
     @property
     def is_loss(self) -> bool:
         """Whether a stored value goes."""
-        return self.change == PRUNED and self.new is ABSENT
+        return self.change == CONVERTED or (self.change == PRUNED and self.new is ABSENT)
 
     def texts(self) -> tuple[str | None, str | None]:
         """Return old and new as JSON text, or None if there is no value."""
@@ -107,6 +111,23 @@ def compare_reads(
     found += walk.compare(before, after, "")
     found.sort(key=lambda one: one.path or "")
     return found + changes
+
+
+def compare_round_trips(old: AuditedObject, new: AuditedObject) -> list[Change]:
+    """Return what an object loses by a conversion to another version and back, by path.
+
+    Args:
+        old: Before; readable. Its defaults are not stored, and so cannot be lost.
+        new: Converted and converted back, at the same version; readable.
+    """
+    defaults = frozenset(old.defaulted)
+    walk = _Walk(set(), defaults, frozenset(new.defaulted))
+    found = [
+        Change(CONVERTED, one.path, one.old, one.new)
+        for one in walk.compare(old.object or {}, new.object or {}, "")
+        if one.old is not ABSENT and one.path not in defaults and not is_below(one.path or "", defaults)
+    ]
+    return sorted(found, key=lambda one: one.path or "")
 
 
 def _selectors(old: AuditedObject, new: AuditedObject) -> list[Change]:

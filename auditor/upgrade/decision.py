@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from auditor.base.wording import are, by_count, listed, objects
+from auditor.upgrade.changes import CONVERTED, PRUNED
 from auditor.upgrade.migration import Migration
 from auditor.upgrade.schema_change import NEW_TRANSITION, hits_of
 
@@ -86,7 +87,7 @@ def decide(
         also = f"; also {'; '.join(attention)}" if attention else ""
         sentence = f"blocks, because {listed(blocking)}{rest}{also}{noted}"
         return Decision("blocks", sentence, tuple(blocking), levels, attention, notes)
-    steps, levels = _steps(change, tally, unknown)
+    steps, levels = _steps(change, tally, stored, unknown)
     if steps:
         also = "".join(f"; {text}" for text in attention)
         sentence = f"safe after {listed(steps)}{also}{noted}"
@@ -163,25 +164,38 @@ def _harm(tally: Tally, *, is_refused: bool) -> list[str]:
         n = counts["unmigrated"]
         out.append(f"{objects(n)} stored at a removed version can no longer be read, so that no LIST of the kind works")
     if counts["blocked"]:
-        out.append(f"updates of {objects(counts['blocked'])} that pass today are refused")
+        at = _at(tally, "blocked")
+        out.append(f"updates of {objects(counts['blocked'])} that pass today are refused{at}")
     if counts["invalid"]:
         n = counts["invalid"]
-        out.append(f"{objects(n)} {by_count(n, 'becomes', 'become')} invalid, and whether updates pass is not known")
+        verb, at = by_count(n, "becomes", "become"), _at(tally, "invalid")
+        out.append(f"{objects(n)} {verb} invalid{at}, and whether updates pass is not known")
     if counts["data-loss"]:
         n = counts["data-loss"]
-        paths = [path for (what, path, _, _), _ in tally.changes.most_common() if what == "pruned"]
+        paths = [path for (what, path, _, _), _ in tally.changes.most_common() if what in (PRUNED, CONVERTED)]
         shown = ", ".join(dict.fromkeys(paths[:_SHOWN]))
-        out.append(f"{objects(n)} {by_count(n, 'loses', 'lose')} stored data ({shown})")
+        at = _at(tally, "data-loss")
+        out.append(f"{objects(n)} {by_count(n, 'loses', 'lose')} stored data{at and f' with a write{at}'} ({shown})")
     if tally.migration_refused:
         n = tally.migration_refused
         out.append(f"{objects(n)} stored at a removed version cannot be migrated: the write is refused")
     return out
 
 
+def _at(tally: Tally, category: str) -> str:
+    """Return at which versions objects have a category; empty if it is the same at all that clients use."""
+    found = sorted((version, n) for (own, version), n in tally.versions.items() if own == category)
+    if all(n == tally.categories[category] for _, n in found):
+        return f" at {listed([version for version, _ in found])}" if found else ""
+    return f" ({', '.join(f'{n} at {version}' for version, n in found)})"
+
+
 # -- what must be done first -------------------------------------------------------------------------------------------
 
 
-def _steps(change: DefinitionChange, tally: Tally, unknown: str) -> tuple[list[str], frozenset[str]]:
+def _steps(
+    change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None, unknown: str
+) -> tuple[list[str], frozenset[str]]:
     out, levels = [], set()
     for version, count in sorted(tally.managed.items()):
         if version not in change.versions_removed:
@@ -190,11 +204,10 @@ def _steps(change: DefinitionChange, tally: Tally, unknown: str) -> tuple[list[s
         until = f"until then server-side apply fails on {by_count(count, 'it', 'them')}"
         at_least = "at least " if unknown else ""
         out.append(f"{version} is taken out of the managedFields of {at_least}{objects(count)} ({until})")
-    if change.conversion is not None and change.conversion[1] == "Webhook" and tally.objects:
-        others = [version for version in change.served_after if version != change.storage_after]
-        if others:
-            levels.add("unreadable")
-            out.append(f"the conversion webhook answers (without it every LIST at {', '.join(others)} fails)")
+    fails = _without_webhook(change, stored) if change.is_new_webhook and tally.objects else ""
+    if fails:
+        levels.add("unreadable")
+        out.append(f"the conversion webhook answers (without it {fails})")
     elif tally.categories["needs-conversion"]:
         n = tally.categories["needs-conversion"]
         levels.add("unreadable")
@@ -203,6 +216,30 @@ def _steps(change: DefinitionChange, tally: Tally, unknown: str) -> tuple[list[s
         n = tally.categories["sealed"]
         out.append(f"{objects(n)} {are(n)} judged with the keys of {by_count(n, 'its', 'their')} sealed values")
     return out, frozenset(levels)
+
+
+def _without_webhook(change: DefinitionChange, stored: Mapping[str, int] | None) -> str:
+    """Return what fails as long as a new conversion webhook does not answer; empty if nothing does.
+
+    A server asks it for what is stored at another version than the wanted one: for a LIST that of the request, for a
+    write that of the request and the storage version.
+    """
+    others = [version for version in change.served_after if version != change.storage_after]
+    if stored is None:
+        if len(change.versions) < 2:
+            return ""
+        writes = f", and every write at {', '.join(others)}" if others else ""
+        return f"every LIST fails at each version that an object is not stored at{writes}"
+    at = {version: count for version, count in stored.items() if count}
+    lists = [version for version in change.served_after if at.keys() - {version}]
+    moved = sum(count for version, count in at.items() if version != change.storage_after)
+    writes = f"every write at {', '.join(others)}" if others else ""
+    if moved and moved == sum(at.values()):
+        writes = "every write to an object at every version"
+    elif moved:
+        writes = f"every write to {objects(moved)} at every version{f', and {writes}' if writes else ''}"
+    fails = [f"every LIST at {', '.join(lists)} fails"] if lists else []
+    return ", and ".join([*fails, *([writes if fails else f"{writes} fails"] if writes else [])])
 
 
 # -- what needs attention ----------------------------------------------------------------------------------------------
@@ -230,13 +267,13 @@ def _attention(change: DefinitionChange, tally: Tally, stored: Mapping[str, int]
         n = tally.categories["tolerated"]
         fails = "" if change.has_status and _only_status(tally) else ", but a restore or a re-creation fails"
         verb = by_count(n, "becomes", "become")
-        out.append(f"{objects(n)} {verb} invalid: tolerated while the fields concerned do not change{fails}")
+        at = _at(tally, "tolerated")
+        out.append(f"{objects(n)} {verb} invalid{at}: tolerated while the fields concerned do not change{fails}")
     for version, path in change.fields_removed:
         out.append(f"field selectors at {version} can no longer use {path}: such queries are refused")
-    if change.conversion is not None and change.conversion[1] == "Webhook" and len(change.versions) > 1:
-        out.append(
-            "a conversion webhook converts between versions from now on: without it requests for the others fail"
-        )
+    others = [version for version in change.served_after if version != change.storage_after]
+    if change.is_new_webhook and others and not tally.objects:
+        out.append(f"another conversion webhook converts between versions: without it writes at {listed(others)} fail")
     if change.not_accepted and change.action == "update":
         out.append(f"the server does not accept all names: {'; '.join(change.not_accepted)}")
     if tally.categories["unconverted"]:
@@ -273,7 +310,8 @@ def _notes(tally: Tally) -> tuple[str, ...]:
     notes = []
     if counts["drift"]:
         n = counts["drift"]
-        notes.append(f"{objects(n)} {by_count(n, 'reads', 'read')} differently because of defaults")
+        verb, at = by_count(n, "reads", "read"), _at(tally, "drift")
+        notes.append(f"{objects(n)} {verb} differently{at} because of defaults")
     for path, n in sorted(tally.closed.items()):
         has = by_count(n, "has", "have")
         notes.append(f"{objects(n)} {has} {path}, which is switched off: if created again they lose it")

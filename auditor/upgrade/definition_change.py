@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.upgrade.schema_change import SchemaChange
 
-__all__ = ["NOT_SERVED", "DefinitionChange", "after_update", "as_sent", "change_of_definition", "parsed"]
+__all__ = ["NOT_SERVED", "DefinitionChange", "after_update", "as_sent", "change_of_definition", "parsed", "webhook_of"]
 
 NOT_SERVED: Final = (
     'no matches for kind "CustomResourceDefinition" in version "apiextensions.k8s.io/v1beta1" (not served since '
@@ -54,6 +54,7 @@ class DefinitionChange:
         served_removed: Versions that were served and are removed.
         subresources_removed: (version, ``status`` or ``scale``) that a served version had.
         conversion: Strategies before and after where they differ.
+        is_new_webhook: Whether a webhook converts objects that did not before: another address counts, too.
         narrowed: Where schemas are narrower.
         not_accepted: Names that the server will not accept, because other definitions have them, in its words.
         warnings: The warnings of the server.
@@ -82,6 +83,7 @@ class DefinitionChange:
     served_removed: tuple[str, ...] = ()
     subresources_removed: tuple[tuple[str, str], ...] = ()
     conversion: tuple[str, str] | None = None
+    is_new_webhook: bool = False
     narrowed: tuple[SchemaChange, ...] = ()
     not_accepted: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -151,6 +153,7 @@ def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> Defini
         served_removed=_served_removed(before, after),
         subresources_removed=_subresources_removed(before, after),
         conversion=_conversion(before, after),
+        is_new_webhook=before is not None and after.conversion == "Webhook" and webhook_of(old) != webhook_of(new),
         narrowed=() if before is None else schema_changes(before, after),
         warnings=warnings,
         unreadable=unreadable,
@@ -262,6 +265,24 @@ def _conversion(before: CustomResourceDefinition | None, after: CustomResourceDe
     if before is None or before.conversion == after.conversion:
         return None
     return before.conversion, after.conversion
+
+
+def webhook_of(document: JsonObject | None) -> JsonObject:
+    """Return where a server reaches the conversion webhook of a definition: service or url; empty if it has none.
+
+    Certificates are left out: they are renewed all the time, mostly by another client than the one that applies.
+    """
+    spec = (document or {}).get("spec")
+    conversion = spec.get("conversion") if type(spec) is dict else None
+    if type(conversion) is not dict or conversion.get("strategy") != "Webhook":
+        return {}
+    webhook = conversion.get("webhook")
+    places = (webhook.get("clientConfig") if type(webhook) is dict else None, conversion.get("webhookClientConfig"))
+    config = next((one for one in places if type(one) is dict), {})
+    service = config.get("service")
+    if type(service) is dict:
+        return {"service": {"port": 443, **service}}
+    return {"url": config.get("url")}
 
 
 def _fields(

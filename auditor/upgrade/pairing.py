@@ -15,7 +15,7 @@ from auditor.schema.structural import LegacyKeywords, StructuralSchema
 if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
 
-__all__ = ["Pairing", "same_schema"]
+__all__ = ["Pairing", "same_schema", "same_version"]
 
 
 class Pairing:
@@ -57,11 +57,16 @@ class Pairing:
         before, after = (None if name is None else one.versions.get(name) for one in (self.old, self.new))
         if before is None or after is None:
             return before is after
-        return before is after or (
-            _traits(before) == _traits(after)
-            and same_schema(before.schema, after.schema)
-            and same_schema(before.structural, after.structural)
-        )
+        return same_version(before, after)
+
+
+def same_version(one: CrdVersion, other: CrdVersion) -> bool:
+    """Return whether objects are read and judged in the same way at two versions."""
+    return one is other or (
+        _traits(one) == _traits(other)
+        and same_schema(one.schema, other.schema)
+        and same_schema(one.structural, other.structural)
+    )
 
 
 def _storage_name(definition: CustomResourceDefinition) -> str | None:

@@ -61,12 +61,14 @@ _Key = tuple[str, str, str, str, str]
 def schema_changes(old: CustomResourceDefinition, new: CustomResourceDefinition) -> tuple[SchemaChange, ...]:
     """Return where the new schemas are narrower: version by version, the storage versions also if their names differ.
 
-    A version that only the new definition has is compared with the old storage version.
+    A version that only the new definition has is compared with the old storage version: if it is the new storage
+    version, or if it is served and no webhook converts to it.
     """
     found: dict[_Key, list[str]] = {}
     storage = old.storage_version
+    is_plain = new.conversion != "Webhook"
     for name, after in new.versions.items():
-        before = old.versions.get(name) or (storage if after.storage else None)
+        before = old.versions.get(name) or (storage if after.storage or (after.served and is_plain) else None)
         if before is None:
             continue
         for key in dict.fromkeys(_of_version(before, after)):

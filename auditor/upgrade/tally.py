@@ -22,7 +22,7 @@ SHOWN_AGAIN: Final = "shown-again"
 _LONGEST: Final = 80
 _COUNTERS: Final = (
     *("categories", "changes", "managed", "rewrites", "gates", "closed", "formats", "failing", "hits", "users", "uses"),
-    "records",
+    *("records", "versions"),
 )
 
 
@@ -77,6 +77,8 @@ class Tally:
         unreadable_before: Objects that cannot be read before and after.
         records: Number of objects by (record of the table of changes between releases, category); an empty name: no
             record makes the difference alone.
+        versions: Number of objects by (category, version at which they are so); only of definitions at whose served
+            versions an upgrade may do different things, or that do not serve their storage version.
     """
 
     objects: int = 0
@@ -96,6 +98,7 @@ class Tally:
     uses: Counter[str] = field(default_factory=Counter)
     unreadable_before: int = 0
     records: Counter[tuple[str, str]] = field(default_factory=Counter)
+    versions: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def sample(self, category: str, one: Sample) -> None:
         """Keep an example, unless there are enough."""
