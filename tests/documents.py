@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from typing import Any
 
-__all__ = ["definition_of", "named_definition", "thing_definition"]
+__all__ = ["definition_of", "etcdctl_text", "named_definition", "thing_definition"]
+
+
+def etcdctl_text(values: dict[str, Any], *, cut: int = 0) -> str:
+    """Return what ``etcdctl get --prefix /registry -w json`` prints of a store.
+
+    Args:
+        values: The objects by key, without /registry/.
+        cut: How many more keys it claims to have than it has.
+    """
+    pairs = [
+        {"key": b64encode(f"/registry/{key}".encode()).decode(), "create_revision": 2, "mod_revision": 2, "version": 1,
+         "value": b64encode(json.dumps(value).encode()).decode()}
+        for key, value in sorted(values.items())
+    ]  # fmt: skip
+    return json.dumps({"header": {"revision": 9}, "kvs": pairs, "count": len(pairs) + cut})
 
 
 def named_definition(

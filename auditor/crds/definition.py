@@ -37,7 +37,16 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["Converter", "CrdVersion", "CustomResourceDefinition", "Scale", "definition_type", "parse_definition"]
+__all__ = [
+    "Converter",
+    "CrdVersion",
+    "CustomResourceDefinition",
+    "Scale",
+    "conditions_of",
+    "definition_type",
+    "parse_definition",
+    "why_not_served",
+]
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"
@@ -323,6 +332,21 @@ def _defaulted_names(names: JsonObject) -> JsonObject:
         "singular": names.get("singular") or kind.lower(),
         "listKind": names.get("listKind") or (f"{kind}List" if kind else ""),
     }
+
+
+def why_not_served(definition: CustomResourceDefinition) -> str:
+    """Return why a server answers 404 for all objects of a definition that is not established."""
+    said = [one for one in conditions_of(definition.document) if one.get("type") == "NamesAccepted"][:1]
+    texts = [": ".join(str(one[key]) for key in ("reason", "message") if one.get(key)) for one in said]
+    until = f" until its names are accepted ({texts[0]})" if texts and texts[0] else ""
+    return f"{definition.name} is not established: the server answers 404{until}"
+
+
+def conditions_of(document: JsonObject) -> list[JsonObject]:
+    """Return the conditions in the status of a document that may be malformed."""
+    status = document.get("status")
+    given = status.get("conditions") if type(status) is dict else None
+    return [one for one in given if type(one) is dict] if type(given) is list else []
 
 
 def _is_true(conditions: Iterable[JsonObject], kind: str) -> bool:

@@ -9,7 +9,7 @@ from auditor.base.visible import shell_word
 from auditor.crds.as_v1 import as_manifest
 from auditor.golang.jsontext import encode
 from auditor.shards.upgrade import with_status
-from auditor.upgrade.definition_change import parsed
+from auditor.upgrade.definition_change import is_unserved, parsed
 from auditor.upgrade.migration import APPLY, MANAGED_FIELDS, RECREATE, REWRITE, STORE_AT
 from auditor.upgrade.names import conflicts
 
@@ -47,8 +47,8 @@ def name_conflicts(scan: UpgradePlan) -> dict[str, tuple[str, ...]]:
         if entry.name in scan.applied and any(name != entry.name for name, _ in known):
             others = [document for name, document in known if name != entry.name and name not in scan.deleted]
             found = conflicts(scan.new.definitions_file.document(entry), others)
-            before = next((conflicts(document, others) for name, document in known if name == entry.name), ())
-            if found and found != before:
+            before = next((document for name, document in known if name == entry.name), None)
+            if found and (before is None or found != conflicts(before, others) or is_unserved(before)):
                 out[entry.name] = found
     return out
 

@@ -11,7 +11,7 @@ import orjson
 from auditor.base.errors import AuditorError, TooMuchToReport, WorkerLost
 from auditor.base.records import AuditedObject, Origin, Unreadable
 from auditor.base.statuses import Impact, KeyClass, Status
-from auditor.crds.definition import parse_definition
+from auditor.crds.definition import parse_definition, why_not_served
 from auditor.golang import jsontext
 from auditor.program.controller import controller_in, controller_of
 from auditor.program.impact import cache_key_fault, impacts_of
@@ -173,7 +173,7 @@ class ShardKeys:
             self.simple(row, Status.UNSERVED, definition)
             return
         if not definition.established:
-            self.simple(row, Status.UNSERVED, f"{definition.name} is not established: the server answers 404")
+            self.simple(row, Status.UNSERVED, why_not_served(definition))
             return
         if status is KeyClass.MISPLACED:
             self.misplaced(row, definition, reason)

@@ -246,9 +246,12 @@ def _without_webhook(change: DefinitionChange, stored: Mapping[str, int] | None)
 
 
 def _attention(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None) -> list[str]:
-    if change.action not in ("update", "create"):
-        return []
     out = []
+    if change.is_unserved and change.not_accepted:
+        names = "; ".join(change.not_accepted)
+        out.append(f"no server serves it as long as other definitions have its names ({names}): requests get 404")
+    if change.action not in ("update", "create"):
+        return out
     for version in (*change.served_removed, *change.no_longer_served):
         how = "removed" if version in change.served_removed else "no longer served"
         out.append(f"{version} is {how}: requests for it get 404{_users(tally, f'version {version}')}")
@@ -274,7 +277,7 @@ def _attention(change: DefinitionChange, tally: Tally, stored: Mapping[str, int]
     others = [version for version in change.served_after if version != change.storage_after]
     if change.is_new_webhook and others and not tally.objects:
         out.append(f"another conversion webhook converts between versions: without it writes at {listed(others)} fail")
-    if change.not_accepted and change.action == "update":
+    if change.not_accepted and change.action == "update" and not change.is_unserved:
         out.append(f"the server does not accept all names: {'; '.join(change.not_accepted)}")
     if tally.categories["unconverted"]:
         n = tally.categories["unconverted"]

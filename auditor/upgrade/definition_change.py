@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from auditor.base.errors import AuditorError
 from auditor.crdcheck import check_crd, check_crd_update
 from auditor.crds.as_v1 import as_v1
-from auditor.crds.definition import parse_definition
+from auditor.crds.definition import conditions_of, parse_definition
 from auditor.crds.outline import outline, stored_versions
 from auditor.upgrade.formats import UnknownFormats
 from auditor.upgrade.in_cluster import in_cluster
@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.upgrade.schema_change import SchemaChange
 
-__all__ = ["NOT_SERVED", "DefinitionChange", "after_update", "as_sent", "change_of_definition", "parsed", "webhook_of"]
+__all__ = [
+    "NOT_SERVED",
+    "DefinitionChange",
+    "after_update",
+    "as_sent",
+    "change_of_definition",
+    "is_unserved",
+    "parsed",
+    "webhook_of",
+]
 
 NOT_SERVED: Final = (
     'no matches for kind "CustomResourceDefinition" in version "apiextensions.k8s.io/v1beta1" (not served since '
@@ -62,6 +71,7 @@ class DefinitionChange:
         unknown_formats: (field, format) of the storage version where this release does not know the format; empty for
             definitions that do not change.
         is_terminating: Whether the old one is being deleted, with its objects.
+        is_unserved: Whether the old one was never established, so that a server answers 404 for its objects.
     """
 
     name: str
@@ -90,19 +100,28 @@ class DefinitionChange:
     unreadable: str = ""
     unknown_formats: tuple[tuple[str, str], ...] = ()
     is_terminating: bool = False
+    is_unserved: bool = False
 
 
 def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | None) -> DefinitionChange:
     """Compare an old and a new document of one definition; arguments as for `_change`."""
-    return replace(_change(name, old, new), is_terminating=old is not None and _is_terminating(old))
+    change = _change(name, old, new)
+    return change if old is None else replace(change, is_terminating=_is_terminating(old), is_unserved=is_unserved(old))
 
 
 def _is_terminating(document: JsonObject) -> bool:
-    metadata, status = document.get("metadata"), document.get("status")
-    conditions = status.get("conditions") if type(status) is dict else None
-    states = [one for one in conditions if type(one) is dict] if type(conditions) is list else []
+    metadata = document.get("metadata")
     is_marked = type(metadata) is dict and bool(metadata.get("deletionTimestamp"))
-    return is_marked or any((one.get("type"), one.get("status")) == ("Terminating", "True") for one in states)
+    return is_marked or "Terminating" in _true_conditions(document)
+
+
+def is_unserved(document: JsonObject) -> bool:
+    """Return whether a document has the status of a definition that a server has never served."""
+    return bool(conditions_of(document)) and _true_conditions(document).isdisjoint(("NamesAccepted", "Established"))
+
+
+def _true_conditions(document: JsonObject) -> set[str]:
+    return {str(one.get("type")) for one in conditions_of(document) if one.get("status") == "True"}
 
 
 def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> DefinitionChange:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.command import auditor
+from tests.documents import etcdctl_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,12 +59,7 @@ def dump(path: Path, client: dict[str, Any], *services: tuple[str, dict[str, Any
         **{f"port.example.net/pilots/harbour/of-{one}": pilot(one) for one in ("v1alpha1", "v1beta1")},
         **dict(services),
     }
-    pairs = [
-        {"key": b64encode(f"/registry/{key}".encode()).decode(), "create_revision": 2, "mod_revision": 2, "version": 1,
-         "value": b64encode(json.dumps(value).encode()).decode()}
-        for key, value in sorted(values.items())
-    ]  # fmt: skip
-    path.write_text(json.dumps({"header": {"revision": 9}, "kvs": pairs, "count": len(pairs) + cut}))
+    path.write_text(etcdctl_text(values, cut=cut))
     return path
 
 
@@ -77,7 +72,9 @@ def audited(folder: Path, path: Path, *words: str) -> tuple[int, str, list[dict[
 
 def test_without_its_service_the_kind_cannot_be_listed(tmp_path: Path) -> None:
     path = dump(tmp_path / "d.json", SERVICE, service("default", "kubernetes"))
-    code, _, [cause] = audited(tmp_path, path)
+    code, shown, [cause] = audited(tmp_path, path)
+    assert "Next: restore the Service guild/hook of the conversion webhook" in shown
+    assert "repair or delete" not in shown
     assert (code, cause["severity"], cause["impact"], cause["objects"]) == (1, "critical", "breaks-list", 1)
     assert WORDS in json.dumps(cause).replace('\\"', '"')
     asked = auditor("query", path, "pilots", "-A", "--as-server")
@@ -101,7 +98,7 @@ def test_a_webhook_that_may_answer_leaves_the_kind_unjudged(
     code, shown, [cause] = audited(tmp_path, dump(tmp_path / "d.json", client, *services, cut=cut))
     assert (code, cause["severity"], cause["impact"]) == (3 if cut else 0, "medium", "needs-webhook")
     assert "1 object that only a conversion webhook can list (--convert-with asks one)" in shown
-    assert "nothing to do" not in shown
+    assert "Next: give --convert-with" in shown
 
 
 def test_a_service_of_a_name_that_begins_alike_is_another(tmp_path: Path) -> None:

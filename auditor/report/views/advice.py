@@ -5,13 +5,14 @@ It is an all-clear only if every key was read and judged, and no problem was fou
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import shell_word
-from auditor.base.wording import counted
+from auditor.base.wording import counted, objects
 from auditor.report.allclear import judged_rows, leftovers, not_judged, unexpected
 from auditor.report.findings.rows import IMPACTS
 
@@ -25,6 +26,8 @@ __all__ = ["next_step"]
 _HARMLESS = frozenset(impact for impact in Impact if impact.is_harmless)
 _CAUSES = frozenset(map(Impact, IMPACTS))
 """Impacts that are causes, so that `auditor findings` lists them."""
+_LOST_SERVICE = re.compile(r'conversion webhook for .*https://([^/.]+)\.([^/.]+)\.svc:.*service "\1" not found')
+"""Why lists of a kind fail whose conversion webhook has no Service (`auditor.plan.webhooks`): name and namespace."""
 _CRDS = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
@@ -73,6 +76,13 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
     command = _findings(report, causes)
     if statuses.get(Status.INVALID) or manifest["findings"] or statuses.get(Status.UNREADABLE):
         return "read the findings.", command
+    if count := statuses.get(Status.UNSERVED):
+        why = f"find out why a server answers 404 for {objects(count)}, whose definition it does not serve."
+        return why, _findings(report, causes, Status.UNSERVED)
+    if impacts[Impact.NEEDS_WEBHOOK] and set(impacts) - _HARMLESS <= {Impact.NEEDS_WEBHOOK}:
+        count = impacts[Impact.NEEDS_WEBHOOK]
+        text = f"give --convert-with: {objects(count)} can only be listed, or read, by a conversion webhook."
+        return text, _findings(report, causes, Impact.NEEDS_WEBHOOK, Status.NEEDS_CONVERSION)
     if serious := [name for name in impacts if impacts[name] and name not in _HARMLESS]:
         if set(serious) <= _CAUSES:
             return "read the findings.", command
@@ -87,7 +97,7 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
     return None
 
 
-def _findings(report: str, causes: Sequence[Cause], *impacts: Impact) -> str:
+def _findings(report: str, causes: Sequence[Cause], *impacts: Impact | Status) -> str:
     """Return the command that shows the first cause with one of the impacts, or else the first one."""
     first = next((cause for impact in impacts for cause in causes if cause.impact == impact), None)
     first = first or next(iter(causes), None)
@@ -103,11 +113,19 @@ def _repair(manifest: dict[str, Any]) -> str:
             f"check that the given keys are those of the server: they do not decrypt {values}. Delete nothing until "
             "then; a value that the server cannot decrypt fails every LIST of its kind."
         )
-    impacts = {kind["breaking"]["impact"] for kind in manifest["kinds"] if kind["breaking"]}
+    broken = [kind["breaking"] for kind in manifest["kinds"] if kind["breaking"]]
+    lost = [found for one in broken if (found := _LOST_SERVICE.search(one["reason"]))]
+    services = _some(dict.fromkeys(f"{found[2]}/{found[1]}" for found in lost))
+    restore = f"restore the Service {services} of the conversion webhook: without it no client can list its kinds. "
+    restore += "Delete none of their objects for that."
+    if len(lost) == len(broken):
+        return restore
     which, until = "end the API server", "the API server does not stay up"
-    if Impact.BREAKS_LIST in impacts:
+    if Impact.BREAKS_LIST in {one["impact"] for one in broken}:
         which, until = "break lists", "no client can list these kinds"
     advice = f"repair or delete the keys that {which} first; until then {until}."
+    if lost:
+        advice += f" Then {restore}"
     if any((kind["group"], kind["kind"]) == _CRDS and kind["breaking"] for kind in manifest["kinds"]):
         advice += " Repair definitions rather than delete them: without its definition no request reaches an object."
     return advice
