@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
@@ -17,8 +17,12 @@ from auditor.shards.result import NO_TIME
 from auditor.sources.plan import UNREAD_DEFINITIONS, Damage
 from auditor.sources.registry_key import OWN_GROUPS
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 __all__ = [
     "JUDGED",
+    "has_unread_notes",
     "is_builtin",
     "judged_rows",
     "leftovers",
@@ -178,9 +182,14 @@ def _parts(manifest: dict[str, Any]) -> list[str]:
             out.append(f"keys not reached before the time limit, --time ({_first(late)})")
         if len(late) < len(lost):
             out.append(f"keys given up: see {counted(len(lost) - len(late), 'line')} of LOST")
-    if unread := [source["name"] for source in manifest["inputs"] if any(map(_UNREAD.search, source["notes"]))]:
+    if unread := [source["name"] for source in manifest["inputs"] if has_unread_notes(source["notes"])]:
         out.append(f"the parts of {_first(unread)} that were not read, as its notes say")
     return out
+
+
+def has_unread_notes(notes: Iterable[str]) -> bool:
+    """Return whether one of the notes on a dump says that something in it was not read, or not for certain."""
+    return any(map(_UNREAD.search, notes))
 
 
 def unexpected(manifest: dict[str, Any]) -> int:

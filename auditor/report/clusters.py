@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["chosen_clusters", "cluster_view", "is_fleet", "narrowed_manifest", "option_by_cluster", "with_other_option"]
+__all__ = [
+    "chosen_clusters",
+    "cluster_view",
+    "is_fleet",
+    "lifecycle_of",
+    "narrowed_manifest",
+    "option_by_cluster",
+    "with_other_option",
+]
 
 _PART = re.compile(r"part-([0-9]+)\.parquet")
 _INCOMPLETE = 3
@@ -139,6 +147,7 @@ def narrowed_manifest(manifest: dict[str, Any], wanted: Sequence[str]) -> dict[s
             "statuses": dict(sum((Counter(one["counts"]["statuses"]) for one in own), Counter())),
         },
         "kinds": _kinds(own),
+        **lifecycle_of(own),
         "not_evaluated": [entry for one in own for entry in one["not_evaluated"]],
         "missing": [],
         "lost": [text for text in manifest["lost"] if text.startswith(tuple(f"{name}: " for name in names))],
@@ -156,6 +165,25 @@ def _kinds(clusters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         for name in ("breaking", "stuck"):
             sums[name] = sums[name] or kind[name]
     return [found[name] for name in sorted(found)]
+
+
+def lifecycle_of(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the sections `namespaces` and `deleting` of the manifests of clusters as those of one manifest."""
+    known = [one["namespaces"] for one in manifests if one.get("namespaces") is not None]
+    each = [one["deleting"] for one in manifests if one.get("deleting")]
+    namespaces = [entry for entries in known for entry in entries] if known else None
+    return {"namespaces": namespaces, "deleting": _sums_of_deleting(each) if each else None}
+
+
+def _sums_of_deleting(each: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    finalizers = sum((Counter(one["finalizers"]) for one in each), Counter[str]())
+    return {
+        "objects": sum(one["objects"] for one in each),
+        "long": None if any(one["long"] is None for one in each) else sum(one["long"] for one in each),
+        "days": each[0]["days"],
+        "unread": sum(one["unread"] for one in each),
+        "finalizers": dict(sorted(finalizers.items(), key=lambda one: (-one[1], one[0]))),
+    }
 
 
 def cluster_view(report: Path, manifest: dict[str, Any], name: str, folder: Path) -> Path:
@@ -189,6 +217,8 @@ def cluster_view(report: Path, manifest: dict[str, Any], name: str, folder: Path
         **{key: value for key, value in manifest.items() if key not in ("clusters", "files")},
         "inputs": [source for source in manifest["inputs"] if source.get("cluster") == name],
         "kinds": own.get("kinds", manifest["kinds"]),
+        "namespaces": own.get("namespaces"),
+        "deleting": own.get("deleting"),
         "counts": own["counts"],
         "options": {**manifest["options"], "cluster": name},
     }

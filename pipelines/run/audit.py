@@ -62,6 +62,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
     from auditor.report.manifest import merge, whole_report, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.sources.late import LateDigests  # noqa: PLC0415
+    from pipelines.run.report.lifecycle import note_lifecycle  # noqa: PLC0415
 
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
@@ -93,6 +94,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
         manifest = write_manifest(
             plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions, since=since
         )
+        note_lifecycle(plan, manifest, parts)
         check_report(options, parts, manifest, total)
         by_workers = is_worth_workers(options, parts, manifest)
         if not by_workers:  # else while they count

@@ -14,6 +14,7 @@ import pyarrow
 from auditor.base.arrow import read_parquet
 from auditor.base.errors import SourceError
 from auditor.crds.definitions_file import FILE, DefinitionsFile
+from auditor.report.clusters import lifecycle_of
 from auditor.report.findings.outcome import note_causes
 from auditor.report.presence import note_presence
 from auditor.selectors.partitions import Folders, IndexFolder
@@ -237,6 +238,8 @@ def _joined(
                 "parts": manifest["parts"],
                 "state": manifest["state"],
                 "not_evaluated": manifest["not_evaluated"],
+                "namespaces": manifest["namespaces"],
+                "deleting": manifest["deleting"],
                 "kinds": manifest["kinds"],
                 "definitions": manifest["definitions"]["lines"],
             }
@@ -278,6 +281,7 @@ def _joined(
             ("count", "valid"),
         ),
         "encryption": _summed(rows("encryption"), ("provider", "name", "key_id", "opened", "sealed"), ("values",)),
+        **lifecycle_of(each),
         "lost": [f"{cluster.name}: {text}" for cluster, manifest in manifests for text in manifest["lost"]],
     }
 

@@ -8,8 +8,9 @@ import pytest
 
 from auditor.base.statuses import Impact, Status
 from auditor.report.allclear import judged_rows, not_judged
-from auditor.report.findings.rows import IMPACTS
+from auditor.report.findings.rows import IMPACTS, OF_NAMESPACES
 from auditor.report.findings.severity import OF_IMPACT
+from auditor.report.findings.titles import IMPACT_TITLES
 from tests.report.summaries import summary_of_manifest
 
 ROOT = Path(__file__).parents[2]
@@ -125,6 +126,33 @@ def test_every_impact_but_none_is_a_cause_or_not_judged(impact):
     assert has_findings or (impact in IMPACTS) == (impact not in NOTHING_FOUND)
 
 
+@pytest.mark.parametrize("state", OF_NAMESPACES)
+def test_every_state_of_a_namespace_with_objects_prevents_an_all_clear(state):
+    manifest = copy.deepcopy(CLEAR)
+    manifest["namespaces"] = [{"cluster": None, "name": "a", "is": state, "since": None, "objects": {"Widget": 1}}]
+    assert "Next: save what is in 1 namespace (a)" in summary_of_manifest(manifest)
+
+
+def test_every_impact_that_is_a_cause_has_a_severity_and_a_title():
+    statuses = {status for status in Status if status in OF_IMPACT}
+    assert set(OF_IMPACT) == set(IMPACT_TITLES) == {*IMPACTS, *OF_NAMESPACES.values(), *statuses}
+
+
+@pytest.mark.parametrize("section", [{"long": None}, {"long": 2}, {"unread": 1}])
+def test_what_is_not_known_of_a_deletion_is_said(section):
+    manifest = copy.deepcopy(CLEAR)
+    known = {"objects": 3, "long": 0, "days": 7, "unread": 0, "finalizers": {}}
+    assert "DELETING" not in summary_of_manifest({**manifest, "deleting": known})
+    assert "DELETING" in summary_of_manifest({**manifest, "deleting": {**known, **section}})
+
+
+def test_a_webhook_without_its_service_is_to_be_restored_and_no_key_deleted():
+    why = 'conversion webhook for g/v1, Kind=A failed: Post "https://own.space.svc:443/": service "own" not found'
+    advice = _broken("g", "A", breaking={**BREAKING, "reason": why})
+    assert advice.startswith("restore the Service space/own of the conversion webhook")
+    assert "repair or delete" not in advice
+
+
 def test_json_without_a_kind_is_no_object():
     manifest = copy.deepcopy(CLEAR)
     manifest["kinds"] = [{"group": "", "kind": "", "statuses": {"unreadable": 1}, "impacts": {}}]
@@ -135,10 +163,10 @@ def test_json_without_a_kind_is_no_object():
 BREAKING = {"key": "/registry/secrets/a/b", "reason": "cipher: message authentication failed", "impact": "breaks-list"}
 
 
-def _broken(group, kind, **more):
+def _broken(group, kind, breaking=BREAKING, **more):
     manifest = copy.deepcopy(CLEAR) | more
     manifest["kinds"].append({"group": group, "kind": kind, "objects": 1, "statuses": {"unreadable": 1},
-                              "impacts": {"breaks-list": 1}, "breaking": BREAKING, "stuck": None})  # fmt: skip
+                              "impacts": {"breaks-list": 1}, "breaking": breaking, "stuck": None})  # fmt: skip
     return summary_of_manifest(manifest).partition("Next: ")[2]
 
 

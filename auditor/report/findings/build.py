@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,10 +22,13 @@ from auditor.report.findings.rows import (
     FINDING_COLUMNS,
     IMPACTS,
     OBJECT_COLUMNS,
+    OF_NAMESPACES,
     CauseNumbers,
     FindingRows,
     ObjectImpacts,
     concerned,
+    namespaces_of,
+    shows_namespaces,
 )
 from auditor.report.findings.severity import parse_rules, rank
 from auditor.report.findings.table import read_rows, write_rows
@@ -61,6 +65,8 @@ CHANGES: Final = ("new", "more", "same", "fixed", "not-rechecked")
 _PART: Final = re.compile(r"part-\d+\.parquet")
 _HARMLESS_STATUSES: Final = frozenset({"valid", "invalid", "definition", "builtin", "other"})
 _OWNERS: Final = 5
+_KINDS: Final = 5
+"""Kinds in a namespace that are named."""
 
 
 def overrides_of(manifest: dict[str, Any]) -> Any:
@@ -127,6 +133,7 @@ def build_causes(
     """
     rows = count_causes(report, manifest, accepted) if counted is None else counted
     _note_last_good(rows, manifest)
+    _note_namespaces(rows, manifest)
     compare(rows, earlier, manifest)
     ids = ids_of([row["digest"] for row in rows])
     for row in rows:
@@ -150,7 +157,7 @@ def count_causes(
         counted: The counts of all parts, in the order of `parts_to_count`; None counts them here.
     """
     accepted = accepted or Acceptance.of_manifest(manifest)
-    causes = CauseNumbers(Definitions(report, manifest))
+    causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
     counting, owners = Counting(overrides_of(manifest)), Owners(report, manifest)
     if counted is None:
         tables = tables_to_count(manifest)
@@ -163,10 +170,13 @@ def count_causes(
         table = read_part(path, FINDING_COLUMNS)
         counting.add_fixed(FindingRows.of(table, causes))
     rows = [_row(cluster, causes.keys[number], count) for (cluster, number), count in counting.counts.items()]
+    of_impacts: Counter[tuple[str, int]] = Counter()
     for (cluster, number), row in zip(counting.counts, rows, strict=True):
-        row["topic_objects"] = counting.topics[cluster, causes.topics[number]]
         if row["impact"]:
-            row["topic_objects"] = row["objects"] - row["accepted_objects"]
+            of_impacts[cluster, causes.topics[number]] += row["objects"] - row["accepted_objects"]
+    for (cluster, number), row in zip(counting.counts, rows, strict=True):
+        counted_of = of_impacts if row["impact"] else counting.topics
+        row["topic_objects"] = counted_of[cluster, causes.topics[number]]
     return rows
 
 
@@ -175,6 +185,7 @@ def tables_to_count(manifest: dict[str, Any]) -> tuple[str, ...]:
     statuses = {name for name, count in manifest["counts"]["statuses"].items() if count}
     impacts = {name for kind in manifest["kinds"] for name, count in kind["impacts"].items() if count}
     has_impacts = bool(statuses - _HARMLESS_STATUSES) or not impacts.isdisjoint(IMPACTS)
+    has_impacts |= bool(manifest.get("namespaces"))
     return ("findings", "objects") if has_impacts else ("findings",)
 
 
@@ -223,6 +234,7 @@ class PartCounter:
         self._report = report
         self._overrides = overrides_of(manifest)
         self._tables = tables_to_count(manifest)
+        self._namespaces = namespaces_of(manifest)
         self._definitions, self._owners = Definitions(report, manifest), Owners(report, manifest)
 
     def count(self, name: str) -> PartCounts:
@@ -231,7 +243,7 @@ class PartCounter:
         Args:
             name: Name of its file, one of `parts_to_count`.
         """
-        causes = CauseNumbers(self._definitions)
+        causes = CauseNumbers(self._definitions, self._namespaces)
         counting = Counting(self._overrides, most_owners=sys.maxsize)  # the sum of all parts is limited
         count_part(self._report, name, self._tables, self._owners, causes, counting)
         return PartCounts(causes.keys, counting.counts, counting.objects_of_topics(causes))
@@ -247,6 +259,20 @@ def _note_last_good(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> Non
     for row in rows:
         if row["impact"] in ("breaks-list", "crashes-server"):
             row["last_good"] = [known.get((row["cluster"] or "", key), "") for key in row["examples"]]
+
+
+def _note_namespaces(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> None:
+    """Set the messages of the examples in missing and deleted namespaces: what is in these, and what a server does."""
+    known = {(one["cluster"], one["name"]): one for one in manifest.get("namespaces") or ()}
+    for row in rows:
+        if row["impact"] in OF_NAMESPACES.values() and (one := known.get((row["cluster"], row["form"]))):
+            kinds = sorted(one["objects"].items(), key=lambda kind: (-kind[1], kind[0]))
+            inside = ", ".join(f"{count:,} {kind}" for kind, count in kinds[:_KINDS])
+            inside += f" and {len(kinds) - _KINDS} more kinds" if len(kinds) > _KINDS else ""
+            then = "a server lists them, and refuses to create any (404)"
+            if one["is"] == "deleted":
+                then = f"being deleted since {one['since']}: its controller deletes them, creates are refused (403)"
+            row["messages"] = [f"in {one['name']}: {inside}; {then}"] * len(row["examples"])
 
 
 def _count_findings(
@@ -272,8 +298,7 @@ def _count_findings(
 def _count_impacts(
     path: Path, every: Owners, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
 ) -> None:
-    first = read_part(path, ("status", "impact"))
-    mask = concerned(Coded(first["status"]), Coded(first["impact"]))
+    mask = concerned(path, causes)
     if not mask.any():
         return
     table = arrow.take(read_part(path, OBJECT_COLUMNS, "change"), np.flatnonzero(mask))
@@ -394,6 +419,7 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
     is_whole &= not manifest.get("missing") and not manifest["options"]["scope"].get("include")
     for row in gone:
         is_fixed = is_whole and row["impact"] is not None and row["impact"] != "sealed"
+        is_fixed &= row["impact"] not in OF_NAMESPACES.values() or shows_namespaces(manifest, row["cluster"])
         rows.append(
             {
                 **row,

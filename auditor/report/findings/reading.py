@@ -11,7 +11,6 @@ import numpy as np
 from auditor.base.arrow import plain, take
 from auditor.report.findings.accepting import Acceptance
 from auditor.report.findings.build import overrides_of, part_files, read_part
-from auditor.report.findings.coded import Coded
 from auditor.report.findings.counting import Counting
 from auditor.report.findings.fields import Definitions
 from auditor.report.findings.owners import Owners
@@ -22,6 +21,7 @@ from auditor.report.findings.rows import (
     FindingRows,
     ObjectImpacts,
     concerned,
+    namespaces_of,
 )
 from auditor.report.findings.severity import SEVERITIES, rank
 
@@ -65,7 +65,7 @@ def finding_rows(
     report: Path, manifest: dict[str, Any], known: Sequence[Cause], filters: Filters, *, distinct: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield findings, as `FindingsModel.findings`."""
-    causes = CauseNumbers(Definitions(report, manifest))
+    causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
     ids, counting = _Ids(causes, known), Counting(overrides_of(manifest))
     accepted, every = Acceptance.of_manifest(manifest), Owners(report, manifest)
     for path in part_files(report / "findings"):
@@ -115,12 +115,11 @@ def object_rows(
     report: Path, manifest: dict[str, Any], known: Sequence[Cause], filters: Filters
 ) -> Iterator[dict[str, Any]]:
     """Yield objects with impacts, as `FindingsModel.objects`."""
-    causes = CauseNumbers(Definitions(report, manifest))
+    causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
     ids, counting = _Ids(causes, known), Counting(overrides_of(manifest))
     accepted, every = Acceptance.of_manifest(manifest), Owners(report, manifest)
     for path in part_files(report / "objects"):
-        first = read_part(path, ("status", "impact"))
-        mask = concerned(Coded(first["status"]), Coded(first["impact"]))
+        mask = concerned(path, causes)
         if not mask.any():
             continue
         table = take(read_part(path, (*OBJECT_COLUMNS, *_OF_OBJECT), "change"), np.flatnonzero(mask))

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from auditor.base import arrow
 from auditor.report.findings.coded import Coded, combined, groups_of
 from auditor.report.findings.keys import CauseKey, form_of, topic_of
 from auditor.validation.follows import BLOCKING, FOLLOWS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from auditor.report.findings.fields import Definitions
@@ -19,13 +22,17 @@ if TYPE_CHECKING:
 __all__ = [
     "FINDING_COLUMNS",
     "IMPACTS",
+    "IN_NAMESPACES",
     "OBJECT_COLUMNS",
+    "OF_NAMESPACES",
     "CauseNumbers",
     "FindingRows",
     "ObjectImpacts",
     "concerned",
     "follows_of",
     "is_new",
+    "namespaces_of",
+    "shows_namespaces",
 ]
 
 Numbers = np.ndarray[Any, Any]
@@ -45,6 +52,10 @@ _OF_OBJECT: Final = ("cluster", "key", "group", "kind", "audited_version", "name
 _OF_IMPACT: Final = ("group", "plural", "kind", "audited_version")
 IMPACTS: Final = ("crashes-server", "breaks-list", "is-deleted", "needs-webhook", "blocks-delete", "loses-data")
 """Impacts that are causes, worst first; the severity of each is in `severity`, its title in `titles`."""
+OF_NAMESPACES: Final = {"deleted": "loses-namespace", "missing": "lacks-namespace"}
+"""Causes by what a namespace is (`namespaces` of a manifest); each such namespace is one, with the objects in it."""
+IN_NAMESPACES: Final = ("valid", "invalid", "builtin", "sealed", "needs-conversion")
+"""Statuses of objects whose namespace matters to them; what no server reads at its key has causes of its own."""
 _STATUSES: Final = ("unreadable", "needs-conversion", "unserved", "orphaned", "sealed")
 
 
@@ -53,14 +64,16 @@ class CauseNumbers:
 
     Args:
         definitions: The definitions of the report, for the keys of maps in paths.
+        namespaces: The impact of namespaces that are missing or deleted, by cluster and name (`namespaces_of`).
 
     Attributes:
         keys: The causes.
         topics: For each cause the number of its topic.
     """
 
-    def __init__(self, definitions: Definitions) -> None:
+    def __init__(self, definitions: Definitions, namespaces: dict[tuple[str, str], str] | None = None) -> None:
         self.definitions = definitions
+        self.namespaces = namespaces or {}
         self.keys: list[CauseKey] = []
         self.topics: list[int] = []
         self._of_topics: dict[str, int] = {}
@@ -202,24 +215,57 @@ class ObjectImpacts:
         """Return the impacts of the objects of a table."""
         columns = {name: Coded(table[name]) for name in OBJECT_COLUMNS if name not in ("impacts", "pruned")}
         impacts = table["impacts"].to_pylist()
+        in_namespaces = _in_namespaces(columns, causes.namespaces)
         rows, numbers, names = [], [], []
         known: dict[tuple[str | None, ...], int] = {}
         for row, every in enumerate(impacts):
-            for impact in _impacts(every or (), columns["status"].of(row)):
+            status = columns["status"].of(row)
+            found = [(impact, "") for impact in _impacts(every or (), status)]
+            if in_namespaces[row]:
+                place = columns["cluster"].text(row), columns["namespace"].text(row)
+                found.append((causes.namespaces[place], place[1]))
+            for impact, namespace in found:
                 rows.append(row)
                 names.append(impact)
-                own = (impact, *(columns[name].of(row) for name in _OF_IMPACT))
+                own = (impact, namespace, *(() if namespace else (columns[name].of(row) for name in _OF_IMPACT)))
                 if own not in known:
-                    known[own] = causes.number(_key(columns, row, impact))
+                    key = CauseKey(kind="Namespace", form=namespace, impact=impact)
+                    known[own] = causes.number(key if namespace else _key(columns, row, impact))
                 numbers.append(known[own])
         return cls(columns, np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.int64), names)
 
 
-def concerned(status: Coded, impact: Coded) -> NDArray[np.bool_]:
-    """Return for each row of objects/ whether it may have an impact that is a cause."""
+def concerned(path: Path, causes: CauseNumbers) -> NDArray[np.bool_]:
+    """Return for each row of a part of objects/ whether it may have an impact that is a cause."""
+    names = ("status", "impact", *(("cluster", "namespace") if causes.namespaces else ()))
+    table = arrow.read_parquet(path, names)
+    columns = {name: Coded(table[name]) for name in names}
     harmless = ("none", "drifts", "unknown")
-    mask: NDArray[np.bool_] = status.numbers(_STATUSES) < len(_STATUSES)
-    mask |= impact.numbers(harmless) == len(harmless)
+    mask: NDArray[np.bool_] = columns["status"].numbers(_STATUSES) < len(_STATUSES)
+    mask |= columns["impact"].numbers(harmless) == len(harmless)
+    return mask | _in_namespaces(columns, causes.namespaces)
+
+
+def namespaces_of(manifest: dict[str, Any]) -> dict[tuple[str, str], str]:
+    """Return the impact of the namespaces of a report that are missing or deleted, by cluster and name."""
+    return {(one["cluster"] or "", one["name"]): OF_NAMESPACES[one["is"]] for one in manifest.get("namespaces") or ()}
+
+
+def shows_namespaces(manifest: dict[str, Any], cluster: str | None) -> bool:
+    """Return whether the dumps of a cluster of a report show which namespaces there are."""
+    parts = [one for one in manifest.get("clusters") or () if one["name"] == cluster] or [manifest]
+    return parts[0].get("namespaces") is not None
+
+
+def _in_namespaces(columns: dict[str, Coded], namespaces: dict[tuple[str, str], str]) -> NDArray[np.bool_]:
+    """Return for each row whether its object is in one of some namespaces."""
+    mask = np.zeros(len(columns["status"]), dtype=bool)
+    if namespaces:
+        cluster, namespace = columns["cluster"], columns["namespace"]
+        names = sorted({name for _, name in namespaces})
+        mask = (namespace.numbers(names) < len(names)) & (columns["status"].numbers(IN_NAMESPACES) < len(IN_NAMESPACES))
+        for row in np.flatnonzero(mask).tolist():
+            mask[row] = (cluster.text(row), namespace.text(row)) in namespaces
     return mask
 
 

@@ -22,6 +22,8 @@ OF_IMPACT: Final = {
     "blocks-delete": "critical",
     "unreadable": "high",
     "loses-data": "high",
+    "loses-namespace": "medium",
+    "lacks-namespace": "medium",
     "needs-webhook": "medium",
     "needs-conversion": "medium",
     "unserved": "medium",

@@ -15,6 +15,8 @@ IMPACT_TITLES: Final = {
     "is-deleted": "is deleted as soon as a server runs",
     "blocks-delete": "cannot be deleted",
     "loses-data": "loses data at the next write",
+    "loses-namespace": "is being deleted, with the objects in it",
+    "lacks-namespace": "does not exist, but objects are in it",
     "unreadable": "cannot be read",
     "needs-webhook": "can only be listed by its webhook (--convert-with)",
     "needs-conversion": "can only be read by a conversion webhook",
@@ -46,7 +48,7 @@ def kind_name(group: str, kind: str) -> str:
 def title_of(key: CauseKey) -> str:
     """Return a line about a cause, without its kind."""
     if key.impact:
-        return IMPACT_TITLES.get(key.impact, key.impact)
+        return f"{key.form} {IMPACT_TITLES.get(key.impact, key.impact)}".lstrip()
     what = TYPE_TITLES.get(key.type, key.type)
     field = "the object" if key.field == "<nil>" else key.field
     if key.rule:

@@ -52,6 +52,7 @@ def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes:
     head += [f"- {_escaped(cut(text, _LONGEST))}" for text in content.warnings[:20]]
     if len(content.warnings) > 20:
         head.append(f"- and {len(content.warnings) - 20} more")
+    head += [f"- {_escaped(cut(text, _LONGEST))}" for text in content.deleting]
     table = []
     if content.open_causes:
         table = ["", "| severity | cause | kind | objects | what | example |", "|---|---|---|---|---|---|"]

@@ -164,6 +164,7 @@ class Content:
         reasons: Why.
         warnings: Lines about what is missing, stale, damaged or lost, worst first.
         not_judged: Reasons against an all-clear; empty if every object was judged.
+        deleting: Lines about objects that have been deleting for long.
         all_clear: The sentence that the summary ends with.
         causes: All causes, worst and new ones first.
         kinds: Objects by kind and status.
@@ -189,6 +190,7 @@ class Content:
     space: Callable[[], dict[str, int]] | None = None
     nights: Sequence[tuple[datetime.datetime, dict[str, int]]] = ()
     details: Callable[[], dict[str, Any]] | None = None
+    deleting: Sequence[str] = ()
     last_success: float | None = None
     _tally: Tally | None = None
 
@@ -245,6 +247,7 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
     from auditor.report.formats.chosen import of_clusters  # noqa: PLC0415 - it needs this package's neighbours
     from auditor.report.formats.series import bytes_of_kinds, nights_of  # noqa: PLC0415 - they read tables
     from auditor.report.views.data import details_of  # noqa: PLC0415 - only JSON needs it
+    from auditor.report.views.state import deleting_lines  # noqa: PLC0415 - likewise
 
     clusters = tuple(chosen_clusters(model.manifest, clusters)) if clusters else ()
     everything, model = model, of_clusters(model, clusters)
@@ -259,6 +262,7 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
         reasons=model.verdict.reasons,
         warnings=(*model.missing, *model.stale, *model.damage),
         not_judged=tuple(model.not_judged),
+        deleting=deleting_lines(manifest),
         all_clear=_last_sentence(model),
         causes=[_without_secrets(cause) for cause in model.causes],
         kinds=[

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import shell_word
-from auditor.base.wording import counted, objects
+from auditor.base.wording import by_count, counted, objects
 from auditor.report.allclear import judged_rows, leftovers, not_judged, unexpected
-from auditor.report.findings.rows import IMPACTS
+from auditor.report.findings.rows import IMPACTS, OF_NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,6 +89,11 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
         wanted = ", ".join(f"'{name}'" for name in serious)
         where = f"list_has_any(impacts, [{wanted}]) or impact in ({wanted})"
         return "read the objects.", _query(report, "key, name, impacts, pruned", where)
+    if namespaces := manifest.get("namespaces"):
+        verb = by_count(len(namespaces), "does not exist or is", "do not exist or are")
+        which = f"{counted(len(namespaces), 'namespace')} ({_some(one['name'] for one in namespaces)})"
+        text = f"save what is in {which}, which {verb} being deleted: a server creates nothing there."
+        return text, _findings(report, causes, *OF_NAMESPACES.values())
     if advice := _orphaned(manifest):
         return advice, ""
     if statuses.get(Status.SEALED):
@@ -97,7 +102,7 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
     return None
 
 
-def _findings(report: str, causes: Sequence[Cause], *impacts: Impact | Status) -> str:
+def _findings(report: str, causes: Sequence[Cause], *impacts: str) -> str:
     """Return the command that shows the first cause with one of the impacts, or else the first one."""
     first = next((cause for impact in impacts for cause in causes if cause.impact == impact), None)
     first = first or next(iter(causes), None)

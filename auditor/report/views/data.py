@@ -110,6 +110,8 @@ def details_of(model: FindingsModel) -> dict[str, Any]:
         "missing": model.missing,
         "stale": model.stale,
         "damage": model.damage,
+        "deleting": model.manifest.get("deleting"),
+        "namespaces": model.manifest.get("namespaces"),
         "accepted": model.accepted or None,
         "clusters": cluster_rows(model) if model.has_clusters else [],
         "topics": model.topics,
@@ -127,6 +129,8 @@ def cause_document(
     missing: Sequence[str] = (),
     stale: Sequence[str] = (),
     damage: Sequence[str] = (),
+    deleting: dict[str, Any] | None = None,
+    namespaces: Sequence[dict[str, Any]] | None = None,
     accepted: dict[str, Any] | None = None,
     clusters: Sequence[dict[str, Any]] = (),
     topics: Sequence[Topic] = (),
@@ -143,6 +147,8 @@ def cause_document(
         missing: Lines about clusters without a dump.
         stale: Lines about dumps that are too old.
         damage: Lines about what could not be read.
+        deleting: The section of the manifest about objects that are being deleted; None if there are none.
+        namespaces: That about missing and deleted namespaces; None if the dumps do not show which there are.
         accepted: The section of the manifest about accepted findings; None without one.
         clusters: A row for each cluster of a fleet.
         topics: The topics of the causes.
@@ -155,6 +161,8 @@ def cause_document(
         "missing": list(missing),
         "stale": list(stale),
         "damage": list(damage),
+        "deleting": deleting,
+        "namespaces": None if namespaces is None else list(namespaces),
         "not_judged": list(not_judged),
         "accepted": accepted,
         "clusters": list(clusters),

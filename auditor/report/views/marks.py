@@ -9,7 +9,14 @@ from auditor.report.findings.build import overrides_of
 from auditor.report.findings.counting import Counting
 from auditor.report.findings.fields import Definitions
 from auditor.report.findings.owners import Owners
-from auditor.report.findings.rows import FINDING_COLUMNS, OBJECT_COLUMNS, CauseNumbers, FindingRows, ObjectImpacts
+from auditor.report.findings.rows import (
+    FINDING_COLUMNS,
+    OBJECT_COLUMNS,
+    CauseNumbers,
+    FindingRows,
+    ObjectImpacts,
+    namespaces_of,
+)
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.table import read_rows
 
@@ -29,7 +36,7 @@ class Marks:
 
     def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
         self._owners = Owners(report, manifest)
-        self._causes = CauseNumbers(Definitions(report, manifest))
+        self._causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
         self._counting = Counting(overrides_of(manifest))
         self._accepted = Acceptance.of_manifest(manifest)
         self._ids = {row["digest"]: row["cause"] for row in read_rows(report) or ()}

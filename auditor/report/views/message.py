@@ -42,6 +42,7 @@ def message_text(content: Content) -> str:
     lines += [_cut(text, _LINE) for text in content.warnings[:_WARNINGS]]
     if len(content.warnings) > _WARNINGS:
         lines.append(f"and {len(content.warnings) - _WARNINGS} more such lines")
+    lines += [_cut(text, _LINE) for text in content.deleting]
     lines.append(f"Problems: {tally.by_severity_text}{accepted}")
     lines += [_cut(f"- {_cause_line(cause)}", _LINE) for cause in content.open_causes[:_CAUSES]]
     if (more := len(content.open_causes) - _CAUSES) > 0:

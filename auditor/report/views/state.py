@@ -19,7 +19,7 @@ from auditor.shards.sealed import sealed_lines
 if TYPE_CHECKING:
     from auditor.report.findings.model import FindingsModel
 
-__all__ = ["kind_lines", "state_lines"]
+__all__ = ["deleting_lines", "kind_lines", "state_lines"]
 
 _WRITES: Final = (
     *(Impact.BLOCKS_DELETE, Impact.BLOCKS_EVERY_UPDATE, Impact.BLOCKS_STATUS, Impact.BLOCKS_METADATA),
@@ -78,6 +78,7 @@ def state_lines(model: FindingsModel) -> list[Line]:
     """Return lines, which may be wider than a terminal, on the keys of a report and on what else there is to know."""
     manifest = visible_tree(model.manifest)
     lines = [Line(text, "medium") for text in (*sealed_lines(manifest), *_closed(manifest), *_not_evaluated(manifest))]
+    lines += [Line(text, "medium") for text in deleting_lines(manifest)]
     skipped = manifest["counts"]["statuses"].get(Status.BUILTIN)
     if skipped and "builtin" in manifest["options"].get("skip", ()):
         text = f"{counted(skipped, 'value')} of built-in kinds (--skip builtin): whether they break lists is not known"
@@ -95,6 +96,25 @@ def state_lines(model: FindingsModel) -> list[Line]:
         lines.append(Line(f"NOT STORED AT THE STORAGE VERSION  {_listed(texts, len(versions))}"))
     if reused := _reused(manifest):
         lines.append(Line(reused))
+    return lines
+
+
+def deleting_lines(manifest: dict[str, Any]) -> list[str]:
+    """Return lines on the custom resources that have been deleting for long, or may have been."""
+    section = manifest.get("deleting")
+    if not section:
+        return []
+    every, days, lines = section["objects"], section["days"], []
+    if section["long"] is None:
+        why = "nothing says when the dump was made"
+        return [f"DELETING  {counted(every, 'custom resource')}; whether for more than {days} d is not known: {why}"]
+    if section["long"]:
+        names = [f"{name} ({count:,})" for name, count in section["finalizers"].items()]
+        waits = f"waiting for {_listed(names[:_NAMED], len(names))}" if names else "without finalizers"
+        which = f"{section['long']:,} of {counted(every, 'custom resource')}"
+        lines.append(f"DELETING FOR MORE THAN {days} D  {which}, {waits}")
+    if section["unread"]:
+        lines.append(f"DELETING  {counted(section['unread'], 'custom resource')}; since when could not be read")
     return lines
 
 

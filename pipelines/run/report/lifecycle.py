@@ -1,0 +1,182 @@
+"""Objects of an audit that are being deleted, and namespaces that are missing or deleted although objects are in them.
+
+The rows of the report tell both, with the few values that matter, while the dump is open: those of the objects that are
+being deleted, and of the namespaces that hold objects.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from auditor.base import arrow
+from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
+from auditor.plan.dumps import cut_value, first_not_before, open_live, open_values, position_not_before
+from auditor.report.allclear import has_unread_notes
+from auditor.report.findings.build import part_files
+from auditor.report.findings.coded import Coded, combined
+from auditor.report.findings.rows import IN_NAMESPACES
+from auditor.report.findings.titles import kind_name
+from auditor.sources.encryption import make_unsealer
+from auditor.storage_read.read import ReadError, decode_value
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from auditor.plan.plan import Plan
+
+__all__ = ["note_lifecycle"]
+
+_LONG: Final = 7
+"""Days after which an object has been deleting for long."""
+_DAY: Final = 86400
+_MADE_BY_SERVER: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
+"""Namespaces that a server creates as soon as it runs (measured on v1.37.2)."""
+_OF_NAMESPACE: Final = ("group", "kind", "namespace", "status")
+_OF_DELETING: Final = ("source", "offset", "group", "plural")
+
+
+def note_lifecycle(plan: Plan, manifest: dict[str, Any], parts: Path) -> None:
+    """Note in a manifest, in `namespaces` and `deleting`, what `_namespaces` and `_deleting` return.
+
+    Args:
+        plan: The plan of the run, of one cluster.
+        manifest: The manifest of its report.
+        parts: Folder of the report, with objects/ complete.
+    """
+    values = _Values(plan)
+    manifest["namespaces"] = _namespaces(plan, values, parts)
+    manifest["deleting"] = _deleting(plan, values, parts)
+
+
+class _Values:
+    """Reads single values of the dumps of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.tables = [open_live(source) for source in plan.sources]
+        self._plan = plan
+        self._opened: dict[int, Any] = {}
+        self._unsealer: Any = None
+
+    def deletion(self, number: int, at: int, resource: tuple[str, str]) -> tuple[str | None, list[str]]:
+        """Return since when an object is being deleted (None if it is not, or cannot be read), and its finalizers.
+
+        Args:
+            number: The number of the dump.
+            at: Position in its live table.
+            resource: Group and plural of the kind.
+        """
+        row = {name: self.tables[number][name][at].as_py() for name in ("key", "offset", "length", "encoding")}
+        if number not in self._opened:
+            self._opened[number] = open_values(self._plan.sources[number])
+        data = cut_value(self._opened[number], row["offset"], row["length"], row["encoding"])
+        options = self._plan.options
+        if row["key"] is not None and (options.encryption_config or data.startswith(b"k8s:")):
+            self._unsealer = self._unsealer or make_unsealer(options.encryption_config, options.kms_decryptor)
+            data = self._unsealer.open(row["key"], resource, data).data
+        try:
+            obj = {} if data is None else decode_stored(data) if data.startswith(MAGIC) else decode_value(data)
+        except (ReadError, WireError):
+            return None, []
+        metadata = obj.get("metadata") if type(obj) is dict else None
+        metadata = metadata if type(metadata) is dict else {}
+        since, finalizers = metadata.get("deletionTimestamp"), metadata.get("finalizers")
+        names = [one for one in finalizers if type(one) is str] if type(finalizers) is list else []
+        return since if type(since) is str else None, names
+
+
+def _namespaces(plan: Plan, values: _Values, parts: Path) -> list[dict[str, Any]] | None:
+    """Return the namespaces that are missing or being deleted although objects are in them, by name.
+
+    Each is a dict of `cluster`, `name`, `is` (missing or deleted), `since` (of a deletion) and `objects` (their number
+    by kind). Returns None if the dumps do not show which namespaces there are: an export, one with damage or of other
+    kinds alone, or if only some objects were asked for.
+    """
+    are_whole = not any(source.is_export or source.damage or has_unread_notes(source.notes) for source in plan.sources)
+    if not are_whole or not plan.options.scope.is_everything:
+        return None
+    tables = [table["key"] for table in values.tables]
+    below = f"{plan.options.etcd_prefix.rstrip('/')}/namespaces/".encode()
+    if not any((first_not_before(keys, below) or b"").startswith(below) for keys in tables):
+        return None
+    out = []
+    for name, kinds in sorted(_objects_by_namespace(parts).items()):
+        key = below + name.encode("utf-8", "surrogateescape")
+        places = [(number, position_not_before(keys, key)) for number, keys in enumerate(tables)]
+        places = [one for one in places if one[1] < len(tables[one[0]]) and tables[one[0]][one[1]].as_py() == key]
+        entry = {"cluster": plan.options.cluster or None, "name": name, "objects": dict(sorted(kinds.items()))}
+        if not places and name not in _MADE_BY_SERVER:
+            out.append({**entry, "is": "missing", "since": None})
+        elif places and (since := values.deletion(*places[0], ("", "namespaces"))[0]):
+            out.append({**entry, "is": "deleted", "since": since})
+    return out
+
+
+def _objects_by_namespace(parts: Path) -> dict[str, Counter[str]]:
+    """Return the number of the objects of each kind in each namespace."""
+    counts: dict[str, Counter[str]] = {}
+    for path in part_files(parts / "objects"):
+        table = arrow.read_parquet(path, _OF_NAMESPACE)
+        columns = {name: Coded(table[name]) for name in _OF_NAMESPACE}
+        wanted = columns["status"].numbers(IN_NAMESPACES) < len(IN_NAMESPACES)
+        wanted &= columns["namespace"].codes < len(columns["namespace"].texts) - 1
+        rows = np.flatnonzero(wanted)
+        if not len(rows):
+            continue
+        codes = [(columns[name].codes[rows], len(columns[name].texts)) for name in _OF_NAMESPACE[:-1]]
+        _, first, sizes = np.unique(combined(codes), return_index=True, return_counts=True)
+        for at, size in zip(rows[first].tolist(), sizes.tolist(), strict=True):
+            group, kind, namespace = (columns[name].text(at) for name in _OF_NAMESPACE[:-1])
+            counts.setdefault(namespace, Counter())[kind_name(group, kind)] += size
+    return counts
+
+
+def _deleting(plan: Plan, values: _Values, parts: Path) -> dict[str, Any] | None:
+    """Return what is known of the custom resources that are being deleted; None if there are none.
+
+    A dict of `objects` (how many there are), `long` (how many of them were so for more than `days` days when the dump
+    was made; None if nothing says when that was), `unread` (how many do not say since when), and `finalizers` (of those
+    in `long`: their number by finalizer).
+    """
+    objects = unread = long = 0
+    is_known = True
+    finalizers: Counter[str] = Counter()
+    numbers = {source.name: number for number, source in enumerate(plan.sources)}
+    for path in part_files(parts / "objects"):
+        table = arrow.read_parquet(path, ("deleting",))
+        rows = np.flatnonzero(arrow.equal(table["deleting"], True))
+        if not len(rows):
+            continue
+        found = arrow.plain(arrow.take(arrow.read_parquet(path, _OF_DELETING), rows)).to_pylist()
+        for row in {(row["source"], row["offset"]): row for row in found}.values():  # once for all its versions
+            objects += 1
+            number = numbers[row["source"]]
+            made = plan.sources[number].modified
+            is_known &= made is not None
+            [at] = np.flatnonzero(values.tables[number]["offset"].to_numpy() == row["offset"])[:1].tolist()
+            since, waits_for = values.deletion(number, at, (row["group"] or "", row["plural"] or ""))
+            if (marked := _seconds(since)) is None:
+                unread += 1
+            elif made is not None and made - marked > _LONG * _DAY:
+                long += 1
+                finalizers.update(waits_for)
+    if not objects:
+        return None
+    counts = dict(sorted(finalizers.items(), key=lambda one: (-one[1], one[0])))
+    return {
+        "objects": objects,
+        "long": long if is_known else None,
+        "days": _LONG,
+        "unread": unread,
+        "finalizers": counts,
+    }
+
+
+def _seconds(time: str | None) -> float | None:
+    try:
+        return datetime.datetime.fromisoformat(time or "").timestamp()
+    except ValueError:
+        return None
