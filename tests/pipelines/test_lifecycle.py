@@ -131,6 +131,15 @@ def test_a_namespace_that_is_missing_tonight_is_new_and_fixed_when_it_is_back(tm
         words = ("--diff", str(tmp_path / before / "r")) if before else ()
         found = report(tmp_path / name, etcdctl_text(objects), *words)
         assert [one["change"] for one in found["causes"]] == change
+        if name == "two":
+            assert sorted(one["new_objects"] for one in found["causes"]) == [1, 3]
+
+
+def test_what_an_earlier_report_could_not_see_is_not_new(tmp_path: Path) -> None:
+    for name, cut, words in (("one", 1, ()), ("two", 0, ("--diff", str(tmp_path / "one" / "r")))):
+        (tmp_path / name).mkdir()
+        found = report(tmp_path / name, etcdctl_text(OBJECTS, cut=cut), *words)
+    assert [(one["change"], one["new_objects"]) for one in found["causes"]] == [("same", 0)] * 2
 
 
 def test_reused_rows_tell_the_same(night: dict[str, Any], tmp_path: Path) -> None:

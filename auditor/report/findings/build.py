@@ -93,6 +93,7 @@ def write_causes(
     known = causes_of(earlier) if earlier is not None else None
     rows = build_causes(report, manifest, known, accepted, counted)
     if earlier is not None:
+        _note_new_namespaces(rows, earlier)
         _note_schema_changes(rows, report, manifest, earlier)
     write_rows(rows, report, crds=manifest["definitions"]["sha256"])
     return rows
@@ -307,6 +308,20 @@ def _count_impacts(
     settled = None if accepted is None else accepted.impacts(rows, causes, counting.impact_ranks(rows))
     owners = every.of_part(path.name, rows.columns)
     counting.add_impacts(rows, change, settled, lambda row: table["pruned"][row].as_py() or [], owners.of_rows)
+
+
+def _note_new_namespaces(rows: list[dict[str, Any]], earlier: Path) -> None:
+    """Count the objects of namespaces that are missing or deleted since an earlier report as new, if it shows that."""
+    from auditor.report.reader import read_manifest  # noqa: PLC0415
+
+    fresh = [row for row in rows if row["change"] == "new" and row["impact"] in OF_NAMESPACES.values()]
+    before = read_manifest(str(earlier), "--diff") if fresh else {}
+    for row in fresh:
+        if shows_namespaces(before, row["cluster"]):
+            row["new_objects"] = row["objects"]
+        else:
+            row["change"] = "same"
+    rows.sort(key=order_of)
 
 
 def _note_schema_changes(rows: list[dict[str, Any]], report: Path, manifest: dict[str, Any], earlier: Path) -> None:
