@@ -146,10 +146,10 @@ def _deleting(plan: Plan, values: _Values, parts: Path) -> dict[str, Any] | None
     finalizers: Counter[str] = Counter()
     numbers = {source.name: number for number, source in enumerate(plan.sources)}
     for path in part_files(parts / "objects"):
-        table = arrow.read_parquet(path, ("deleting",))
-        rows = np.flatnonzero(arrow.equal(table["deleting"], True))
-        if not len(rows):
+        column = arrow.read_parquet(path, ("deleting",))["deleting"]
+        if not any(chunk.true_count for chunk in column.chunks):
             continue
+        rows = np.flatnonzero(arrow.equal(column, True))
         found = arrow.plain(arrow.take(arrow.read_parquet(path, _OF_DELETING), rows)).to_pylist()
         for row in {(row["source"], row["offset"]): row for row in found}.values():  # once for all its versions
             objects += 1
