@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base import arrow
-from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
 from auditor.plan.dumps import cut_value, first_not_before, open_live, open_values, position_not_before
 from auditor.report.allclear import has_unread_notes
 from auditor.report.findings.build import part_files
@@ -21,7 +20,6 @@ from auditor.report.findings.coded import Coded, combined
 from auditor.report.findings.rows import IN_NAMESPACES
 from auditor.report.findings.titles import kind_name
 from auditor.sources.encryption import make_unsealer
-from auditor.storage_read.read import ReadError, decode_value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +67,9 @@ class _Values:
             at: Position in its live table.
             resource: Group and plural of the kind.
         """
+        from auditor.builtin.protobuf import MAGIC, WireError, decode_stored  # noqa: PLC0415 - few dumps need them
+        from auditor.storage_read.read import ReadError, decode_value  # noqa: PLC0415 - likewise
+
         row = {name: self.tables[number][name][at].as_py() for name in ("key", "offset", "length", "encoding")}
         if number not in self._opened:
             self._opened[number] = open_values(self._plan.sources[number])
