@@ -6,7 +6,7 @@ tree, revisions above the last compaction are taken from unreferenced leaves; th
 deleted, so that only their keys are reported. If both meta pages or the root page are lost, the root is searched among
 all pages: a leaf whose elements are all buckets with etcd's names.
 
-A tree may be intact and lost all the same: a page of it was replaced by an empty or an older one. So revisions that are
+A tree may be intact and lost nevertheless: a page of it was replaced by an empty or an older one. So revisions that are
 newer than all that the tree reaches are taken from unreferenced leaves as well. A healthy database may have some, of a
 transaction that was not finished or that began while the snapshot was taken, but not of more keys than its tree has
 revisions: only more than that counts as damage (`Lost`).

@@ -59,9 +59,9 @@ COUNTING: Final = frozenset({
     "to_kubernetes", "via",
     # which objects
     "about", "after", "all_namespaces", "api_group", "api_version", "as_of", "as_server", "categories", "cluster",
-    "etcd_prefix", "exclude", "fields", "helm_release", "helm_releases", "ignore_missing", "ignore_not_found", "include",
-    "labels", "limit", "name", "names", "namespace", "namespaced", "no_watch_cache", "raw", "salvage", "subresource", "types",
-    "verbs", "watch_only", "where",
+    "etcd_prefix", "exclude", "fields", "helm_release", "helm_releases", "ignore_missing", "ignore_not_found",
+    "include", "labels", "limit", "name", "names", "namespace", "namespaced", "no_watch_cache", "raw", "salvage",
+    "subresource", "types", "verbs", "watch_only", "where",
     # which checks, and for how long
     "dry_run", "memory", "skip", "time_in_all", "time_per_object", "verify_proven", "verify_sample",
     # which findings, and for whom
