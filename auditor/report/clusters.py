@@ -18,7 +18,7 @@ from auditor.crds.definitions_file import DefinitionsFile
 from auditor.report.manifest import MANIFEST
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -28,6 +28,8 @@ __all__ = [
     "lifecycle_of",
     "narrowed_manifest",
     "option_by_cluster",
+    "part_of",
+    "parts_of",
     "with_other_option",
 ]
 
@@ -39,6 +41,21 @@ _TABLES = ("objects", "findings", "index")
 def is_fleet(manifest: dict[str, Any]) -> bool:
     """Whether a report is of several clusters."""
     return "clusters" in manifest
+
+
+def part_of(manifest: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return what a manifest says of one cluster that it has rows of: its counts and kinds, among others."""
+    return next((one for one in manifest.get("clusters") or () if one["name"] == name), manifest)
+
+
+def parts_of(report: Path, manifest: dict[str, Any], name: str) -> Iterator[tuple[Path, int]]:
+    """Yield the part files of a cluster, by their paths below the folder of the report, and the number of each."""
+    first, end = part_of(manifest, name).get("parts") or (0, 1 << 62)
+    for path in report.rglob("part-*.parquet"):
+        below = path.relative_to(report)
+        number = _PART.fullmatch(path.name)
+        if number is not None and below.parts[0] in _TABLES and first <= int(number[1]) < end:
+            yield below, int(number[1])
 
 
 def option_by_cluster(manifest: dict[str, Any], name: str) -> dict[str, Any]:
@@ -195,15 +212,11 @@ def cluster_view(report: Path, manifest: dict[str, Any], name: str, folder: Path
         name: The cluster.
         folder: Where the view is made; it lasts as long as that folder.
     """
-    own = next(one for one in manifest["clusters"] if one["name"] == name)
+    own = part_of(manifest, name)
     folder.mkdir(parents=True)
-    first, end = own["parts"]
-    for path in report.rglob("part-*.parquet"):
-        below = path.relative_to(report)
-        found = _PART.fullmatch(path.name)
-        if found is not None and below.parts[0] in _TABLES and first <= int(found[1]) < end:
-            (folder / below).parent.mkdir(parents=True, exist_ok=True)
-            (folder / below).symlink_to(path.absolute())
+    for below, _ in parts_of(report, manifest, name):
+        (folder / below).parent.mkdir(parents=True, exist_ok=True)
+        (folder / below).symlink_to((report / below).absolute())
     if (report / "versions.parquet").exists():
         (folder / "versions.parquet").symlink_to((report / "versions.parquet").absolute())
     if (definitions := DefinitionsFile(report)).exists():

@@ -63,26 +63,30 @@ def _changed(diff: dict[str, Any], report: str) -> str:
         more = counts[change] - len(rows)
         if more > 0:
             lines.append(f"  {change.upper():5}  and {more} more")
-    lines += _worse(diff, report)
+    lines += _objects(diff, report, "worse")
+    lines += _objects(diff, report, "better")
     lines += [f"  NOTE  {note}" for note in diff["notes"]]
     return "\n".join(lines)
 
 
-def _worse(diff: dict[str, Any], report: str) -> list[str]:
-    """Return lines on the objects that became unreadable, blocked or lose data."""
-    total = sum(diff["worse"].values())
+def _objects(diff: dict[str, Any], report: str, change: str) -> list[str]:
+    """Return lines on the objects that became unreadable, blocked or lose data, or are not so any more."""
+    total = sum(diff.get(change, {}).values())
     if not total:
         return []
-    counts = ", ".join(f"{count} {what}" for what, count in diff["worse"].items() if count)
-    lines = [f"  Worse than before: {counts}"]
-    first = diff.get("first_worse", [])[:_SHOWN]
+    no_more = "no longer " if change == "better" else ""
+    counts = ", ".join(f"{count} {no_more}{what}" for what, count in diff[change].items() if count)
+    lines = [f"  {change.capitalize()} than before: {counts}"]
+    first = diff.get(f"first_{change}", [])[:_SHOWN]
+    word = change.upper()
     for row in first:
         effects = ", ".join(row["impacts"]) or row["level"]
+        effects = f"{no_more}{row['level']}" if no_more else effects
         lines.append(
-            f"  WORSE  {row['object']}  {effects}" + (f": {cut(row['message'], LONG)}" if row["message"] else "")
+            f"  {word}  {row['object']}  {effects}" + (f": {cut(row['message'], LONG)}" if row["message"] else "")
         )
         if row.get("key"):
             lines.append(f"         {show_command(report, row)}")
     if total > len(first):
-        lines.append(f"  WORSE  and {total - len(first)} more")
+        lines.append(f"  {word}  and {total - len(first)} more")
     return lines

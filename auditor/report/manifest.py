@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.plan.options import Scope
     from auditor.plan.plan import Plan
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "manifest_bytes",
     "merge",
     "parse_manifest",
+    "scope_options",
     "whole_report",
     "write_empty_parts",
     "write_manifest",
@@ -286,6 +288,17 @@ def whole_report(name: str) -> Iterator[None]:
         raise PlanError(name, found, "the report of an audit", advice) from error
 
 
+def scope_options(scope: Scope) -> dict[str, Any]:
+    """Return which objects count, as the options of a manifest have it."""
+    return {
+        "namespace": scope.namespace,
+        "labels": scope.labels,
+        "fields": scope.fields,
+        "include": list(scope.include),
+        "exclude": list(scope.exclude),
+    }
+
+
 def write_manifest(
     plan: Plan,
     total: ShardResult,
@@ -314,7 +327,7 @@ def write_manifest(
                 "name": source.name,
                 "format": source.format,
                 "sha256": source.sha256 or None,
-                "revision": source.revision,
+                "revision": None if source.damage else source.revision,
                 "compacted_revision": source.compacted_revision,
                 "is_export": source.is_export,
                 "modified": _time(source.modified),
@@ -340,13 +353,7 @@ def write_manifest(
             "ratcheting": options.ratcheting,
             "gates": gate_options(options),
             "apply": options.apply if options.old else None,
-            "scope": {
-                "namespace": options.scope.namespace,
-                "labels": options.scope.labels,
-                "fields": options.scope.fields,
-                "include": list(options.scope.include),
-                "exclude": list(options.scope.exclude),
-            },
+            "scope": scope_options(options.scope),
         },
         "state": report_state(plan),
         "since": since,

@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 
     from auditor.plan.options import AuditOptions
 
-__all__ = ["cluster_names", "judged_clusters", "missing_clusters", "note_presence", "read_clusters", "stale_dumps"]
+__all__ = [
+    "cluster_names",
+    "inputs_of",
+    "judged_clusters",
+    "missing_clusters",
+    "note_presence",
+    "read_clusters",
+    "stale_dumps",
+    "unread_clusters",
+]
 
 _STALE_CODE = 3
 
@@ -39,6 +48,16 @@ def judged_clusters(manifest: dict[str, Any]) -> set[str]:
 def cluster_names(manifest: dict[str, Any]) -> set[str]:
     """Return the names of the clusters that a report had a dump of, readable or not."""
     return (judged_clusters(manifest) | {one.get("cluster") or "" for one in manifest["inputs"]}) - {""}
+
+
+def unread_clusters(manifest: dict[str, Any]) -> set[str]:
+    """Return the names of the clusters that a report had a dump of, and did not read whole."""
+    own = manifest["options"].get("cluster") or ""
+    out = {source.get("cluster") or own for source in manifest["inputs"] if source["damage"]}
+    if "clusters" not in manifest:
+        return out | ({own} if manifest["lost"] else set())
+    names = judged_clusters(manifest)
+    return out | {name for name in names if any(text.startswith(f"{name}: ") for text in manifest["lost"])}
 
 
 def read_clusters(path: str) -> list[str]:
@@ -113,8 +132,9 @@ def missing_clusters(
         for one in report.get("missing") or ():
             known.setdefault(one["name"], one)
         for name in sorted(cluster_names(report)):
-            inputs = [{"sha256": one["sha256"], "revision": one["revision"]} for one in _inputs(report, name)]
-            known[name] = {"name": name, "last_seen": report["started"], "inputs": inputs}
+            inputs = [{"sha256": one["sha256"], "revision": one["revision"]} for one in inputs_of(report, name)]
+            seen = report.get("last_seen", {}).get(name, report["started"])
+            known[name] = {"name": name, "last_seen": seen, "inputs": inputs}
     if listed is not None:
         return [known.get(name, {"name": name, "last_seen": None, "inputs": []}) for name in listed
                 if name not in present]  # fmt: skip
@@ -123,7 +143,7 @@ def missing_clusters(
     return [known[name] for name in sorted(known.keys() - present)]
 
 
-def _inputs(manifest: dict[str, Any], cluster: str) -> list[dict[str, Any]]:
+def inputs_of(manifest: dict[str, Any], cluster: str) -> list[dict[str, Any]]:
     """Return the inputs of one cluster of a report, or those of the last report that had a dump of it."""
     if any("cluster" in one for one in manifest["inputs"]):
         found = [one for one in manifest["inputs"] if one.get("cluster") == cluster]
@@ -146,14 +166,14 @@ def stale_dumps(
     """
     out = []
     for source in manifest["inputs"]:
-        if source["damage"] and source["sha256"] is None:
+        if source["damage"]:  # it is not whole: nothing says how new it is
             continue
         cluster = source.get("cluster") or manifest["options"].get("cluster") or ""
-        known = _inputs(before, cluster)
+        known = inputs_of(before, cluster)
         digests = {one["sha256"] for one in known} - {None, ""}
         revisions = [one["revision"] for one in known if one["revision"] is not None]
         revisions += _newest_seen(before, cluster)
-        alone = sum(one["revision"] is not None for one in _inputs(manifest, cluster)) == 1
+        alone = sum(one["revision"] is not None for one in inputs_of(manifest, cluster)) == 1
         newest, revision = max(revisions, default=None), source["revision"]
         entry = {"source": source["name"], "cluster": cluster or None, "is_older": False}
         floor = _floor(source, revisions)
@@ -180,7 +200,7 @@ def _differing(manifest: dict[str, Any], before: dict[str, Any], folders: tuple[
     """
     from auditor.report.same_revision import differing_keys  # noqa: PLC0415 - it loads functions of Arrow
 
-    known = [source for one in (manifest, before) for source in _inputs(one, cluster)]
+    known = [source for one in (manifest, before) for source in inputs_of(one, cluster)]
     if any("damage" not in source for source in known):
         return 0  # carried from the report before the cluster was missing: no rows to compare
     is_whole = not any(source["damage"] for source in known)

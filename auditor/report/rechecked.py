@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from auditor.base.arrow import in_one_piece, read_parquet
 from auditor.base.statuses import Status
 from auditor.report.clusters import with_other_option
-from auditor.report.presence import judged_clusters
+from auditor.report.presence import cluster_names, judged_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,6 +113,7 @@ def _clusters(owners: Owners, now: dict[str, Any]) -> list[tuple[Numbers, str]]:
     return [
         (np.isin(clusters, list(older)), "no newer dump"),
         (~np.isin(clusters, list(judged)), "no dump"),
+        (np.isin(clusters, list(cluster_names(now) - judged)), "damaged"),
     ]
 
 

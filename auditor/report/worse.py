@@ -72,9 +72,18 @@ class WorseObjects:
     Attributes:
         change: For each row of the new report: new, worse, better, same; None if nothing is known.
         counts: Number of objects that reach a level of `LEVELS` which they did not reach, each once by its worst.
+        relieved: Number of objects that reached a level and do not reach it any more, each once by its worst.
+        reached: The levels that these objects reach, and those that no report has read before.
+
+    Args:
+        old: The old report.
+        new: The new one.
+        unknown: For each row of the new report, whether the old one has nothing of its cluster.
+        unread: The same, whether the old one lacks part of its cluster.
+        older: The same, whether its dump is older than what the old one has.
     """
 
-    def __init__(self, old: Objects, new: Objects) -> None:
+    def __init__(self, old: Objects, new: Objects, *, unknown: Numbers, unread: Numbers, older: Numbers) -> None:
         self.new = new
         was = np.full(len(new.bits), -1)
         for before, now in zip(old.names, new.names, strict=True):
@@ -83,12 +92,17 @@ class WorseObjects:
             if len(old.bits):
                 was = np.where((was < 0) & (at >= 0), old.bits[np.maximum(at, 0)], was)
         self.change = _changes(was, new.bits)
+        is_first = unknown | (unread & (was < 0)) | ((was >= 0) & (was & _UNKNOWN > 0))
+        self.change[is_first | older] = None
         self._level = _levels(was, new.bits, np.isin(self.change, ["new", "worse"]))
+        of_first = _levels(np.full(len(was), -1), new.bits, is_first & ~older)
+        self.reached = {*self._level.tolist(), *of_first.tolist()} - {""}
         self._relief = _levels(new.bits, np.maximum(was, 0), self.change == "better")
         first = np.zeros(len(new.bits), dtype=bool)
         first[np.unique(new.object, return_index=True)[1]] = True
         self._first = first
         self.counts = {level: int((first & (self._level == level)).sum()) for level in LEVELS}
+        self.relieved = {level: int((first & (self._relief == level)).sum()) for level in LEVELS}
 
     def worse(self) -> pa.Table:
         """Return a row for each object that is newly so bad, worst first, with its level in `level`."""
@@ -110,7 +124,6 @@ def _changes(was: Numbers, now: Numbers) -> Numbers:
     before = np.where(was & _UNKNOWN, 0, np.maximum(was, 0))
     worse = (_top(now) > _top(before)) | ((_top(now) == _top(before)) & ((now & ~before) > 0))
     out = np.where(worse, "worse", np.where(now == before, "same", "better")).astype(object)
-    out[(was >= 0) & (was & _UNKNOWN > 0) & (now == 0)] = None
     out[now & _UNKNOWN > 0] = None
     out[was < 0] = "new"
     return out

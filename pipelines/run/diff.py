@@ -20,143 +20,42 @@ import pyarrow.parquet as pq
 
 import auditor
 from auditor.base import tables
-from auditor.base.arrow import concat, in_one_piece, plain, whole_parquet
+from auditor.base.arrow import in_one_piece, plain, whole_parquet
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import visible, visible_tree
+from auditor.base.wording import are, counted
 from auditor.plan.options import FAIL_ON
 from auditor.releases import active
-from auditor.releases.meanings import coarse
 from auditor.report.allclear import missing_lines, stale_lines
+from auditor.report.bases.compared_clusters import Gaps, cluster_notes, compared_clusters
 from auditor.report.check import check_earlier
 from auditor.report.clusters import with_other_option
-from auditor.report.compared_rows import Selected, identified
 from auditor.report.comparison import compared
 from auditor.report.manifest import MANIFEST, whole_report
-from auditor.report.presence import judged_clusters, missing_clusters, stale_dumps
+from auditor.report.presence import missing_clusters, stale_dumps, unread_clusters
 from auditor.report.reader import check_rows, read_manifest
 from auditor.report.rechecked import REASONS, Owners, reasons_of
-from auditor.report.worse import Objects, WorseObjects
+from auditor.report.terminal import damage_lines
+from auditor.report.worse import WorseObjects
 from auditor.shards.columns import write_parquet, write_row_groups
 from auditor.sources.stores.locations import shown_url
 from pipelines.reuse.rows import encoded
+from pipelines.run.diff_side import FINDING, OBJECT, Side
 from pipelines.run.remote import reports_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.plan.options import AuditOptions
+    from auditor.report.compared_rows import Selected
 
 __all__ = ["Difference", "difference", "run_diff", "write_difference"]
 
 Numbers = np.ndarray[Any, Any]
 
-_OBJECT: Final = ("group", "kind", "namespace", "name")
-_FINDING: Final = ("request", "check", "field", "type", "rule")
-_FOUND: Final = ("cluster", "key", "mod_revision", *_OBJECT, *_FINDING, "verdict")
-"""Columns of findings/ by which they are compared and counted."""
-_COLUMNS: Final = (
-    *("cluster", "key", *_OBJECT, "plural", "status", "reason", "impact", "impacts", "value_hash", "mod_revision"),
-    "put_code",
-)
 _OPTIONS: Final = ("at", "skip", "scope", "etcd_prefix")
 _NAMED: Final = 10
-_SEPARATOR: Final = "\0"
-_DEFINITION: Final = "CustomResourceDefinition"
-"""The kind of findings without a kind: those of definitions read from keys."""
-_NONE: Final = "\1"
-"""Stands for an unknown part in a joined text; no name contains it."""
-
-
-class _Side:
-    """Findings and objects of one report."""
-
-    def __init__(self, folder: Path, *, by_cluster: bool) -> None:
-        self.folder = folder
-        self.paths = sorted((folder / "findings").glob("part-*.parquet"))
-        schema = pa.schema([tables.FINDINGS.field(name) for name in _FOUND])
-        parts = [identified(path, schema) for path in self.paths]
-        self.counts = [part.num_rows for part in parts]
-        self.findings = concat(parts, plain(schema.empty_table()).schema)
-        schema = pa.schema([tables.OBJECTS.field(name) for name in _COLUMNS])
-        some = [identified(path, schema, ["reason"]) for path in sorted((folder / "objects").glob("part-*.parquet"))]
-        self.objects = concat(some, plain(schema.empty_table()).schema)
-        self.by_cluster = by_cluster
-
-    def rows(self) -> dict[str, int]:
-        """Return how many rows each table has."""
-        return {"objects": self.objects.num_rows, "findings": self.findings.num_rows}
-
-    def selected(self, mask: Numbers) -> Selected:
-        """Return those findings, with all of their columns."""
-        return Selected(self.paths, self.counts, mask, tables.FINDINGS)
-
-    def finding_names(self, *, of_other_release: bool) -> Any:
-        """Return one text for each finding, by which it is looked up in the other report.
-
-        Args:
-            of_other_release: The other report is of another release, which may have other words.
-        """
-        columns = [_text(self.findings[name]) for name in ("request", "check", "rule")]
-        said = pc.dictionary_encode(_joined([self.findings["field"], self.findings["type"]]))
-        if of_other_release and len(said):
-            texts = (text.rpartition(_SEPARATOR) for text in said.dictionary.to_pylist())
-            meant = [_SEPARATOR.join(coarse(field, type_)) for field, _, type_ in texts]
-            said = pa.DictionaryArray.from_arrays(said.indices, pa.array(meant, pa.string()))
-        return _joined([self._whose(self.findings), *columns, said.cast(pa.string())])
-
-    def requests(self) -> Any:
-        """Return a text for each finding that is the same for all of its object and request."""
-        return _joined([self._whose(self.findings), self.findings["request"]])
-
-    def of_rules(self) -> tuple[Numbers, Numbers]:
-        """Return for each finding whether a rule failed, and whether it says that rules were not checked."""
-        is_of_rule = pc.equal(self.findings["check"], "rule")
-        is_broken = pc.and_(is_of_rule, pc.is_valid(self.findings["rule"]))
-        is_root = pc.equal(self.findings["field"], "<nil>")
-        is_skipped = pc.and_(pc.and_(is_of_rule, is_root), pc.is_null(self.findings["rule"]))
-        return tuple(np.asarray(pc.fill_null(in_one_piece(one), False)) for one in (is_broken, is_skipped))  # type: ignore[return-value]
-
-    def plurals(self, findings: pa.Table) -> Any:
-        """Return the plural name of the kind of some findings; null if it is not known."""
-        names = ["group", "kind", "plural"]
-        kinds = self.objects.select(names).group_by(names, use_threads=False).aggregate([]).drop_null()
-        known, wanted = (_known([rows["group"], rows["kind"]]) for rows in (kinds, findings))
-        return kinds["plural"].take(pc.index_in(wanted, value_set=known))
-
-    def names_of(self, findings: pa.Table) -> list[Any]:
-        """Return the names of the objects of some findings, in each of the ways of `_called`."""
-        return self._called(findings, self.plurals(findings))
-
-    def objects_compared(self) -> Objects:
-        """Return the objects in the form in which they are compared with those of another report."""
-        return Objects(self.objects, self._whose(self.objects), self.names_of_objects())
-
-    def names_of_objects(self) -> list[Any]:
-        """Return the names of the objects, in each of the ways of `_called`."""
-        return self._called(self.objects, self.objects["plural"])
-
-    def _called(self, rows: pa.Table, plural: Any) -> list[Any]:
-        """Return texts for objects: by key, by kind and by plural name; null if that is not known.
-
-        An export has no keys; without a definition a key does not show the kind, nor an export the plural name.
-        """
-        cluster, place = self._cluster(rows), [_text(rows["group"]), _text(rows["namespace"]), rows["name"]]
-        return [_known([cluster, *some]) for some in ([rows["key"]], [rows["kind"], *place], [plural, *place])]
-
-    def sealed(self) -> Any:
-        """Return a text for each encrypted object for which no key was given."""
-        return pc.unique(self._whose(self.objects.filter(pc.equal(self.objects["status"], Status.SEALED))))
-
-    def _cluster(self, rows: pa.Table) -> Any:
-        return _text(rows["cluster"]) if self.by_cluster else pa.array([""] * rows.num_rows, pa.string())
-
-    def _whose(self, rows: pa.Table) -> Any:
-        plural = rows["plural"] if "plural" in rows.column_names else _DEFINITION
-        kind = pc.coalesce(rows["kind"], plural)
-        name = pc.coalesce(rows["name"], rows["key"])
-        if "value_hash" in rows.column_names:
-            name = pc.coalesce(name, rows["value_hash"])
-        return _joined([self._cluster(rows), *map(_text, (rows["group"], kind, rows["namespace"], name))])
+_INCOMPLETE: Final = 3
 
 
 def _read(path: Path, schema: pa.Schema) -> pa.Table:
@@ -165,36 +64,29 @@ def _read(path: Path, schema: pa.Schema) -> pa.Table:
         return file.read(columns=schema.names, use_threads=False).select(schema.names).cast(schema)
 
 
-def _text(column: Any) -> Any:
-    return pc.fill_null(in_one_piece(column), _NONE)
-
-
-def _joined(columns: list[Any]) -> Any:
-    return pc.binary_join_element_wise(*map(_text, columns), _SEPARATOR)
-
-
-def _known(columns: list[Any]) -> Any:
-    """Return columns joined as `_joined` does; null if one of them is."""
-    return pc.binary_join_element_wise(*map(in_one_piece, columns), _SEPARATOR)
-
-
 class Difference:
     """What changed from an old report to a new one.
 
     Attributes:
         is_new: For each finding of the new report, whether it is new.
+        is_uncompared: The same, whether the old report did not read what it would be compared with.
+        counts: The same, whether it counts for --only-new: new ones, and those of what no report has read before.
         is_fixed: For each finding of the old report, whether it is fixed.
         not_rechecked: Number of findings of the old report that are gone and were not checked again, by reason.
         objects: The change of each object.
         newly_sealed: Number of objects that are encrypted without a key now, and were not before.
     """
 
-    def __init__(self, old: _Side, new: _Side, before: dict[str, Any], now: dict[str, Any]) -> None:
+    def __init__(self, old: Side, new: Side, before: dict[str, Any], now: dict[str, Any]) -> None:
         self.old, self.new = old, new
         of_other_release = _is_of_other_release(before, now)
         texts = (side.finding_names(of_other_release=of_other_release) for side in (old, new))
         was, now_names = _paired(*texts)
         self.is_new = ~np.isin(now_names, was)
+        gaps = Gaps.between(before, now, by_cluster=new.by_cluster)
+        self.is_uncompared = self.is_new & self._uncompared(gaps)
+        self.is_new &= ~self.is_uncompared
+        self.counts = self.is_new | (self.is_uncompared & ~gaps.of(new.clusters(new.findings), "older"))
         gone = ~np.isin(was, now_names)
         if of_other_release:
             self.is_new &= ~_only_follows(new, self.is_new)
@@ -210,10 +102,32 @@ class Difference:
             self.is_fixed[gone] = reasons == 0
             counts = np.bincount(reasons, minlength=len(REASONS))
             self.not_rechecked = {reason: int(counts[at]) for at, reason in enumerate(REASONS) if at and counts[at]}
-        self.objects = WorseObjects(old.objects_compared(), new.objects_compared())
+        clusters = new.clusters(new.objects)
+        self.objects = WorseObjects(
+            old.objects_compared(),
+            new.objects_compared(),
+            unknown=gaps.of(clusters, "absent"),
+            unread=gaps.of(clusters, "partial"),
+            older=gaps.of(clusters, "older"),
+        )
         self.worse = self.objects.counts
         sealed = pc.is_in(new.sealed(), value_set=old.sealed())
         self.newly_sealed = len(sealed) - (pc.sum(sealed).as_py() or 0)
+
+    def _uncompared(self, gaps: Gaps) -> Numbers:
+        """Return which findings of the new report the old one could not have, as it did not read their objects."""
+        findings = self.new.findings
+        clusters = self.new.clusters(findings)
+        out = gaps.of(clusters, "absent") | gaps.of(clusters, "older")
+        is_partial = gaps.of(clusters, "partial")
+        has_sealed = pc.any(pc.equal(self.old.objects["status"], Status.SEALED)).as_py()
+        asked = np.flatnonzero(self.is_new & ~out & (is_partial | bool(has_sealed)))
+        if len(asked):
+            some = findings.take(pa.array(asked))
+            names = self.new.names_of(some), self.old.names_of_objects()
+            owners = Owners(some, self.new.plurals(some), *names, self.old.objects)
+            out[asked] = np.where(owners.found, owners.of_object("status") == Status.SEALED, is_partial[asked])
+        return out
 
     def fresh(self) -> Selected:
         """Return the findings that are new."""
@@ -224,15 +138,15 @@ class Difference:
         return self.old.selected(self.is_fixed)
 
     def reaches(self, fail_on: str) -> bool:
-        """Return whether what is new reaches a level of --fail-on."""
-        fresh = self.new.findings.filter(pa.array(self.is_new))
+        """Return whether what is new, or was never read before, reaches a level of --fail-on."""
+        fresh = self.new.findings.filter(pa.array(self.counts))
         blocking = pc.fill_null(pc.equal(fresh["verdict"], Impact.BLOCKS_EVERY_UPDATE), False)
         judged = pc.and_(pc.equal(fresh["request"], "create"), pc.not_equal(fresh["check"], "gate"))
         judged = pc.and_(judged, pc.fill_null(pc.not_equal(fresh["group"], "apiextensions.k8s.io"), True))
         reached = {
-            "unreadable": self.worse["unreadable"] > 0,
-            "blocked": self.worse["blocked"] > 0 or bool(pc.any(blocking).as_py()),
-            "data-loss": self.worse["data-loss"] > 0,
+            "unreadable": "unreadable" in self.objects.reached,
+            "blocked": "blocked" in self.objects.reached or bool(pc.any(blocking).as_py()),
+            "data-loss": "data-loss" in self.objects.reached,
             "invalid": bool(pc.any(judged).as_py()),
         }
         levels = FAIL_ON[1 : FAIL_ON.index(fail_on) + 1] if fail_on in FAIL_ON else ()
@@ -240,7 +154,8 @@ class Difference:
 
     def section(self) -> dict[str, Any]:
         """Return the section for the manifest."""
-        fresh, same = (self.new.findings.filter(pa.array(mask)) for mask in (self.is_new, ~self.is_new))
+        masks = (self.is_new, ~self.is_new & ~self.is_uncompared)
+        fresh, same = (self.new.findings.filter(pa.array(mask)) for mask in masks)
         fixed = self.old.findings.filter(pa.array(self.is_fixed))
         kinds: dict[tuple[str, str], dict[str, int]] = {}
         for change, rows in (("new", fresh), ("same", same), ("fixed", fixed)):
@@ -251,20 +166,24 @@ class Difference:
         return {
             "findings": {"new": fresh.num_rows, "same": same.num_rows, "fixed": fixed.num_rows},
             "distinct": {"new": _distinct(fresh), "same": _distinct(same), "fixed": _distinct(fixed)},
+            "uncompared": int(self.is_uncompared.sum()),
             "not_judged": sum(self.not_rechecked.values()),
             "not_rechecked": self.not_rechecked,
             "worse": self.worse,
+            "better": self.objects.relieved,
             "kinds": [{"group": group, "kind": kind, **counts} for (group, kind), counts in sorted(kinds.items())],
             "first_new": _named(self.fresh()),
             "first_fixed": _named(self.fixed()),
-            "first_worse": _worse(self.objects.worse()),
+            "first_worse": _changed_objects(self.objects.worse()),
+            "first_better": _changed_objects(self.objects.better()),
         }
 
     def write(self, crds_sha256: str) -> None:
         """Mark the findings of the new report, and write the fixed ones into its folder fixed/."""
         meta = {"tool": auditor.__version__, "release": active().version, "crds": crds_sha256}
         schema = tables.with_metadata(tables.COMPARED, **meta)
-        change = np.where(self.is_new, "new", "same")
+        change = np.where(self.is_new, "new", "same").astype(object)
+        change[self.is_uncompared] = None
         start = 0
         for path, count in zip(self.new.paths, self.new.counts, strict=True):
             rows = plain(_read(path, tables.FINDINGS))
@@ -292,7 +211,7 @@ def _is_of_other_release(before: dict[str, Any], now: dict[str, Any]) -> bool:
     return was != is_now or "," in was
 
 
-def _unchecked(old: _Side, new: _Side) -> Numbers:
+def _unchecked(old: Side, new: Side) -> Numbers:
     """Return for each finding of the old report whether it is of a rule which the new one did not check.
 
     A server leaves the rules of an object out because of other findings: what they found before may still be there.
@@ -304,7 +223,7 @@ def _unchecked(old: _Side, new: _Side) -> Numbers:
     return found
 
 
-def _only_follows(side: _Side, mask: Numbers) -> Numbers:
+def _only_follows(side: Side, mask: Numbers) -> Numbers:
     """Return which findings of a mask say that rules were not checked, without another of their request in the mask."""
     _, is_skipped = side.of_rules()
     requests = in_one_piece(side.requests())
@@ -319,11 +238,11 @@ def _marked(rows: pa.Table, change: Numbers, schema: pa.Schema) -> pa.Table:
 
 def _distinct(rows: pa.Table) -> int:
     """Return the number of findings, counting one that several requests have only once."""
-    names = ["cluster", "key", *_OBJECT, *(name for name in _FINDING if name != "request")]
+    names = ["cluster", "key", *OBJECT, *(name for name in FINDING if name != "request")]
     return int(rows.select(names).group_by(names, use_threads=False).aggregate([]).num_rows)
 
 
-def _worse(rows: pa.Table) -> list[dict[str, Any]]:
+def _changed_objects(rows: pa.Table) -> list[dict[str, Any]]:
     out = []
     for row in rows.slice(0, _NAMED).to_pylist():
         name = row["key"] or "/".join(filter(None, (row["kind"], row["namespace"], row["name"])))
@@ -386,14 +305,17 @@ def difference(
     """
     shown = shown_url(shown or report)
     before = read_manifest(report, option, shown)
+    shown = before.get("shown", shown)
     stale = stale_dumps(manifest, before, (Path(report), folder))
     compared_as = {**manifest, "diff": {"stale": stale}}
     by_cluster = "clusters" in before or "clusters" in manifest or _other_cluster(before, manifest)
     check_earlier(Path(report), before, option)
-    old, new = (_Side(one, by_cluster=by_cluster) for one in (Path(report), folder))
+    old, new = (Side(one, by_cluster=by_cluster) for one in (Path(report), folder))
     check_rows(folder, manifest, new.rows(), "NEW_REPORT")
     found = Difference(old, new, before, compared_as)
-    notes = [
+    compared_with = compared_clusters(before, manifest, shown, by_cluster=by_cluster)
+    notes = cluster_notes(compared_with, before, shown)
+    notes += [
         f"{shown} was made with other options: {name} was {_shown(before['options'].get(name))} and is "
         f"{_shown(manifest['options'].get(name))}"
         for name in _OPTIONS
@@ -404,18 +326,22 @@ def difference(
         "of updates that are gone are not counted as fixed"
         for name in sorted(with_other_option(before, manifest, "ratcheting"))
     ]
-    notes += [
-        f"the cluster {name} is not in {shown}: all of its findings count as new"
-        for name in sorted(judged_clusters(manifest) - judged_clusters(before))
-        if by_cluster and name
-    ]
+    if uncompared := int(found.is_uncompared.sum()):
+        text = f"{counted(uncompared, 'finding')} {are(uncompared)} neither new nor known"
+        notes.append(f"{text}: what would tell was not read, or is of a newer dump")
     release, own = (one.get("kubernetes_release") or "" for one in (before, manifest))
     if release != own:
         notes.append(
             f"{shown} was made as Kubernetes {release}, this report as {own}: a finding in other words is the same, "
             "one that only one of them makes is new or fixed"
         )
-    section = {"report": shown, "started": before["started"], "kubernetes_release": release, **found.section()}
+    section = {
+        "report": shown,
+        "started": before["started"],
+        "clusters": compared_with,
+        "kubernetes_release": release,
+        **found.section(),
+    }
     return found, {**section, "notes": notes, "stale": stale}
 
 
@@ -450,7 +376,8 @@ def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, f
         fail_on: A level of --fail-on.
 
     Returns:
-        The exit code: 1 if what is new reaches the level, 3 if a cluster of the older report is missing.
+        The exit code: 1 if what is new reaches the level, 3 if a cluster of the older report is missing, or part of a
+        dump of one of the reports was not read.
 
     Raises:
         PlanError: One is not a report of an audit.
@@ -459,13 +386,17 @@ def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, f
         manifest = read_manifest(after, "NEW_REPORT", new)
         check_earlier(Path(after), manifest, "NEW_REPORT")
         found, section = difference(Path(after), manifest, before, "OLD_REPORT", old)
-        missing = missing_clusters(manifest, [read_manifest(before, "OLD_REPORT", old)])
-        code = 3 if missing else int(found.reaches(fail_on))
+        earlier = read_manifest(before, "OLD_REPORT", old)
+        missing = missing_clusters(manifest, [earlier])
+        is_whole = not (missing or unread_clusters(manifest) or unread_clusters(earlier))
+        code = int(found.reaches(fail_on)) if is_whole else _INCOMPLETE
         if output == "ndjson":
             _write_lines(found, write)
             return code
     shown = visible_tree({"diff": section, "missing": missing})
-    absent = [*missing_lines(shown), *stale_lines(shown["diff"]["stale"])]
+    damage = [line for one in (earlier, manifest) for source in one["inputs"] for line in damage_lines(source)]
+    lost = [f"LOST  {visible(text)}" for one in (earlier, manifest) for text in one["lost"]]
+    absent = [*missing_lines(shown), *stale_lines(shown["diff"]["stale"]), *dict.fromkeys(damage), *lost]
     text = "\n\n".join([*(["\n".join(absent)] if absent else []), *compared(shown, visible(new))])
     if text:
         write(f"{text}\n")

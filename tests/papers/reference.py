@@ -139,7 +139,7 @@ _OF_CAUSES: Final = {
 
 _CHANGE: Final = {
     "objects/": "With `--diff`: new, worse, better or same; null where that is not known.",
-    "findings/": "With `--diff`: new, same or fixed.",
+    "findings/": "With `--diff`: new or same; null where nothing that it is compared with was read. In `fixed/`: fixed.",
     "changes/": "pruned, defaulted, default-changed, selector or verdict.",
     "fixed/": "Always fixed.",
 }

@@ -33,7 +33,7 @@ def second_checks_have_a_first(project: Project) -> Iterator[str]:
     """The file that a second check names has a test that always runs."""
     for module in project.below("tests"):
         for line, name, by in second_checks(module):
-            if name.split("/", maxsplit=1)[0] not in ("vectors", "golden", "corpus"):
+            if name.split("/", maxsplit=1)[0] not in ("vectors", "golden", "corpus", "cases"):
                 yield f"{module.name}:{line}: {name} is no reference data: name what ../shared has"
             first = project.named(by)
             if first is None or not _has_first(first):

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow
 
 from auditor.base import arrow
+from auditor.report.bases.compared_clusters import unmatched_clusters, whole_clusters
 from auditor.report.findings.accepting import Acceptance
 from auditor.report.findings.coded import Coded
 from auditor.report.findings.counting import Counting, PartCounts
@@ -330,6 +331,7 @@ def _note_schema_changes(rows: list[dict[str, Any]], report: Path, manifest: dic
     from auditor.report.reader import read_manifest  # noqa: PLC0415
 
     before, now = Definitions(earlier, read_manifest(str(earlier), "--diff")), Definitions(report, manifest)
+    lacking = unmatched_clusters(manifest)
     for row in rows:
         if row["change"] not in ("new", "more") or row["field"] is None:
             continue
@@ -337,6 +339,8 @@ def _note_schema_changes(rows: list[dict[str, Any]], report: Path, manifest: dic
         old, new = before.document(*place), now.document(*place)
         if new is None or (old is not None and old.get("spec") == new.get("spec")):
             continue
+        if old is None and (place[0] in lacking or "" in lacking):
+            continue  # nothing says that it is new
         was, is_now = (one.schema(*place, row["version"] or "") for one in (before, now))
         row["schema_changes"] = changes_at(was, is_now, row["field"], row["check"])
 
@@ -412,6 +416,8 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
     own = manifest.get("kubernetes_release")
     of_other_release = (manifest.get("diff") or {}).get("kubernetes_release", own) != own
     known = {place(row): row for row in earlier if row["objects"]}
+    lacking = unmatched_clusters(manifest)
+    is_compared = not (manifest.get("diff") or {}).get("uncompared")
     present = set()
     for row in rows:
         before = known.get(place(row))
@@ -421,7 +427,10 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
             is_known = before is not None or (
                 of_other_release and not has_new
             )  # then other words kept it from matching
+            is_lacking = (row["cluster"] or "" if by_cluster else "") in lacking or not is_compared
             row["change"] = "more" if is_known and has_new else "same" if is_known else "new"
+            if before is None and not has_new and is_lacking:
+                row["change"] = None  # no report that could tell has read its objects
         else:
             row["change"] = "fixed"
         if before is not None:
@@ -430,10 +439,11 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
                 row["last_seen"] = before["last_seen"]
                 present.add(place(row))
     gone = [row for where, row in known.items() if where not in present]
-    is_whole = not manifest["lost"] and not any(source["damage"] for source in manifest["inputs"])
-    is_whole &= not manifest.get("missing") and not manifest["options"]["scope"].get("include")
+    whole = whole_clusters(manifest) if not manifest["options"]["scope"].get("include") else set()
+    is_whole = not by_cluster and bool(whole) and not manifest.get("missing")
     for row in gone:
-        is_fixed = is_whole and row["impact"] is not None and row["impact"] != "sealed"
+        is_fixed = is_whole or (by_cluster and (row["cluster"] or "") in whole)
+        is_fixed &= row["impact"] is not None and row["impact"] != "sealed"
         is_fixed &= row["impact"] not in OF_NAMESPACES.values() or shows_namespaces(manifest, row["cluster"])
         rows.append(
             {

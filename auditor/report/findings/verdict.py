@@ -1,4 +1,4 @@
-"""The verdict of a report against the one it was compared with: worse, same or better."""
+"""The verdict of a report against the one it was compared with: worse, incomplete, same or better."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["VERDICT_WORDS", "Verdict", "verdict_of"]
 
-VERDICT_WORDS: Final = {"worse": "WORSE", "same": "SAME", "better": "BETTER", "not-compared": "NOT COMPARED"}
+VERDICT_WORDS: Final = {
+    "worse": "WORSE",
+    "incomplete": "INCOMPLETE",
+    "same": "SAME",
+    "better": "BETTER",
+    "not-compared": "NOT COMPARED",
+}
 """As people read the word of a verdict."""
 
 
@@ -24,7 +30,7 @@ class Verdict:
     """How a report compares with the earlier one.
 
     Attributes:
-        word: ``worse``, ``same`` or ``better``; ``not-compared`` without an earlier report.
+        word: ``worse``, ``incomplete``, ``same`` or ``better``; ``not-compared`` without an earlier report.
         reasons: Why, worst first.
     """
 
@@ -40,29 +46,29 @@ class Verdict:
 def verdict_of(manifest: dict[str, Any], causes: Sequence[Cause]) -> Verdict:
     """Return the verdict of a report.
 
-    It is worse if something that is not accepted is new, or if a dump is missing, stale or damaged: its content is
-    not known. It is better if something is fixed and nothing is worse.
+    It is worse if something that is not accepted is new. Else it is incomplete if a dump is missing, stale or damaged:
+    nothing says that its content is worse, or better. Else it is better if something is fixed.
     """
-    worse = []
+    unread = []
     if missing := len(manifest.get("missing") or ()):
-        worse.append(f"{counted(missing, 'cluster')} without a dump")
+        unread.append(f"{counted(missing, 'cluster')} without a dump")
     if stale := len(stale_dumps(manifest)):
-        worse.append(counted(stale, "stale dump"))
-    if damaged := sum(bool(source["damage"]) for source in manifest["inputs"]) + len(manifest["lost"]):
-        worse.append(f"{counted(damaged, 'dump')} not read completely")
-    diff = manifest.get("diff")
-    if not diff:
-        return Verdict("worse", tuple(worse)) if worse and manifest.get("since") else Verdict("not-compared")
+        unread.append(counted(stale, "stale dump"))
+    if damaged := sum(bool(source["damage"]) for source in manifest["inputs"]):
+        unread.append(f"{counted(damaged, 'dump')} not read completely")
+    if lost := len(manifest["lost"]):
+        unread.append(f"{counted(lost, 'part')} of the keys given up")
+    diff = manifest.get("diff") or {}
+    alone = [one["name"] for one in diff.get("clusters") or () if one["report"] is None]
+    is_compared = bool(diff) and (not alone or len(alone) < len(diff["clusters"]))
+    first = [f"{counted(len(alone), 'cluster')} compared with nothing"] if alone else []
+    if not is_compared:
+        return Verdict("incomplete", tuple(unread)) if unread else Verdict("not-compared")
     fresh = [cause for cause in causes if cause.is_open and cause.change == "new"]
-    more = [cause for cause in causes if cause.is_open and cause.change == "more"]
-    if fresh:
-        worse.append(counted(len(fresh), "new cause"))
-    if more:
-        total = sum(cause.new_objects for cause in more)
-        worse.append(f"{counted(total, 'more object')} of known causes")
-    if worse:
-        return Verdict("worse", tuple(worse))
+    more = sum(cause.new_objects for cause in causes if cause.is_open and cause.change == "more")
+    worse = [counted(len(fresh), "new cause")] if fresh else []
+    worse += [f"{counted(more, 'more object')} of known causes"] if more else []
     fixed = [cause for cause in causes if cause.fixed_objects or cause.fixed_findings]
-    if fixed:
-        return Verdict("better", (f"{counted(sum(cause.fixed_objects for cause in fixed), 'object')} fixed",))
-    return Verdict("same")
+    better = [f"{counted(sum(cause.fixed_objects for cause in fixed), 'object')} fixed"] if fixed else []
+    word = "worse" if worse else "incomplete" if unread else "better" if better else "same"
+    return Verdict(word, (*unread, *(worse or better), *first))

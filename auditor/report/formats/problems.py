@@ -160,7 +160,7 @@ class Content:
         title: What was read, for headings: the cluster, or the dumps.
         shown: The report as the user named it; empty if there is none.
         run: The run.
-        verdict: worse, same, better or not-compared.
+        verdict: worse, incomplete, same, better or not-compared.
         reasons: Why.
         warnings: Lines about what is missing, stale, damaged or lost, worst first.
         not_judged: Reasons against an all-clear; empty if every object was judged.

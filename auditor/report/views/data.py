@@ -139,7 +139,7 @@ def cause_document(
 
     Args:
         shown: The report as the user named it.
-        verdict: worse, same, better or not-compared.
+        verdict: worse, incomplete, same, better or not-compared.
         reasons: Why.
         run: The run.
         not_judged: Reasons against an all-clear.

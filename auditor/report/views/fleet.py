@@ -41,6 +41,7 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
     manifest = model.manifest
     names = dict.fromkeys([*model.run.clusters, *(one.get("cluster") for one in manifest["inputs"])])
     missing = [one["name"] for one in manifest.get("missing") or ()]
+    alone = {one["name"] for one in (manifest.get("diff") or {}).get("clusters") or () if one["report"] is None}
     stale = {one.get("cluster") for one in stale_dumps(manifest)}
     out = []
     for name in [*filter(None, names), *(one for one in missing if one not in names)]:
@@ -59,7 +60,7 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
             verdict = "damaged"
         elif name in stale:
             verdict = "stale"
-        elif not model.run.compared_with:
+        elif not model.run.compared_with or name in alone:
             verdict = "not-compared"
         else:
             verdict = "worse" if fresh else "better" if fixed else "same"

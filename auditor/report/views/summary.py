@@ -99,7 +99,7 @@ def _head(model: FindingsModel) -> list[Line]:
     release = "" if run.kubernetes == DEFAULT.version else f"Kubernetes {visible(run.kubernetes)}"
     parts = [visible(name), file, release, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
     line = f"{VERDICT_WORDS[word]}  " + " · ".join(filter(None, parts))
-    out = [Line(line, word if word in ("worse", "better") else "bold")]
+    out = [Line(line, {"incomplete": "worse"}.get(word, word) if word in ("worse", "incomplete", "better") else "bold")]
     why = ", ".join(model.verdict.reasons)
     if run.compared_with:
         out.append(Line(f"  {why or 'nothing changed'} (compared with {visible(run.compared_with)})"))

@@ -7,24 +7,28 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import shown_url
 from pipelines.exit_codes import exit_code_of, reason_of
 from pipelines.log import LOG
+from pipelines.run.job.bases import choose_bases, earlier_report, named
 from pipelines.run.job.last_run import LastRun, written_reports
 from pipelines.run.job.lock import run_lock
 from pipelines.run.job.roots import DEFAULT_NAME, free_name, open_root, report_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from auditor.plan.options import AuditOptions
+    from pipelines.run.job.bases import Bases
     from pipelines.run.job.keep import Keep
     from pipelines.run.job.roots import Root, StoredReport
 
 __all__ = ["AUTO", "JobOptions", "plan_job", "planned_lines", "run_job"]
 
 AUTO = "auto"
-"""The value of --since and --diff that names the newest complete report of the root."""
+"""The value of --since that names the newest complete report of the root, and of --diff: the last whole one of each
+cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,8 @@ class _Planned:
     root: Root
     options: AuditOptions
     name: str
-    earlier: StoredReport | None
+    bases: Bases | None
+    """What --diff auto compares with; None without it, or without an earlier report."""
     written: list[str]
     """Names of the reports that runs for this root wrote."""
     surplus: list[tuple[StoredReport, str]]
@@ -70,13 +75,12 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
     recorded = written_reports(root)
     is_listed = AUTO in (options.since, options.diff) or job.keep is not None or recorded is None
     reports = root.reports() if is_listed else []
-    earlier = reports[0] if reports else None
-    location = earlier.location if earlier else ""
+    bases = choose_bases(reports, options) if options.diff == AUTO else None
     options = replace(
         options,
         report=root.path_of(name),
-        since=location if options.since == AUTO else options.since,
-        diff=location if options.diff == AUTO else options.diff,
+        since=_newest(reports) if options.since == AUTO else options.since,
+        diff=("" if bases is None else AUTO) if options.diff == AUTO else options.diff,
     )
     if not options.diff:
         options = replace(options, only_new=False)
@@ -89,18 +93,25 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
         written = [one.name for one in reports if recorded is None or one.name in recorded]
     others = [one for one in reports if one.name in written and one.name != name]
     surplus = job.keep.surplus(others, now) if job.keep else []
-    return _Planned(root, options, name, earlier, written, [(one, root.refusal(one)) for one in surplus])
+    return _Planned(root, options, name, bases, written, [(one, root.refusal(one)) for one in surplus])
+
+
+def _newest(reports: Sequence[StoredReport]) -> str:
+    return reports[0].location if reports else ""
 
 
 def planned_lines(planned: _Planned) -> list[str]:
     """Return what --dry-run prints."""
     options = planned.options
     lines = [f"would write   {shown_url(options.report)}"]
-    for option, earlier in (("--since", options.since), ("--diff", options.diff)):
-        lines.append(f"{option:<13} {shown_url(earlier) or 'no report'}")
+    diff = planned.bases.lines() if planned.bases else [shown_url(options.diff) or "no report"]
+    for option, earlier in (("--since", [shown_url(options.since) or "no report"]), ("--diff", diff)):
+        lines += [f"{option:<13} {shown}" for shown in earlier]
     for report, refusal in planned.surplus:
         shown = shown_url(report.location)
-        lines.append(f"would keep    {shown}: {refusal}" if refusal else f"would remove  {shown}")
+        names = named(_needed(planned, report))
+        why = refusal or (f"unless this run has {names} whole, it is the last report that has" if names else "")
+        lines.append(f"would keep    {shown}: {why}" if why else f"would remove  {shown}")
     lines += [f"would remove  what a killed run left of {name}" for name in planned.root.leftovers()]
     return lines
 
@@ -122,14 +133,18 @@ def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
             LOG.info("leftover", f"removing what a killed run left of {name}", report=name)
             root.clear(name)
         planned = plan_job(job, options, root)
-        if AUTO in (options.since, options.diff) and planned.earlier is None:
+        made = planned.options
+        if AUTO in (options.since, options.diff) and not made.since and not made.diff:
             LOG.info("first", f"no earlier report below {shown_url(root.location)}: every object is checked")
-        earlier = planned.options.since or planned.options.diff
-        record = LastRun(root, planned.options.report, earlier, planned.written)
+        if planned.bases is not None:
+            folder = stack.enter_context(temporary_folder("base"))
+            made = replace(made, diff=earlier_report(planned.bases, stack, folder))
+        earlier = made.since or (planned.bases.newest.location if planned.bases else made.diff)
+        record = LastRun(root, made.report, earlier, planned.written)
         record.write_start()
         root.begin(planned.name)
         try:
-            yield planned.options
+            yield made
         except BaseException as error:
             code = exit_code_of(error)
             root.end(planned.name, written=_was_written(error))
@@ -145,10 +160,21 @@ def _was_written(error: BaseException) -> bool:
     return isinstance(error, SystemExit) and exit_code_of(error) in (0, 1, 3)
 
 
+def _needed(planned: _Planned, report: StoredReport) -> list[str]:
+    """Return the clusters that a report has whole, and no later one: without it they would be compared with nothing."""
+    return planned.bases.clusters_of(report) if planned.bases else []
+
+
 def _remove_surplus(planned: _Planned) -> list[str]:
     """Remove what --keep-reports no longer keeps; return the names of the reports that are left, newest first."""
     left = [planned.name, *(name for name in planned.written if name != planned.name)]
+    coverage = planned.root.coverage(planned.name) if planned.surplus and planned.bases else None
+    whole = coverage.whole if coverage else frozenset()
     for report, refusal in planned.surplus:
+        if names := [name for name in _needed(planned, report) if name not in whole]:
+            text = f"{shown_url(report.location)} stays: it is the last report that has {named(names)} whole"
+            LOG.info("kept", text, report=report.name)
+            continue
         if refusal:
             LOG.warning("kept", f"{shown_url(report.location)} is not removed: {refusal}", report=report.name)
             continue

@@ -18,7 +18,8 @@ from typing import Any, Final
 import orjson
 
 from auditor.base.errors import PlanError, ReportNotWritable, is_environment
-from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
+from auditor.report.bases.last_whole import Coverage
+from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
 from auditor.sources.stores.folders import remote_files, remote_names
 from auditor.sources.stores.locations import is_remote, is_web, local_path, shown_url
@@ -42,11 +43,13 @@ class StoredReport:
         name: Its name below the root.
         location: Its folder or URL.
         started: When the audit started.
+        coverage: What it has of each cluster.
     """
 
     name: str
     location: str
     started: datetime.datetime
+    coverage: Coverage
 
 
 def report_name(template: str, now: datetime.datetime) -> str:
@@ -98,6 +101,10 @@ class Root(ABC):
     @abstractmethod
     def reports(self) -> list[StoredReport]:
         """Return the complete reports of audits, newest first, those of the future last."""
+
+    def coverage(self, name: str) -> Coverage | None:
+        """Return what a report has of each cluster; None if it is not complete."""
+        return next((one.coverage for one in self.reports() if one.name == name), None)
 
     @abstractmethod
     def path_of(self, name: str) -> str:
@@ -160,8 +167,15 @@ def open_root(given: str) -> Root:
     return LocalRoot(Path(given))
 
 
-def _started(data: bytes, names: set[str]) -> datetime.datetime | None:
-    """Return when the audit of a complete report started, or None if it is not a report of ours, or incomplete."""
+def _report(name: str, location: str, data: bytes, names: set[str]) -> StoredReport | None:
+    """Return a complete report, or None if it is not a report of ours, or incomplete.
+
+    Args:
+        name: Its name below the root.
+        location: Its folder or URL.
+        data: Its manifest.
+        names: The files in it.
+    """
     manifest = parse_manifest(data)
     if manifest is None or "upgrade" in manifest or not _is_complete(manifest, names):
         return None
@@ -172,7 +186,12 @@ def _started(data: bytes, names: set[str]) -> datetime.datetime | None:
         started = datetime.datetime.fromisoformat(manifest["started"])
     except (TypeError, ValueError):
         return None
-    return started if started.tzinfo else started.replace(tzinfo=datetime.UTC)
+    started = started if started.tzinfo else started.replace(tzinfo=datetime.UTC)
+    try:
+        with whole_report(location):
+            return StoredReport(name, location, started, Coverage.of(manifest))
+    except PlanError:
+        return None
 
 
 def _newest_first(reports: list[StoredReport]) -> list[StoredReport]:
@@ -203,8 +222,8 @@ class LocalRoot(Root):
                 names = {one for one, is_file in files_of(folder) if is_file}
             except (OSError, PlanError):
                 continue
-            if started := _started(data, names):
-                found.append(StoredReport(name, str(folder), started))
+            if report := _report(name, str(folder), data, names):
+                found.append(report)
         return _newest_first(found)
 
     def _folders(self) -> list[str]:
@@ -277,8 +296,8 @@ class StoreRoot(Root):
             url = self.path_of(name)
             if name.startswith(".") or (data := read_file(joined(url, MANIFEST))) is None:
                 continue
-            if started := _started(data, set(remote_files(url))):
-                found.append(StoredReport(name, url, started))
+            if report := _report(name, url, data, set(remote_files(url))):
+                found.append(report)
         return _newest_first(found)
 
     def path_of(self, name: str) -> str:

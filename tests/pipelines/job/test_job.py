@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.base.errors import Locked, PlanError, Refused
+from auditor.report.bases.last_whole import Coverage
 from pipelines.run.job.job import JobOptions, plan_job
 from pipelines.run.job.keep import Keep
 from pipelines.run.job.lock import LOCK_FILE, run_lock
@@ -82,7 +83,8 @@ def test_what_is_no_number_of_reports_is_refused(text: str) -> None:
     ("text", "remain"), [("1", 0), ("3", 2), ("99", 10), ("1d", 1), ("3d", 3), ("1w", 7), ("36h", 2), ("90d", 10)]
 )
 def test_of_the_reports_beside_that_of_the_run_the_newest_remain(text: str, remain: int) -> None:
-    nights = [StoredReport(str(night), "", NOW - timedelta(days=night, minutes=1)) for night in range(10)]
+    none = Coverage(frozenset(), frozenset(), frozenset(), {}, b"")
+    nights = [StoredReport(str(night), "", NOW - timedelta(days=night, minutes=1), none) for night in range(10)]
     keep = Keep.parse(text)
     assert keep is not None
     assert keep.surplus(nights, NOW) == nights[remain:]

@@ -68,8 +68,8 @@ TABLE = (
     },
     {
         "code": 3,
-        "word": "worse",
-        "reasons": ["1 cluster without a dump"],
+        "word": "incomplete",
+        "reasons": ["1 cluster without a dump", "1 object fixed"],
         "causes": [
             ("critical", "same", "cannot be deleted", 1, 0),
             ("critical", "same", "cannot be listed or watched", 1, 0),
@@ -79,7 +79,7 @@ TABLE = (
         "clusters": [("west", "missing", 0, 0), ("east", "better", 0, 1)],
         "missing": 1,
         "text": [
-            "WORSE  east · ",
+            "INCOMPLETE  east · ",
             "1 cluster without a dump",
             "MISSING  west: this run has no dump of it",
             "CRITICAL 2 causes",

@@ -188,6 +188,15 @@ class Night:
                 out.add((*place, name))
         return out
 
+    def tells(self, place):
+        """Return whether this night can tell how an object was: a later night compares only these."""
+        dump = self.dumps.get(place[0])
+        if dump is None or dump.event in ("garbage", "empty") or self.seen.get(place) == "sealed":
+            return False
+        if dump.event == "definitions" and self.scope in ("-n north", "--include Loaf"):  # nothing of it is in scope
+            return False
+        return dump.event != "cut" or place in self.seen
+
     def is_clear(self, missing):
         is_whole = not (missing or self.scope or self.events("cut", "stale", "garbage", "empty"))
         is_known = all(dump.crd in ("there", "absent") for dump in self.dumps.values())
@@ -316,7 +325,7 @@ def check(night, before, manifest, report, missing, known):
     ]
     diff = manifest["diff"]
     assert (diff["not_judged"] > 0) == bool(known - now - fixed)
-    worse = newly(before, night)
+    worse = {place: level for place, level in newly(before, night).items() if before.tells(place)}
     counts = {level: [*worse.values()].count(level) for level in ("unreadable", "blocked", "data-loss")}
     assert diff["worse"] == counts, worse
     is_clear = night.is_clear(missing) and not (known - now - fixed)

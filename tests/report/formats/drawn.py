@@ -113,7 +113,7 @@ def content(seed: int, *, objects: int = 40, hostile: bool = True) -> Content:
         title=text("prod"),
         shown=text("out/tonight"),
         run=run,
-        verdict=rng.choice(["worse", "same", "better", "not-compared"]),
+        verdict=rng.choice(["worse", "incomplete", "same", "better", "not-compared"]),
         reasons=(text("1 new cause"),),
         warnings=tuple(text("MISSING  staging") for _ in range(rng.randint(0, 3))),
         not_judged=(text("1 key without a definition"),) if rng.random() < 0.5 else (),

@@ -1,0 +1,1 @@
+"""Which earlier report each cluster is compared with, and what of it that report cannot tell."""
