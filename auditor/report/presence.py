@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 _STALE_CODE = 3
+_NOTHING_CODE = 2
+"""Nothing was judged: no other code says more."""
 
 
 def judged_clusters(manifest: dict[str, Any]) -> set[str]:
@@ -118,7 +120,8 @@ def note_presence(options: AuditOptions, folder: Path, manifest: dict[str, Any])
         if options.diff:
             found += stale_dumps(manifest, earlier[-1], (Path(options.diff), folder))
     manifest["stale"] = too_old
-    if manifest["missing"] or (found and (options.require_change or options.max_age is not None)):
+    is_stale = bool(found) and (options.require_change or options.max_age is not None)
+    if manifest["exit_code"] != _NOTHING_CODE and (manifest["missing"] or is_stale):
         manifest["exit_code"] = _STALE_CODE
 
 

@@ -318,14 +318,14 @@ def _check_texts(values: tuple[Any, ...]) -> None:
 def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
     """Return the exit code of an audit.
 
-    3: part of a dump could not be read, or rules exceeded their limits; 2: there was no object; 1: --fail-on is
-    reached.
+    2: there was no object, or none that could be read; 3: part of a dump could not be read, or rules exceeded their
+    limits; 1: --fail-on is reached.
     """
-    if any(source.damage for source in sources) or total.lost or total.given_up:
-        return 3
     statuses = {Status(status) for _, status in total.statuses}
     if statuses <= {Status.OTHER} and not total.out_of_scope:
-        return 2
+        return 3 if total.lost else 2
+    if any(source.damage for source in sources) or total.lost or total.given_up:
+        return 3
     if options.fail_on_sealed and Status.SEALED in statuses:
         return 1
     impacts = {Impact(impact) for _, impact in total.impacts}

@@ -39,6 +39,8 @@ _MOST_FINDINGS: Final = 100
 _OF_EACH: Final = ("ratcheting", "gates")
 """Options that a file of a fleet may set for each cluster."""
 _WORST: Final = (3, 1, 0)
+_NOTHING: Final = 2
+"""The exit code where nothing was judged."""
 
 
 def join_reports(
@@ -218,7 +220,8 @@ def _joined(
     for manifest in each:
         statuses.update(manifest["counts"]["statuses"])
     codes = {int(manifest["exit_code"]) for manifest in each} | ({3} if failed else set())
-    codes = {3 if code == 2 else code for code in codes}  # nothing of a cluster was judged
+    is_judged = any(manifest["exit_code"] != _NOTHING for manifest in each)
+    codes = {3 if code == _NOTHING else code for code in codes} if is_judged else {_NOTHING}
     findings = _summed(rows("findings"), ("group", "kind", "check", "field", "type"), ("count",))
     findings.sort(key=lambda row: (-row["count"], row["group"], row["kind"], row["check"], row["field"], row["type"]))
     hashes = "\n".join(str(manifest["definitions"]["sha256"]) for manifest in each)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import shown_url
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AUTO", "JobOptions", "plan_job", "planned_lines", "run_job"]
 
+_NOTHING: Final = 2
+"""The exit code of a run that has judged nothing."""
 AUTO = "auto"
 """The value of --since that names the newest complete report of the root, and of --diff: the last whole one of each
 cluster."""
@@ -148,7 +150,7 @@ def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
         except BaseException as error:
             code = exit_code_of(error)
             root.end(planned.name, written=_was_written(error))
-            left = _remove_surplus(planned) if _was_written(error) else None
+            left = _remove_surplus(planned, nothing_judged=code == _NOTHING) if _was_written(error) else None
             record.write_end(code, reason_of(error), left)
             raise
         root.end(planned.name, written=True)
@@ -157,7 +159,7 @@ def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
 
 def _was_written(error: BaseException) -> bool:
     """Return whether a run with this end has written its report: then the exit code of the command decides."""
-    return isinstance(error, SystemExit) and exit_code_of(error) in (0, 1, 3)
+    return isinstance(error, SystemExit) and exit_code_of(error) in (0, 1, 2, 3)
 
 
 def _needed(planned: _Planned, report: StoredReport) -> list[str]:
@@ -165,9 +167,14 @@ def _needed(planned: _Planned, report: StoredReport) -> list[str]:
     return planned.bases.clusters_of(report) if planned.bases else []
 
 
-def _remove_surplus(planned: _Planned) -> list[str]:
-    """Remove what --keep-reports no longer keeps; return the names of the reports that are left, newest first."""
+def _remove_surplus(planned: _Planned, *, nothing_judged: bool = False) -> list[str]:
+    """Remove what --keep-reports no longer keeps; return the names of the reports that are left, newest first.
+
+    A run that judged nothing takes the place of no report.
+    """
     left = [planned.name, *(name for name in planned.written if name != planned.name)]
+    if nothing_judged:
+        return left
     coverage = planned.root.coverage(planned.name) if planned.surplus and planned.bases else None
     whole = coverage.whole if coverage else frozenset()
     for report, refusal in planned.surplus:

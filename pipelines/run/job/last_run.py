@@ -71,7 +71,7 @@ class LastRun:
         }
         if code in _SUCCESSES:
             self._content["last_success"] = {"ended": ended, "report": self._content["report"]}
-        elif code in (2, 4, 70) or code > 128:
+        elif reports is None:
             self._content["report"] = None
         if reports is not None:
             self._content["reports"] = reports

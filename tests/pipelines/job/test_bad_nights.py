@@ -23,6 +23,7 @@ from auditor.report.findings.table import read_rows
 from tests.command import auditor
 from tests.pipelines.reuse.support import Store, definition, loaf
 from tests.shared import second_check, shared
+from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,6 +168,23 @@ def check(report: Path, expected: Any, maybe: set[Any], said: dict[str, Any], is
     assert not any("definition is new" in text for cause in said["causes"] for text in cause["schema_changes"]), is_told
     fresh = {cause["title"] for cause in said["causes"] if cause["change"] == "new"}
     assert bool(fresh) <= bool(new | maybe), is_told
+
+
+@pytest.mark.parametrize("share", [0.1, 0.6])
+@pytest.mark.parametrize("names", [("one",), ("one", "two")])
+def test_nothing_judged_is_2_however_much_of_a_file_is_left(
+    tmp_path: Path, share: float, names: tuple[str, ...]
+) -> None:
+    history = History()
+    for number in range(300):
+        history.put(f"/registry/configmaps/north/c{number}".encode(), b'{"kind":"ConfigMap","apiVersion":"v1"}' * 20)
+    data = snapshot(bolt_file(etcd_buckets(history.rows)))
+    for name in names:
+        (tmp_path / f"{name}.db").write_bytes(data[: int(len(data) * share)])
+    options = ("--cluster-name", "{name}", "--report-root", "out", "--report-name", "night", "--jobs", 1)
+    assert auditor("audit", "*.db", *options, cwd=tmp_path).code == 2
+    record = json.loads((tmp_path / "out" / "last-run.json").read_text())
+    assert (record["exit_code"], record["report"], record["reports"]) == (2, "out/night", ["night"])
 
 
 @second_check("cases/nights", by="tests/pipelines/job/test_bad_nights.py")

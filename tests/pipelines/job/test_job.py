@@ -186,7 +186,7 @@ def test_a_report_of_the_future_is_not_the_newest(tmp_path: Path, audit: Audit) 
 def test_a_success_whose_report_was_removed_names_none(tmp_path: Path, audit: Audit) -> None:
     assert audit("--report-root", "root", "--report-name", "one").code == 1
     data = gzip.decompress(SAMPLE.read_bytes())
-    (tmp_path / "cut.db").write_bytes(data[: len(data) * 3 // 4])
+    (tmp_path / "cut.db").write_bytes(data[:-1024] + b"\0" * 1024)
     done = audit("--report-root", "root", "--report-name", "two", "--keep-reports", "1", dump="cut.db")
     assert done.code == 3, done.output
     record = last_run(tmp_path / "root")
