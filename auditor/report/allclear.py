@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JUDGED",
+    "failed_helpers",
     "has_unread_notes",
     "is_builtin",
     "judged_rows",
@@ -83,6 +84,9 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
         out.append(f"{named} does not use ({_first(list(left))})")
     for status, every in manifest["counts"]["statuses"].items():
         count = every - sum(left.values()) if status == Status.ORPHANED else every
+        if status == Status.SEALED and (failed := failed_helpers(manifest)):
+            out += [f"{counted(values, 'key')} sealed: {error} (--kms-decryptor)" for error, values in failed.items()]
+            count = max(0, count - sum(failed.values()))
         if status not in _VERDICTS | ignore | {Status.OTHER} and count:
             out.append(_REASONS.get(status, "{} with status " + status).format(counted(count, "key")))
     if Impact.NEEDS_WEBHOOK not in ignore and (count := _by_webhook(manifest)):
@@ -100,6 +104,15 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
         out.append(f"validation rules of {objects(count)} that could not be evaluated")
     if count := (manifest.get("diff") or {}).get("not_judged"):
         out.append(f"{counted(count, 'earlier finding')} that could not be checked again")
+    return out
+
+
+def failed_helpers(manifest: dict[str, Any]) -> dict[str, int]:
+    """Return what the command of --kms-decryptor did instead of giving a key, with the values that stayed sealed."""
+    out: dict[str, int] = {}
+    for one in manifest.get("encryption") or ():
+        if error := one.get("error"):
+            out[error] = out.get(error, 0) + one["values"]
     return out
 
 

@@ -397,6 +397,7 @@ def write_manifest(
                 "opened": count.opened,
                 "values": values,
                 **({"sealed": True} if count.lacks_key else {}),
+                **({"error": count.error} if count.error else {}),
             }
             for count, values in sorted(total.encrypted.items())
         ],

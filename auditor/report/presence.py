@@ -56,6 +56,8 @@ def unread_clusters(manifest: dict[str, Any]) -> set[str]:
     """Return the names of the clusters that a report had a dump of, and did not read whole."""
     own = manifest["options"].get("cluster") or ""
     out = {source.get("cluster") or own for source in manifest["inputs"] if source["damage"]}
+    parts = manifest.get("clusters") or [{**manifest, "name": own}]
+    out |= {part["name"] for part in parts if any(one.get("error") for one in part.get("encryption") or ())}
     if "clusters" not in manifest:
         return out | ({own} if manifest["lost"] else set())
     names = judged_clusters(manifest)

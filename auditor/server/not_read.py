@@ -57,7 +57,7 @@ class NotRead:
     def _entries(self) -> list[dict[str, object]]:
         found = self._unsealer.counts - self._before
         return [
-            {"provider": one.provider, "name": one.name, "key_id": one.key_id, "values": number, "sealed": True}
+            {**one._asdict(), "values": number, "sealed": True}
             for one, number in sorted(found.items())
             if one.lacks_key
         ]

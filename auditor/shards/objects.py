@@ -98,6 +98,7 @@ class CustomObjects:
                 "key_id": one.key_id,
                 "values": number,
                 "sealed": one.lacks_key,
+                "error": one.error,
             }
             for one, number in sorted(self._auditor.unsealer.counts.items())
         ]

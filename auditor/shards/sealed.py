@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.visible import visible
 from auditor.base.wording import are, by_count, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = ["sealed_by", "sealed_lines"]
+
+_NAMED: Final = 5
 
 
 def sealed_lines(manifest: dict[str, Any]) -> list[str]:
@@ -27,20 +30,21 @@ def sealed_by(counts: Iterable[Mapping[str, Any]]) -> list[str]:
     Args:
         counts: Entries of `encryption` of a manifest; those without `sealed` do not count.
     """
-    values: dict[str, int] = {}
-    names: dict[str, dict[str, None]] = {}
+    values: dict[tuple[str, str], int] = {}
+    names: dict[tuple[str, str], dict[str, None]] = {}
     for one in counts:
         if one.get("sealed"):
-            provider = one["provider"]
+            provider = one["provider"], one.get("error") or ""
             values[provider] = values.get(provider, 0) + one["values"]
             name = f"{one['name']} with key id {one['key_id']}" if one["key_id"] else one["name"]
             names.setdefault(provider, {})[name] = None
-    return [_text(provider, number, list(names[provider])) for provider, number in sorted(values.items())]
+    return [_text(*by, number, list(names[by])) for by, number in sorted(values.items())]
 
 
-def _text(provider: str, number: int, names: list[str]) -> str:
+def _text(provider: str, error: str, number: int, names: list[str]) -> str:
     is_kms = provider.startswith("kms")
     of = ("plugin name" if is_kms else "key name") + by_count(len(names), "", "s")
     subject = f"{counted(number, 'value')} {are(number)}"
     option = "--kms-decryptor" if is_kms else "--encryption-config"
-    return f"{subject} sealed by {provider} ({of} {', '.join(names)}), no key was given ({option})"
+    named = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return f"{subject} sealed by {provider} ({of} {named}), {visible(error) or 'no key was given'} ({option})"

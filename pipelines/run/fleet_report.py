@@ -38,6 +38,10 @@ _PART: Final = re.compile(r"part-(\d+)\.parquet")
 _MOST_FINDINGS: Final = 100
 _OF_EACH: Final = ("ratcheting", "gates")
 """Options that a file of a fleet may set for each cluster."""
+_OF_CLUSTER: Final = (
+    *("exit_code", "counts", "parts", "state", "not_evaluated", "encryption", "namespaces", "deleting", "kinds"),
+)
+"""What the manifest of a fleet has of each cluster as its own manifest has it."""
 _WORST: Final = (3, 1, 0)
 _NOTHING: Final = 2
 """The exit code where nothing was judged."""
@@ -236,14 +240,7 @@ def _joined(
                 "kubernetes_release": manifest["kubernetes_release"],
                 "server": manifest["server"],
                 "options": {name: manifest["options"][name] for name in _OF_EACH},
-                "exit_code": manifest["exit_code"],
-                "counts": manifest["counts"],
-                "parts": manifest["parts"],
-                "state": manifest["state"],
-                "not_evaluated": manifest["not_evaluated"],
-                "namespaces": manifest["namespaces"],
-                "deleting": manifest["deleting"],
-                "kinds": manifest["kinds"],
+                **{name: manifest[name] for name in _OF_CLUSTER},
                 "definitions": manifest["definitions"]["lines"],
             }
             for cluster, manifest in manifests
@@ -283,7 +280,9 @@ def _joined(
             ("crd", "group", "kind", "version", "part", "reason", "detail"),
             ("count", "valid"),
         ),
-        "encryption": _summed(rows("encryption"), ("provider", "name", "key_id", "opened", "sealed"), ("values",)),
+        "encryption": _summed(
+            rows("encryption"), ("provider", "name", "key_id", "opened", "sealed", "error"), ("values",)
+        ),
         **lifecycle_of(each),
         "lost": [f"{cluster.name}: {text}" for cluster, manifest in manifests for text in manifest["lost"]],
     }

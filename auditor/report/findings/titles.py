@@ -22,7 +22,7 @@ IMPACT_TITLES: Final = {
     "needs-conversion": "can only be read by a conversion webhook",
     "unserved": "is not served",
     "orphaned": "has no definition",
-    "sealed": "is encrypted, and no key was given",
+    "sealed": "is encrypted, and there was no key for it",
 }
 TYPE_TITLES: Final = {
     "FieldValueRequired": "Required value",

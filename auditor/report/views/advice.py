@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
-from auditor.base.visible import shell_word
+from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
-from auditor.report.allclear import judged_rows, leftovers, not_judged, unexpected
+from auditor.report.allclear import failed_helpers, judged_rows, leftovers, not_judged, unexpected
 from auditor.report.findings.rows import IMPACTS, OF_NAMESPACES
 
 if TYPE_CHECKING:
@@ -96,6 +96,9 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
         return text, _findings(report, causes, *OF_NAMESPACES.values())
     if advice := _orphaned(manifest):
         return advice, ""
+    if failed := failed_helpers(manifest):
+        error = visible(next(iter(failed)))
+        return f"repair the command of --kms-decryptor: {error}; what it opens was not judged.", ""
     if statuses.get(Status.SEALED):
         text = "give the keys of the encrypted values (--encryption-config, --kms-decryptor): they were not judged."
         return text, ""

@@ -23,7 +23,7 @@ from typing import Final, Protocol
 from auditor.sources.encryption.ciphers import Refused
 from auditor.sources.helper_command import HelperCommand, HelperFailed
 
-__all__ = ["Envelope", "KmsCommand", "KmsDecryptor", "decode_v1", "decode_v2"]
+__all__ = ["Envelope", "HelperSilent", "KmsCommand", "KmsDecryptor", "decode_v1", "decode_v2"]
 
 _LONGEST: Final = 1024
 _LONGEST_ANNOTATIONS: Final = 32 * 1024
@@ -52,6 +52,19 @@ class Envelope:
     key_id: str = ""
     seeded: bool = False
     annotations: tuple[tuple[str, bytes], ...] = ()
+
+
+class HelperSilent(Refused):
+    """The command gave no key: nothing says whether there is one.
+
+    Args:
+        reason: As a server words it.
+        error: What the command did.
+    """
+
+    def __init__(self, reason: str, error: str) -> None:
+        super().__init__(reason)
+        self.error = error
 
 
 class KmsDecryptor(Protocol):
@@ -195,14 +208,14 @@ class KmsCommand:
         """Return the plain key of an envelope; the command runs once for each wrapped key.
 
         Raises:
-            Refused: The command returned none.
+            HelperSilent: The command returned none.
         """
         place = (version, plugin, envelope.key_id, envelope.wrapped)
         found = self._known.get(place)
         if found is None:
             found = self._known[place] = self._ask(version, plugin, envelope)
         if isinstance(found, str):
-            raise Refused(found)
+            raise HelperSilent(f"failed to decrypt DEK, error: {found}", found)
         return found
 
     def _ask(self, version: str, plugin: str, envelope: Envelope) -> bytes | str:
@@ -216,4 +229,4 @@ class KmsCommand:
         try:
             return self._command.ask(envelope.wrapped, environment)
         except HelperFailed as failed:
-            return f"failed to decrypt DEK, error: {failed}"
+            return str(failed)

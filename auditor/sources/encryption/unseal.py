@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from auditor.sources.encryption import ciphers
 from auditor.sources.encryption.ciphers import Refused, open_cbc, open_gcm, open_secretbox, open_seeded_gcm
 from auditor.sources.encryption.config import EncryptionConfig, Key, Provider, load_config
-from auditor.sources.encryption.kms import KmsCommand, decode_v1, decode_v2
+from auditor.sources.encryption.kms import HelperSilent, KmsCommand, decode_v1, decode_v2
 from auditor.sources.storage_value import ENCRYPTED_PREFIX, envelope
 
 if TYPE_CHECKING:
@@ -44,16 +44,27 @@ class Sealed(NamedTuple):
     Attributes:
         data: The plain value; None means there is none.
         reason: Why there is no plain value.
-        lacks_key: Whether no key for its provider was given; the value may be intact.
+        lacks_key: Whether there was no key for its provider; the value may be intact.
+        error: Why the command of --kms-decryptor gave none; empty if it was not asked, or answered.
     """
 
     data: bytes | None
     reason: str = ""
     lacks_key: bool = False
+    error: str = ""
 
 
 class _LacksKey(Refused):
-    """A value without a key for it."""
+    """A value without a key for it.
+
+    Args:
+        reason: Why.
+        error: As in `Sealed`.
+    """
+
+    def __init__(self, reason: str, error: str = "") -> None:
+        super().__init__(reason)
+        self.error = error
 
 
 class SealedCount(NamedTuple):
@@ -64,7 +75,8 @@ class SealedCount(NamedTuple):
         name: The name of the key, or of the KMS plugin.
         key_id: KMS v2: the plugin's key.
         opened: Whether the value was decrypted.
-        lacks_key: Whether no key for its provider was given.
+        lacks_key: Whether there was no key for its provider.
+        error: As in `Sealed`.
     """
 
     provider: str
@@ -72,6 +84,7 @@ class SealedCount(NamedTuple):
     key_id: str
     opened: bool
     lacks_key: bool = False
+    error: str = ""
 
 
 def resource_of(place: Place) -> tuple[str, str] | None:
@@ -117,7 +130,7 @@ class Unsealer:
             else:
                 opened = Sealed(self._first(providers or _IDENTITY, key, data, ruled=providers is not None))
         except _LacksKey as lacks:
-            opened = Sealed(None, str(lacks), lacks_key=True)
+            opened = Sealed(None, str(lacks), lacks_key=True, error=lacks.error)
         except Refused as refused:
             opened = Sealed(None, str(refused))
         if encrypted:
@@ -178,7 +191,10 @@ class Unsealer:
         if self.kms is None:
             raise _no_decryptor(version, plugin, data)
         parts = decode_v1(data) if version == "v1" else decode_v2(data)
-        plain = self.kms.unwrap(version, plugin, parts)
+        try:
+            plain = self.kms.unwrap(version, plugin, parts)
+        except HelperSilent as silent:
+            raise _LacksKey(str(silent), silent.error) from None
         if version == "v2":
             opener = open_seeded_gcm if parts.seeded else open_gcm
             return opener(plain, parts.data, key)
@@ -211,7 +227,7 @@ def _key_id(version: str, data: bytes) -> str:
 
 
 def _count(data: bytes, opened: Sealed) -> SealedCount:
-    found, outcome = envelope(data), (opened.data is not None, opened.lacks_key)
+    found, outcome = envelope(data), (opened.data is not None, opened.lacks_key, opened.error)
     if found is None:
         return SealedCount("unknown", "", "", *outcome)
     if found.provider != "kms":

@@ -34,10 +34,10 @@ def dump(tmp_path: Path) -> Path:
     return path
 
 
-def audit(dump: Path, *options: str) -> tuple[str, dict[str, Any], list[dict[str, Any]], bytes]:
+def audit(dump: Path, *options: str, code: int = 0) -> tuple[str, dict[str, Any], list[dict[str, Any]], bytes]:
     report = dump.parent / "report"
     reported = auditor("audit", dump, "--report", report, "--force", "--fail-on", "never", *options)
-    assert reported.code == 0, reported.output
+    assert reported.code == code, reported.output
     rows = [row for part in (report / "objects").glob("*.parquet") for row in pq.read_table(part).to_pylist()]
     every = b"".join(path.read_bytes() for path in report.rglob("*") if path.is_file())
     return reported.output, json.loads((report / "manifest.json").read_bytes()), rows, every + repr(rows).encode()
@@ -82,11 +82,28 @@ def test_sealed_values_end_a_run_with_1_only_where_their_own_flag_asks_for_it(
 
 
 def test_a_key_that_was_given_and_fails_is_broken_still(dump: Path) -> None:
-    output, manifest, rows, _ = audit(dump, "--kms-decryptor", "false")
+    output, manifest, rows, _ = audit(dump, "--kms-decryptor", "echo another key")
     assert [(row["status"], row["impacts"]) for row in rows] == [("unreadable", ["breaks-list"])]
     assert "sealed" not in manifest["encryption"][0]
     assert "Secret  cannot be listed or watched  1 key\n" in output
     assert "SEALED" not in output
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("false", "the KMS command ended with 1"),
+        ("true", "the KMS command gave 0 bytes"),
+        ("exit 1", "the KMS command cannot be run: No such file or directory"),
+    ],
+)
+def test_a_command_that_gives_no_key_leaves_its_values_not_judged(dump: Path, command: str, error: str) -> None:
+    output, manifest, rows, _ = audit(dump, "--kms-decryptor", command, code=3)
+    assert manifest["exit_code"] == 3
+    assert [row["status"] for row in rows] == ["sealed"]
+    assert manifest["encryption"][0]["error"] == error
+    assert f"1 key sealed: {error} (--kms-decryptor)" in " ".join(output.split())
+    assert "do not decrypt" not in output
 
 
 def test_objects_of_a_sealed_definition_are_sealed_and_not_orphaned(tmp_path: Path) -> None:

@@ -130,7 +130,8 @@ def test_the_command_receives_what_it_unwraps_and_asked_once(tmp_path: Path) -> 
 )
 def test_a_command_that_fails_is_the_reason(command: str, reason: str) -> None:
     opened = Unsealer(None, KmsCommand(command)).open(KEY, SECRETS, kms_value("v1 gcm"))
-    assert opened == Sealed(None, f"failed to decrypt DEK, error: the KMS command {reason}")
+    error = f"the KMS command {reason}"
+    assert opened == Sealed(None, f"failed to decrypt DEK, error: {error}", lacks_key=True, error=error)
 
 
 @pytest.mark.parametrize("command", ["", "  ", "'unfinished"])
