@@ -7,13 +7,32 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["Ended", "exit_code_of", "reason_of"]
+__all__ = ["Ended", "exit_code_of", "forget_reports", "has_report", "note_report", "reason_of"]
 
 _USAGE: Final = 2
 _INTERNAL: Final = 70
 _INTERRUPTED: Final = 130
 _SIGNALLED: Final = 128
 """Exit codes for signals are this number plus the number of the signal."""
+
+
+_REPORTS: Final[list[str]] = []
+"""The reports that this command has put in place."""
+
+
+def forget_reports() -> None:
+    """Note that a command begins, which has written none yet."""
+    _REPORTS.clear()
+
+
+def note_report(report: str) -> None:
+    """Note that a report is in place: what ends the command from now on leaves it there."""
+    _REPORTS.append(report)
+
+
+def has_report() -> bool:
+    """Return whether the command has put a report in place."""
+    return bool(_REPORTS)
 
 
 class Ended(BaseException):

@@ -90,6 +90,21 @@ def test_a_run_that_is_interrupted_ends_with_130(monkeypatch: pytest.MonkeyPatch
     assert (ended.code, ended.stderr.strip()) == (130, "interrupted; nothing was written")
 
 
+def test_a_run_that_is_interrupted_after_its_report_does_not_say_that_nothing_was_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipelines.run.report.findings.print_end", interrupt)
+    (tmp_path / "dump.json").write_text('{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}')
+    options = ("--report-root", "out", "--report-name", "night", "--jobs", 1)
+    ended = auditor("audit", "dump.json", *options, cwd=tmp_path)
+    assert (ended.code, ended.stderr.splitlines()[-1]) == (130, "interrupted after the report was written")
+    record = json.loads((tmp_path / "out" / "last-run.json").read_text())
+    assert (record["exit_code"], record["report"], record["reports"]) == (130, "out/night", ["night"])
+
+
 def test_an_audit_writes_into_its_folder_and_logs_as_it_was_asked(tmp_path: Path) -> None:
     words = ("audit", SAMPLE, "--report", "r", "--jobs", 1, "--log-format", "json", "-o", "markdown=r.md")
     ended = auditor(*words, cwd=tmp_path, env={"AUDITOR_AUDIT_QUIET": None, "AUDITOR_AUDIT_FAIL_ON": "never"})

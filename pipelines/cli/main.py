@@ -44,7 +44,7 @@ from pipelines.cli.validate import validate
 from pipelines.cli.watch import watch
 from pipelines.console import OutputClosed, forget_output, watch_streams
 from pipelines.deep import allow_depth
-from pipelines.exit_codes import Ended, exit_code_of, reason_of
+from pipelines.exit_codes import Ended, exit_code_of, forget_reports, has_report, reason_of
 from pipelines.import_path import leave_out_current_folder
 from pipelines.limits import check_address_space
 from pipelines.log import LOG
@@ -238,6 +238,11 @@ def _prepare_process() -> None:
             signal.signal(number, _end)
 
 
+def _left_by(end: str) -> str:
+    """Return how a signal ended a command, and whether it left a report."""
+    return f"{end} after the report was written" if has_report() else f"{end}; nothing was written"
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line; it ends with `SystemExit` and the documented exit codes.
 
@@ -246,6 +251,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             command.
     """
     named = argv is None and leave_out_current_folder()
+    forget_reports()
     from auditor.base.errors import AuditorError  # noqa: PLC0415
 
     _open_streams()
@@ -259,11 +265,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted; nothing was written", err=True)
+        click.echo(_left_by("interrupted"), err=True)
         exec("")  # noqa: S102 - else `python -m` ends by the signal if it came within exec(), as dataclasses run it
         sys.exit(130)
     except Ended as ended:
-        click.echo(f"{reason_of(ended)}; nothing was written", err=True)
+        click.echo(_left_by(reason_of(ended)), err=True)
         sys.exit(exit_code_of(ended))
     except click.ClickException as error:
         shown = io.StringIO()

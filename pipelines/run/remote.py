@@ -13,6 +13,7 @@ from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.folders import remote_files, remote_names, upload
 from auditor.sources.stores.locations import is_remote, is_web, local_path, remote_file, shown_url
 from auditor.sources.stores.patterns import fetched
+from pipelines.exit_codes import forget_reports, note_report
 from pipelines.run.report_target import check_manifest_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def report_here(options: AuditOptions) -> Iterator[AuditOptions]:
             local = replace(local, report=str(folder / "report"))
         yield local
         if url:
+            forget_reports()  # what is in place is a copy of this run
             upload(Path(local.report), url, last=MANIFEST, replaced=replaced)
+            note_report(url)
 
 
 def _local(path: str) -> str:

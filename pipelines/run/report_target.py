@@ -20,6 +20,7 @@ from auditor.base.errors import AuditorError, PlanError
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
 from auditor.sources.registry_key import printable_name
 from auditor.sources.stores.locations import is_remote, local_path
+from pipelines.exit_codes import note_report
 from pipelines.log import LOG
 from pipelines.run.report_mode import local_files
 
@@ -239,6 +240,7 @@ def put_in_place(parts: Path, report: Path, *, force: bool) -> None:
             if not force:
                 check_target(report, force=False)  # another run has put its report there
         else:
+            note_report(str(report))
             return
     raise _replaced_again(report)
 

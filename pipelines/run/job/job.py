@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import shown_url
-from pipelines.exit_codes import exit_code_of, reason_of
+from pipelines.exit_codes import Ended, exit_code_of, has_report, reason_of
 from pipelines.log import LOG
 from pipelines.run.job.bases import choose_bases, earlier_report, named
 from pipelines.run.job.last_run import LastRun, written_reports
@@ -149,17 +149,22 @@ def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
             yield made
         except BaseException as error:
             code = exit_code_of(error)
-            root.end(planned.name, written=_was_written(error))
-            left = _remove_surplus(planned, nothing_judged=code == _NOTHING) if _was_written(error) else None
+            is_written = _was_written(error, planned)
+            root.end(planned.name, written=is_written)
+            is_kept = code == _NOTHING or not isinstance(error, SystemExit)
+            left = _remove_surplus(planned, nothing=is_kept) if is_written else None
             record.write_end(code, reason_of(error), left)
             raise
         root.end(planned.name, written=True)
         record.write_end(0, reports=_remove_surplus(planned))
 
 
-def _was_written(error: BaseException) -> bool:
-    """Return whether a run with this end has written its report: then the exit code of the command decides."""
-    return isinstance(error, SystemExit) and exit_code_of(error) in (0, 1, 2, 3)
+def _was_written(error: BaseException, planned: _Planned) -> bool:
+    """Return whether a run with this end has written its report: its exit code says so, or what a signal has left."""
+    if isinstance(error, SystemExit):
+        return exit_code_of(error) in (0, 1, 2, 3)
+    is_signal = isinstance(error, (Ended, KeyboardInterrupt))
+    return is_signal and has_report() and planned.root.coverage(planned.name) is not None
 
 
 def _needed(planned: _Planned, report: StoredReport) -> list[str]:
@@ -167,13 +172,15 @@ def _needed(planned: _Planned, report: StoredReport) -> list[str]:
     return planned.bases.clusters_of(report) if planned.bases else []
 
 
-def _remove_surplus(planned: _Planned, *, nothing_judged: bool = False) -> list[str]:
+def _remove_surplus(planned: _Planned, *, nothing: bool = False) -> list[str]:
     """Remove what --keep-reports no longer keeps; return the names of the reports that are left, newest first.
 
-    A run that judged nothing takes the place of no report.
+    Args:
+        planned: The plan of the run.
+        nothing: Remove none: the run has judged nothing, or is being stopped.
     """
     left = [planned.name, *(name for name in planned.written if name != planned.name)]
-    if nothing_judged:
+    if nothing:
         return left
     coverage = planned.root.coverage(planned.name) if planned.surplus and planned.bases else None
     whole = coverage.whole if coverage else frozenset()
