@@ -2,17 +2,21 @@
 
 "Nothing to do" and "safe" are true only if every key was read and judged, and there is at least one. A status that
 this module does not know counts as not judged, so a new status cannot go unnoticed.
+
+No count of a cluster that was not read whole is certain, and a zero is unknown.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
 from auditor.base.wording import by_count, counted, objects
+from auditor.report.terminal import damage_lines
 from auditor.shards.result import NO_TIME
 from auditor.sources.plan import UNREAD_DEFINITIONS, Damage
 from auditor.sources.registry_key import OWN_GROUPS
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JUDGED",
+    "UNREAD_STATES",
+    "Unread",
+    "clusters_of",
+    "count_or_none",
     "failed_helpers",
     "has_unread_notes",
     "is_builtin",
@@ -33,10 +41,13 @@ __all__ = [
     "stale_dumps",
     "stale_lines",
     "unexpected",
+    "unread_of",
 ]
 
 JUDGED: Final = frozenset({Status.VALID, Status.INVALID, Status.DEFINITION, Status.BUILTIN})
 """Statuses of keys that were judged and can be read."""
+UNREAD_STATES: Final = ("missing", "damaged", "lost", "stale")
+"""What can be wrong with a cluster, a dump or a part of one, worst first."""
 _VERDICTS: Final = JUDGED | {Status.UNREADABLE}
 _REASONS: Final = {
     Status.NEEDS_CONVERSION: "{} that only a conversion webhook can read",
@@ -220,3 +231,66 @@ def _first(names: list[str]) -> str:
 
 def _shown(value: Any) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A cluster without a dump, a part of a dump that was not read, keys that were given up, or a stale dump.
+
+    Attributes:
+        what: Which of them, one of `UNREAD_STATES`.
+        cluster: The cluster; empty without a name.
+        source: The dump as the user named it; empty if no dump is named.
+        where: The part of the dump; empty for all of it.
+        line: The line that people read.
+    """
+
+    what: Literal["missing", "damaged", "lost", "stale"]
+    cluster: str
+    source: str
+    where: str
+    line: str
+
+
+def unread_of(manifest: dict[str, Any]) -> list[Unread]:
+    """Return what the run of a manifest did not read, worst first; empty if it read everything."""
+    own = manifest["options"].get("cluster") or ""
+    lines = missing_lines(manifest)
+    out = [
+        Unread("missing", missing["name"], "", "", line)
+        for missing, line in zip(manifest.get("missing") or (), lines, strict=True)
+    ]
+    for source in manifest["inputs"]:
+        cluster = source.get("cluster") or own
+        out += [
+            Unread("damaged", cluster, source["name"], damage["where"], line)
+            for damage, line in zip(source["damage"], damage_lines(source), strict=True)
+        ]
+    names = sorted((part["name"] for part in manifest.get("clusters") or ()), key=len, reverse=True)
+    for text in manifest["lost"]:
+        cluster = next((name for name in names if text.startswith(f"{name}: ")), own)
+        out.append(Unread("lost", cluster, "", text, f"LOST  {text}"))
+    stale = stale_dumps(manifest)
+    out += [
+        Unread("stale", dump.get("cluster") or own, dump["source"], "", line)
+        for dump, line in zip(stale, stale_lines(stale), strict=True)
+    ]
+    return out
+
+
+def clusters_of(manifest: dict[str, Any]) -> dict[str, bool]:
+    """Return the clusters of a run, also those without a dump, by name, and whether each was read whole tonight.
+
+    One cluster without a name is the empty text.
+    """
+    own = manifest["options"].get("cluster") or ""
+    names = [part["name"] for part in manifest.get("clusters") or ()]
+    names += [source.get("cluster") or own for source in manifest["inputs"]]
+    names += [missing["name"] for missing in manifest.get("missing") or ()]
+    unread = {part.cluster for part in unread_of(manifest)}
+    return {name: name not in unread for name in dict.fromkeys(names)}
+
+
+def count_or_none(count: int, *, is_whole: bool) -> int | None:
+    """Return a count of what was read; None for a zero unless everything was read."""
+    return count if count or is_whole else None

@@ -23,14 +23,14 @@ _LONGEST: Final = 1000
 
 
 def write_code_quality(content: Content, out: TextIO) -> None:
-    """Write the problems that are not accepted."""
+    """Write what was not read, and the problems that are not accepted."""
     out.write("[")
     number = 0
-    for problem in content.problems():
+    for problem in content.entries():
         if problem.accepted:
             continue
         entry = {
-            "description": cut(visible(f"{problem.kind_name} {problem.object_name}: {problem.message}"), _LONGEST),
+            "description": cut(visible(problem.sentence), _LONGEST),
             "check_name": f"{problem.check}/{problem.type}",
             "fingerprint": problem.fingerprint,
             "severity": _SEVERITIES[problem.severity],

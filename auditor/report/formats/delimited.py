@@ -1,4 +1,4 @@
-"""CSV and NDJSON: one line for each problem."""
+"""CSV and NDJSON: one line for each problem, and for each cluster, dump or part of one that was not read."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ _COLUMNS: Final = tuple(one.name for one in dataclasses.fields(Problem) if one.n
 
 
 def write_csv(content: Content, out: TextIO) -> None:
-    """Write all problems; a cell that a spreadsheet would take for a formula begins with an apostrophe."""
+    """Write what was not read and all problems.
+
+    A cell that a spreadsheet would take for a formula begins with an apostrophe.
+    """
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    for problem in content.problems():
+    for problem in content.entries():
         writer.writerow([_cell(getattr(problem, name)) for name in _COLUMNS])
 
 
@@ -35,7 +38,7 @@ def _cell(value: object) -> str:
 
 
 def write_ndjson(content: Content, out: TextIO) -> None:
-    """Write all problems as JSON objects, one a line."""
-    for problem in content.problems():
+    """Write what was not read and all problems as JSON objects, one a line."""
+    for problem in content.entries():
         row = {name: getattr(problem, name) for name in _COLUMNS}
         out.write(json.dumps({**row, "fingerprint": problem.fingerprint}) + "\n")

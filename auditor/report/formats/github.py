@@ -30,15 +30,16 @@ _SPECIAL: Final = re.compile(r"[%\r\n]")
 def write_annotations(content: Content, out: TextIO) -> None:
     """Write nine annotations a level, the worst first, and one that says how many more there are."""
     totals: Counter[str] = Counter()
-    for severity, count in content.tally().by_severity.items():
+    by_severity = content.tally().by_severity + Counter(problem.severity for problem in content.unread)
+    for severity, count in by_severity.items():
         totals[_LEVELS[severity]] += count
     shown: Counter[str] = Counter()
     wanted: dict[str, int] = {}
     lines: list[tuple[str, str]] = []
     for severity in _LEVELS:
         wanted[severity] = max(0, _SHOWN - shown[_LEVELS[severity]])
-        shown[_LEVELS[severity]] += min(wanted[severity], content.tally().by_severity[severity])
-    for problem in content.problems():
+        shown[_LEVELS[severity]] += min(wanted[severity], by_severity[severity])
+    for problem in content.entries():
         if problem.accepted or not wanted[problem.severity]:
             continue
         wanted[problem.severity] -= 1

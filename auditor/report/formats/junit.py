@@ -1,5 +1,7 @@
 """JUnit XML: a suite for each kind, a case for each object with problems, one case for all valid objects of a kind.
 
+Each cluster, dump or part of one that was not read is a case with an error.
+
 Sources: the subset that Jenkins (junit-4.xsd) and GitLab read: names of cases are unique, a file has less than 30 MB,
 and characters that XML 1.0 does not have are replaced.
 """
@@ -13,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from auditor.base.visible import visible
-from auditor.report.formats.problems import cut
+from auditor.report.allclear import UNREAD_STATES
+from auditor.report.formats.problems import NOT_READ, cut
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -27,7 +30,7 @@ _MOST_CASES: Final = 90_000
 _LONGEST: Final = 300
 _MOST_TEXTS: Final = 20
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ERRORS: Final = frozenset({"unreadable", "breaks-list", "crashes-server"})
+_ERRORS: Final = frozenset({"unreadable", "breaks-list", "crashes-server", *UNREAD_STATES})
 _SKIPPED: Final = ("needs-webhook", "needs-conversion", "unserved", "sealed", "orphaned")
 
 
@@ -92,10 +95,11 @@ def write_junit(content: Content, out: TextIO) -> None:
     for kind in content.kinds:
         suites.by_kind.setdefault(visible(kind.name), _Suite())
     last: _Case | None = None
-    for problem in content.problems():
+    for problem in content.entries():
         if problem.accepted:
             continue
-        text = cut(f"[{problem.cause} {problem.severity}] {problem.message}", _LONGEST)
+        mark = "" if problem.check == NOT_READ else f"[{problem.cause} {problem.severity}] "
+        text = cut(f"{mark}{problem.message}", _LONGEST)
         if last and _same(last.problem, problem):
             last.count += 1
             if len(last.texts) < _MOST_TEXTS:

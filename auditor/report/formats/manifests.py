@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import auditor
 from auditor.base.longtext import cut
 from auditor.releases import active
+from auditor.report.allclear import Unread
 from auditor.report.findings.causes import Cause
 from auditor.report.findings.fields import generic_field
 from auditor.report.findings.keys import CauseKey, form_of, ids_of
 from auditor.report.findings.model import Run, Source
 from auditor.report.findings.severity import rank
 from auditor.report.findings.titles import title_of
-from auditor.report.formats.problems import SECRET_TEXT, Content, KindCount, Problem
+from auditor.report.formats.problems import SECRET_TEXT, Content, KindCount, Problem, unread_problems
 
 if TYPE_CHECKING:
     import datetime
@@ -144,11 +145,21 @@ def content_of_answers(
         reasons=(),
         warnings=tuple(damage),
         not_judged=tuple(damage),
-        all_clear=f"{refused} of {len(answers)} objects would be refused." if refused else "No object is refused.",
+        all_clear=_sentence(refused, len(answers), is_whole=not damage),
         causes=[_cause(one, ids[one.key.digest()], started) for one in ordered],
         kinds=[KindCount(group, kind, dict(counts)) for (group, kind), counts in sorted(statuses.items())],
         problems=lambda: iter(problems),
+        unread=unread_problems([Unread("damaged", "", "", line, line) for line in damage], "File"),
+        clusters={"": not damage},
     )
+
+
+def _sentence(refused: int, judged: int, *, is_whole: bool) -> str:
+    """Return what would happen to the objects, which are all of them only if everything was read."""
+    read = "" if is_whole else " that were read"
+    if refused:
+        return f"{refused} of {judged} objects{read} would be refused."
+    return "No object is refused." if is_whole else "No object that was read is refused; not everything was read."
 
 
 def _problems(answer: Answer) -> list[tuple[CauseKey, str, Problem]]:

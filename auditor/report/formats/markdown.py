@@ -44,7 +44,7 @@ def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes:
     head = [
         f"**{title}** · {run.started:%Y-%m-%d %H:%M} UTC · {VERDICT_WORDS.get(content.verdict, '')}",
         "",
-        f"{run.keys:,} keys, {counted(len(content.open_causes), 'cause')}; problems: {tally.by_severity_text}"
+        f"{run.keys:,} keys, {_causes_text(content)}; problems: {content.problems_text}"
         + (f"; {tally.accepted} accepted" if tally.accepted else ""),
     ]
     if content.reasons:
@@ -70,6 +70,14 @@ def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes:
     if left := len(content.open_causes) - shown:
         lines += ["", f"and {counted(left, 'more cause')}"]
     out.write("\n".join([*lines, *last]) + "\n")
+
+
+def _causes_text(content: Content) -> str:
+    """Return how many causes there are; if not everything was read, how many at least."""
+    text = counted(len(content.open_causes), "cause")
+    if content.is_whole:
+        return text
+    return f"at least {text}" if content.open_causes else "causes unknown"
 
 
 def _row(cause: Cause) -> str:

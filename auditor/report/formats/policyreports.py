@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import visible
-from auditor.report.formats.problems import cut
+from auditor.report.formats.problems import NOT_READ, cut
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -80,7 +80,7 @@ def _write(content: Content, out: TextIO, api: _Api) -> None:
     category = "manifests" if content.has_manifests else "stored objects"
     stamp = {"seconds": int(content.run.started.timestamp()), "nanos": 0}
     size = 0
-    for problem in content.problems():
+    for problem in content.entries():
         namespace = problem.namespace if _NAME.fullmatch(problem.namespace) else ""
         place = (problem.cluster, namespace)
         part = parts.setdefault(place, _Part())
@@ -104,7 +104,7 @@ def _write(content: Content, out: TextIO, api: _Api) -> None:
 def _outcome(problem: Problem) -> str:
     if problem.accepted:
         return "skip"
-    if problem.type in ("unreadable", "needs-conversion", "unserved", "sealed"):
+    if problem.check == NOT_READ or problem.type in ("unreadable", "needs-conversion", "unserved", "sealed"):
         return "error"
     return "warn" if problem.severity == "low" else "fail"
 
@@ -131,7 +131,7 @@ def _result(problem: Problem, stamp: dict[str, int], category: str) -> dict[str,
         "timestamp": stamp,
         "result": _outcome(problem),
         "scored": True,
-        "resources": [resource],
+        **({} if problem.check == NOT_READ else {"resources": [resource]}),
         "message": cut(visible(problem.message), _LONGEST),
         "properties": {name: cut(visible(value), _LONGEST) for name, value in properties.items() if value},
     }

@@ -14,6 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.report.allclear import clusters_of, unread_of
 from auditor.report.clusters import chosen_clusters
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.severity import SEVERITIES
@@ -23,18 +24,32 @@ from auditor.validation.follows import noted, with_notes
 
 if TYPE_CHECKING:
     import datetime
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from auditor.report.allclear import Unread
     from auditor.report.findings.causes import Cause
     from auditor.report.findings.model import FindingsModel, Run
     from auditor.report.trend.history import History
 
-__all__ = ["SECRET_TEXT", "Content", "KindCount", "Problem", "Tally", "cut", "of_model"]
+__all__ = [
+    "NOT_READ",
+    "SECRET_TEXT",
+    "Content",
+    "KindCount",
+    "Problem",
+    "Tally",
+    "cut",
+    "of_model",
+    "unread_problems",
+]
 
 _FIRST: Final = 100
 """Problems of each severity that a tally keeps."""
 _LONGEST: Final = 4000
 """Characters of a message in any format."""
+NOT_READ: Final = "not-read"
+"""The check, and the cause, of a problem that stands for what was not read."""
+_SEVERITY_OF_STALE: Final = "high"
 SECRET_TEXT: Final = "the text of this problem is left out: the object is a Secret"  # noqa: S105 - it is a message
 
 
@@ -99,6 +114,11 @@ class Problem:
         return "/".join(one for one in (self.cluster, self.namespace, self.name) if one) or self.key
 
     @property
+    def sentence(self) -> str:
+        """The message with what it is about."""
+        return self.message if self.check == NOT_READ else f"{self.kind_name} {self.object_name}: {self.message}"
+
+    @property
     def fingerprint(self) -> str:
         """What identifies the problem in every run: its cause, its object, and its position among those of both."""
         return f"{self.cause}{_digest(self.uri, self.key)}:{self.number}"
@@ -145,12 +165,6 @@ class Tally:
         if len(first) < _FIRST:
             first.append((self.total, one))
 
-    @property
-    def by_severity_text(self) -> str:
-        """The numbers, worst first, as in a sentence; ``none`` without any."""
-        found = self.by_severity
-        return ", ".join(f"{found[one]} {one}" for one in SEVERITIES if found[one]) or "none"
-
 
 @dataclass(slots=True)
 class Content:
@@ -170,10 +184,13 @@ class Content:
         kinds: Objects by kind and status.
         problems: Returns an iterator over all problems, each time it is called.
         space: Returns the bytes of the stored values of each kind, the most first; None if sizes are not known.
-        nights: For each run of a history, oldest first: when it began, and objects in causes by severity.
+        nights: For each run of a history, oldest first: when it began, and objects in causes by severity; with
+            `history.LAST_KNOWN` if it did not read everything.
         details: Returns what only JSON has of a report: arguments of `views.data.cause_document`; None without one.
-        last_success: When the last successful run before this one began, in seconds since 1970; None if that is not
-            known.
+        unread: A problem for each cluster, dump or part of one that was not read; they are not among `problems`.
+        clusters: The clusters, also those without a dump, and whether each was read whole tonight; one without a name
+            is the empty text.
+        last_values: The samples of the metrics that are replaced, as texts by metric and labels.
     """
 
     title: str
@@ -192,12 +209,34 @@ class Content:
     details: Callable[[], dict[str, Any]] | None = None
     deleting: Sequence[str] = ()
     last_success: float | None = None
+    unread: tuple[Problem, ...] = ()
+    clusters: Mapping[str, bool] = field(default_factory=dict)
+    last_values: Mapping[tuple[str, str], str] = field(default_factory=dict)
     _tally: Tally | None = None
 
     @property
     def has_manifests(self) -> bool:
         """Whether manifests were judged, not the keys of dumps."""
         return any(source.format == "manifests" for source in self.run.sources)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything was read; else all numbers are of what was read, and a zero is unknown."""
+        return not self.unread
+
+    def entries(self) -> Iterator[Problem]:
+        """Yield what was not read, then all problems: what a format lists that has a line for each problem."""
+        yield from self.unread
+        yield from self.problems()
+
+    @property
+    def problems_text(self) -> str:
+        """The numbers of problems that are not accepted, worst first, as in a sentence."""
+        found = self.tally().by_severity
+        text = ", ".join(f"{found[one]} {one}" for one in SEVERITIES if found[one])
+        if self.is_whole:
+            return text or "none"
+        return f"at least {text}; not everything was read" if text else "unknown; not everything was read"
 
     @property
     def open_causes(self) -> list[Cause]:
@@ -273,7 +312,43 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
         space=lambda: bytes_of_kinds(model.path, clusters),
         details=lambda: details_of(model),
         nights=nights_of(history) if history is not None else (),
+        unread=unread_problems(unread_of(manifest)),
+        clusters=clusters_of(manifest),
     )
+
+
+def unread_problems(unread: Iterable[Unread], kind_of_input: str = "Dump") -> tuple[Problem, ...]:
+    """Return a problem for each thing that was not read; its place is that of its cluster, or of its dump."""
+    numbers: Counter[str] = Counter()
+    out = []
+    for part in unread:
+        kind = "Cluster" if part.what == "missing" else kind_of_input
+        name = "" if part.what == "missing" else part.source
+        problem = Problem(
+            cluster=part.cluster,
+            group="",
+            kind=kind,
+            version="",
+            namespace="",
+            name=name,
+            key=part.where,
+            severity=_SEVERITY_OF_STALE if part.what == "stale" else "critical",
+            change="",
+            cause=NOT_READ,
+            check=NOT_READ,
+            type=part.what,
+            field="",
+            rule="",
+            message=cut(part.line, _LONGEST),
+            verdict="",
+            owner="",
+            accepted=False,
+            uri=_uri(part.cluster, kind, name),
+        )
+        fingerprint = problem.fingerprint
+        out.append(replace(problem, number=numbers[fingerprint]))
+        numbers[fingerprint] += 1
+    return tuple(out)
 
 
 def _without_secrets(cause: Cause) -> Cause:

@@ -7,10 +7,11 @@ result has a physical location; one fingerprint named primaryLocationLineHash.
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import visible
-from auditor.report.formats.problems import cut
+from auditor.report.formats.problems import NOT_READ, cut
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -24,30 +25,43 @@ MOST_RESULTS: Final = 25_000
 _LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
 _LONGEST: Final = 1000
 _MOST_RULES: Final = 25_000
+_MOST_UNREAD: Final = 1000
+_RULE_OF_UNREAD: Final = {
+    "id": NOT_READ,
+    "name": NOT_READ,
+    "shortDescription": {"text": "A cluster, a dump or a part of one was not read"},
+    "fullDescription": {
+        "text": "Nothing is known of what was not read: a result that is not in this file may be there."
+    },
+    "help": {"text": "`auditor summary REPORT` names what was not read. Give a whole dump of tonight."},
+    "defaultConfiguration": {"level": "error"},
+    "properties": {"severity": "critical", "kind": "Dump"},
+}
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def write_sarif(content: Content, out: TextIO) -> None:
     """Write a report as SARIF."""
-    causes = content.open_causes[:_MOST_RULES]
-    rules = {cause.id: number for number, cause in enumerate(causes)}
+    unread = content.unread[:_MOST_UNREAD]
+    causes = content.open_causes[: _MOST_RULES - 1]
+    rules = {name: number for number, name in enumerate([*(cause.id for cause in causes), NOT_READ])}
     tally = content.tally()
-    wanted = sum(tally.by_severity.values())
+    wanted, room = sum(tally.by_severity.values()), MOST_RESULTS - len(unread)
     driver = {
         "name": "auditor",
         "version": content.run.tool,
-        "rules": [_rule(cause) for cause in causes],
+        "rules": [*map(_rule, causes), *([_RULE_OF_UNREAD] if unread else [])],
     }
     run = {
         "tool": {"driver": driver},
         "automationDetails": {"id": f"auditor/{content.title}/"},
         "columnKind": "utf16CodeUnits",
-        "invocations": [_invocation(content, max(0, wanted - MOST_RESULTS))],
+        "invocations": [_invocation(content, max(0, wanted - room))],
         "properties": {"problems": wanted, "accepted": tally.accepted, "kubernetes": content.run.kubernetes},
     }
     head = json.dumps({"$schema": _SCHEMA, "version": "2.1.0"})[:-1]
     out.write(f'{head}, "runs": [{json.dumps(run)[:-1]}, "results": [')
-    for number, problem in enumerate(content.worst(MOST_RESULTS)):
+    for number, problem in enumerate(chain(unread, content.worst(room))):
         out.write(",\n" if number else "\n")
         out.write(json.dumps(_result(problem, rules.get(problem.cause))))
     out.write("\n]}]}\n")
@@ -57,7 +71,7 @@ def _invocation(content: Content, left_out: int) -> dict[str, Any]:
     texts = (*content.warnings, *(f"not judged: {text}" for text in content.not_judged))
     notes = [{"level": "warning", "message": {"text": cut(visible(text), _LONGEST)}} for text in texts]
     if left_out:
-        text = f"{left_out} more problems are not in this file: it has the {MOST_RESULTS} worst; the report has all"
+        text = f"{left_out} more problems are not in this file: it has the worst; the report has all"
         notes.append({"level": "warning", "message": {"text": text}})
     return {
         "executionSuccessful": not content.warnings,
@@ -103,7 +117,7 @@ def _result(problem: Problem, rule: int | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "ruleId": problem.cause,
         "level": _LEVELS[problem.severity],
-        "message": {"text": cut(visible(f"{problem.kind_name} {name}: {problem.message}"), _LONGEST)},
+        "message": {"text": cut(visible(problem.sentence), _LONGEST)},
         "locations": [place],
         "partialFingerprints": {"primaryLocationLineHash": problem.fingerprint},
     }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from auditor.base.visible import csv_cell, visible, visible_tree
+from auditor.report.allclear import unread_of
 from auditor.report.findings.causes import Cause
 from auditor.report.views.fleet import cluster_rows
 
@@ -113,6 +114,10 @@ def details_of(model: FindingsModel) -> dict[str, Any]:
         "deleting": model.manifest.get("deleting"),
         "namespaces": model.manifest.get("namespaces"),
         "accepted": model.accepted or None,
+        "unread": [
+            {"what": part.what, "cluster": part.cluster or None, "source": part.source or None, "where": part.where}
+            for part in unread_of(model.manifest)
+        ],
         "clusters": cluster_rows(model) if model.has_clusters else [],
         "topics": model.topics,
     }
@@ -132,6 +137,7 @@ def cause_document(
     deleting: dict[str, Any] | None = None,
     namespaces: Sequence[dict[str, Any]] | None = None,
     accepted: dict[str, Any] | None = None,
+    unread: Sequence[dict[str, Any]] = (),
     clusters: Sequence[dict[str, Any]] = (),
     topics: Sequence[Topic] = (),
 ) -> dict[str, Any]:
@@ -150,6 +156,7 @@ def cause_document(
         deleting: The section of the manifest about objects that are being deleted; None if there are none.
         namespaces: That about missing and deleted namespaces; None if the dumps do not show which there are.
         accepted: The section of the manifest about accepted findings; None without one.
+        unread: What was not read, part by part.
         clusters: A row for each cluster of a fleet.
         topics: The topics of the causes.
     """
@@ -163,6 +170,7 @@ def cause_document(
         "damage": list(damage),
         "deleting": deleting,
         "namespaces": None if namespaces is None else list(namespaces),
+        "unread": list(unread),
         "not_judged": list(not_judged),
         "accepted": accepted,
         "clusters": list(clusters),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import shell_word
-from auditor.report.allclear import stale_dumps
+from auditor.report.allclear import count_or_none, unread_of
 from auditor.report.findings.table import read_rows
 from auditor.report.findings.verdict import VERDICT_WORDS
 from auditor.report.views.layout import Column, Line, table_lines
@@ -28,6 +28,7 @@ _COLUMNS: Final = (
 )
 _DAY: Final = 86400
 _HOUR: Final = 3600
+_OF_STATES: Final = {"lost": "damaged"}
 _ORDER: Final = ("missing", "damaged", "stale", "worse", "not-compared", "same", "better")
 
 
@@ -35,14 +36,17 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
     """Return a row for each cluster of a fleet, also for those without a dump; worst first.
 
     A verdict is worse, same or better than the earlier report; missing, damaged or stale if the dump is; not-compared
-    without an earlier report. CRITICAL and HIGH are causes, NEW and FIXED are objects.
+    without an earlier report. CRITICAL and HIGH are causes, NEW and FIXED are objects. If a cluster was
+    not read whole tonight (`complete` is false), its numbers are of what was read, and None is unknown.
     """
     rows = read_rows(model.path) or []
     manifest = model.manifest
     names = dict.fromkeys([*model.run.clusters, *(one.get("cluster") for one in manifest["inputs"])])
     missing = [one["name"] for one in manifest.get("missing") or ()]
     alone = {one["name"] for one in (manifest.get("diff") or {}).get("clusters") or () if one["report"] is None}
-    stale = {one.get("cluster") for one in stale_dumps(manifest)}
+    states: dict[str, str] = {}
+    for part in unread_of(manifest):
+        states.setdefault(part.cluster, part.what)  # the worst comes first
     out = []
     for name in [*filter(None, names), *(one for one in missing if one not in names)]:
         own = [row for row in rows if row["cluster"] == name]
@@ -54,29 +58,30 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
         ]
         fresh = sum(row["new_objects"] for row in current)
         fixed = sum(row["fixed_objects"] for row in own)
-        if name in missing:
-            verdict = "missing"
-        elif any(source["damage"] for source in inputs):
-            verdict = "damaged"
-        elif name in stale:
-            verdict = "stale"
+        if name in states:
+            verdict = _OF_STATES.get(states[name], states[name])
         elif not model.run.compared_with or name in alone:
             verdict = "not-compared"
         else:
             verdict = "worse" if fresh else "better" if fixed else "same"
         times = [source["modified"] for source in inputs if source.get("modified")]
+        is_whole = name not in states
+        counts = {one: sum(row["severity"] == one for row in current) for one in ("critical", "high")}
+        counts |= {"new": fresh, "fixed": fixed} if model.run.compared_with else {}
         out.append(
             {
                 "cluster": name,
                 "verdict": verdict,
-                "critical": sum(row["severity"] == "critical" for row in current),
-                "high": sum(row["severity"] == "high" for row in current),
-                "new": fresh if model.run.compared_with else None,
-                "fixed": fixed if model.run.compared_with else None,
+                "complete": is_whole,
+                "new": None,
+                "fixed": None,
+                **{one: count_or_none(count, is_whole=is_whole) for one, count in counts.items()},
                 "snapshot_age": _age(max(times), model.run.started) if times else None,
             }
         )
-    out.sort(key=lambda row: (_ORDER.index(row["verdict"]), -row["critical"], -row["high"], row["cluster"]))
+    out.sort(
+        key=lambda row: (_ORDER.index(row["verdict"]), -(row["critical"] or 0), -(row["high"] or 0), row["cluster"])
+    )
     return out
 
 
@@ -87,14 +92,27 @@ def _age(modified: str, now: datetime.datetime) -> str:
     return f"{seconds / _DAY:.0f}d" if seconds >= 2 * _DAY else f"{seconds / _HOUR:.0f}h"
 
 
+def _count_text(row: dict[str, Any], name: str) -> str | None:
+    """Return a count of a cluster as the table has it; of a damaged dump it is what was read at least."""
+    count = row[name]
+    return f"at least {count}" if count and row["verdict"] == "damaged" else count
+
+
 def cluster_lines(model: FindingsModel, width: int, most: int) -> list[Line]:
     """Return the table of the clusters, in at most that many lines."""
     rows = cluster_rows(model)
     shown = rows if len(rows) + 1 <= most else rows[: most - 2]
-    cells = [tuple(row.values()) for row in shown]
     bad = ("missing", "damaged", "stale", "worse")
     styles = ["worse" if row["verdict"] in bad else "" for row in shown]
-    rows_shown = [(row[0], VERDICT_WORDS.get(row[1], row[1].upper()), *row[2:]) for row in cells]
+    rows_shown = [
+        (
+            row["cluster"],
+            VERDICT_WORDS.get(row["verdict"], row["verdict"].upper()),
+            *(_count_text(row, name) for name in ("critical", "high", "new", "fixed")),
+            row["snapshot_age"],
+        )
+        for row in shown
+    ]
     lines = table_lines(_COLUMNS, rows_shown, width, styles=styles)
     if len(shown) < len(rows):
         command = f"auditor summary {shell_word(model.shown)} --lines 0"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
+from auditor.report.allclear import unread_of
 from auditor.report.views.layout import Column, Line, clipped, command_lines, fitted, table_lines, wrapped
 from auditor.report.views.summary import UNDELETABLE, kind_text, marked, verdict_text
 from auditor.validation.follows import FOLLOWS
@@ -57,7 +58,12 @@ def listing_lines(
         wide: Print all columns, however wide the lines are.
     """
     if not causes:
-        return [Line("No cause matches.")] if model.causes else [Line("The report has no findings.")]
+        text = "No cause matches" if model.causes else "The report has no findings"
+        unread = unread_of(model.manifest)
+        if not unread:
+            return [Line(f"{text}.")]
+        first = [Line(visible(part.line), "critical") for part in unread[: max(1, (most or len(unread) + 1) - 1)]]
+        return [Line(f"{text}, but not everything was read:"), *(one for line in first for one in wrapped(line, width))]
     shown = causes if not most or len(causes) + 1 <= most else causes[: most - 2]
     rows: list[tuple[Any, ...]] = []
     for cause in shown:
@@ -65,7 +71,7 @@ def listing_lines(
             cause.id,
             cause.severity,
             marked(model, cause) or None,
-            cause.objects or f"({cause.fixed_objects} fixed)",
+            cause.objects or (f"({cause.fixed_objects} fixed)" if cause.change != "not-rechecked" else None),
             cause.namespaces,
             cause.kind_name if wide else kind_text(model, cause),
             cause.title,

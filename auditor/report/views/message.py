@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import visible
 from auditor.base.wording import counted
+from auditor.report.allclear import count_or_none
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.verdict import VERDICT_WORDS
 from auditor.report.formats.problems import cut
@@ -43,7 +44,7 @@ def message_text(content: Content) -> str:
     if len(content.warnings) > _WARNINGS:
         lines.append(f"and {len(content.warnings) - _WARNINGS} more such lines")
     lines += [_cut(text, _LINE) for text in content.deleting]
-    lines.append(f"Problems: {tally.by_severity_text}{accepted}")
+    lines.append(f"Problems: {content.problems_text}{accepted}")
     lines += [_cut(f"- {_cause_line(cause)}", _LINE) for cause in content.open_causes[:_CAUSES]]
     if (more := len(content.open_causes) - _CAUSES) > 0:
         lines.append(f"and {counted(more, 'more cause')}")
@@ -64,9 +65,10 @@ def message_data(content: Content) -> dict[str, Any]:
         "exit_code": content.run.exit_code,
         "started": f"{content.run.started:%Y-%m-%dT%H:%M:%SZ}",
         "report": _cut(content.shown, 2 * _LINE),
-        "problems": {one: tally.by_severity[one] for one in SEVERITIES},
-        "accepted": tally.accepted,
-        "causes": len(content.open_causes),
+        "problems": {one: count_or_none(tally.by_severity[one], is_whole=content.is_whole) for one in SEVERITIES},
+        "accepted": count_or_none(tally.accepted, is_whole=content.is_whole),
+        "causes": count_or_none(len(content.open_causes), is_whole=content.is_whole),
+        "not_read": len(content.unread),
     }
 
 

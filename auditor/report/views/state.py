@@ -10,7 +10,7 @@ from auditor.base.visible import label, shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
 from auditor.plan.feature_gates import ratcheting_note
 from auditor.releases import RELEASES
-from auditor.report.allclear import is_builtin
+from auditor.report.allclear import is_builtin, unread_of
 from auditor.report.clusters import option_by_cluster
 from auditor.report.findings.titles import kind_name
 from auditor.report.views.layout import Column, Line, table_lines
@@ -37,24 +37,26 @@ _NAMED: Final = 5
 def kind_lines(model: FindingsModel, width: int, most: int) -> list[Line]:
     """Return a table of the kinds, in at most that many lines: objects by status, and by what their next write does.
 
-    Those with problems come first. Columns without a count are left out, the last ones also where they do not fit.
+    Those with problems come first. Columns without a count are left out, the last ones also where they do not fit. If
+    not everything was read, the title says so, and a zero is not known.
     """
     kinds = [kind for kind in model.manifest["kinds"] if any(kind["statuses"].get(one) for one in _OF_KINDS)]
     if not kinds or most < min(len(kinds) + 1, 4):
         return []
+    is_whole = not unread_of(model.manifest)
     kinds.sort(key=lambda kind: (not _has_problem(kind), kind["group"], kind["kind"]))
     shown = kinds if len(kinds) < most else kinds[: most - 2]
     statuses = [one for one in _OF_KINDS if any(kind["statuses"].get(one) for kind in kinds)]
     writes = [one for one in _WRITES if any(kind["impacts"].get(one) for kind in kinds)]
-    columns = [Column("KIND", may_shrink=True), Column("OBJECTS", is_number=True)]
+    columns = [Column("KIND", may_shrink=True), Column("OBJECTS" if is_whole else "OBJECTS READ", is_number=True)]
     columns += [Column(one.upper(), is_number=True) for one in statuses]
     columns += [Column(one.upper(), is_number=True, may_go=at) for at, one in enumerate(writes, 1)]
     rows = [
         (
             label(kind_name(kind["group"], kind["kind"])),
             f"{kind['objects']:,}",
-            *(_cell(kind, one) for one in statuses),
-            *(f"{kind['impacts'].get(one, 0):,}" for one in writes),
+            *(_cell(kind, one, is_whole=is_whole) for one in statuses),
+            *(_known(kind["impacts"].get(one, 0), is_whole=is_whole) for one in writes),
         )
         for kind in shown
     ]
@@ -69,9 +71,15 @@ def _has_problem(kind: dict[str, Any]) -> bool:
     return any(kind["statuses"].get(one) for one in _OF_KINDS[1:])
 
 
-def _cell(kind: dict[str, Any], status: str) -> str | None:
+def _cell(kind: dict[str, Any], status: str, *, is_whole: bool) -> str | None:
     """Return how many objects of a kind have a status; None for a status that built-in kinds cannot have."""
-    return None if is_builtin(kind) and status not in _OF_BUILTIN else f"{kind['statuses'].get(status, 0):,}"
+    if is_builtin(kind) and status not in _OF_BUILTIN:
+        return None
+    return _known(kind["statuses"].get(status, 0), is_whole=is_whole)
+
+
+def _known(count: int, *, is_whole: bool) -> str | None:
+    return f"{count:,}" if count or is_whole else None
 
 
 def state_lines(model: FindingsModel) -> list[Line]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
 from auditor.releases import DEFAULT
-from auditor.report.allclear import judged_rows
+from auditor.report.allclear import count_or_none, judged_rows, unread_of
 from auditor.report.findings.causes import Topic
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.verdict import VERDICT_WORDS
@@ -357,14 +357,15 @@ def age_text(since: datetime.datetime, now: datetime.datetime) -> str:
 def _tail(model: FindingsModel, width: int, most: int) -> list[Line]:
     """Return lines on what is fixed, accepted, and not judged, in about that many lines."""
     fixed = [cause for cause in model.causes if cause.fixed_objects or cause.fixed_findings]
-    counts = []
+    counts, is_whole = [], not unread_of(model.manifest)
     if model.run.compared_with:
-        counts.append(f"FIXED {sum(cause.fixed_objects for cause in fixed):,}")
+        count = count_or_none(sum(cause.fixed_objects for cause in fixed), is_whole=is_whole)
+        counts.append("FIXED -" if count is None else f"FIXED {count:,}")
     if model.accepted:
         due = model.accepted.get("expiring", 0)
         accepted = sum(cause.accepted_objects for cause in model.causes)
         counts.append(f"ACCEPTED {accepted:,}" + (f" ({due} expire within 7 days)" if due else ""))
-        states = ("expired", "unmatched")
+        states = ("expired", "unmatched") if is_whole else ("expired",)  # what was not read may match
         counts += [f"{name.upper()} {model.accepted[name]}" for name in states if model.accepted.get(name)]
     judged = judged_rows(model.manifest)
     counts.append(f"JUDGED {judged:,} {by_count(judged, 'object', 'objects')}")

@@ -76,7 +76,7 @@ TABLE = (
             ("high", "same", STUCK_RULE, 1, 0),
             ("medium", "same", "spec.tier: Required value", 29, 0),
         ],
-        "clusters": [("west", "missing", 0, 0), ("east", "better", 0, 1)],
+        "clusters": [("west", "missing", None, None), ("east", "better", 0, 1)],
         "missing": 1,
         "text": [
             "INCOMPLETE  east · ",

@@ -79,7 +79,8 @@ def test_a_run_without_a_report_says_that_it_failed_and_keeps_the_other_metrics(
     assert (bad["auditor_run_success"], bad["auditor_run_exit_code"]) == (0, code)
     assert code not in (0, 1, 3)
     assert bad[SUCCESS] == good[SUCCESS]
-    of_run = {name for name in good if name.startswith("auditor_run_")}
+    assert (good["auditor_cluster_known"], bad["auditor_cluster_known"]) == (1, 0)
+    of_run = {name for name in good if name.startswith("auditor_run_")} | {"auditor_cluster_known"}
     assert {name: value for name, value in bad.items() if name not in of_run} == {
         name: value for name, value in good.items() if name not in of_run
     }

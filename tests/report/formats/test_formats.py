@@ -163,7 +163,7 @@ def test_metrics_are_what_a_collector_reads(seed: int) -> None:
         assert key not in values
         values[key] = float(found[3])
         assert found[1] in types & helps
-    problems = {key: value for key, value in values.items() if key.startswith("auditor_problems{sev")}
+    problems = {key: value for key, value in values.items() if key.startswith("auditor_problems{")}
     assert sum(problems.values()) == len(shown(what))
     assert sum(value for key, value in values.items() if key.startswith("auditor_objects{")) == sum(
         sum(kind.statuses.values()) for kind in what.kinds

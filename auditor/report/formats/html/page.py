@@ -83,11 +83,17 @@ def _page(content: Content, *, inline: bool) -> str:
             "Objects by kind and status", [(kind.name, _pieces(kind.statuses)) for kind in kinds[:_MOST_KINDS]]
         ),
         severity_chart=bars(
-            "Causes by severity", [(one, sum(cause.severity == one for cause in causes), one) for one in SEVERITIES]
+            "Causes by severity" if content.is_whole else "Causes by severity, in what was read",
+            [
+                (one, sum(cause.severity == one for cause in causes), one)
+                for one in SEVERITIES
+                if content.is_whole or any(cause.severity == one for cause in causes)
+            ],
         ),
         space_chart=_space_chart(space),
         more_space=max(0, len(space) - _MOST_KINDS),
         trend_chart=_trend_chart(content),
+        known=lambda count: _known(count, is_whole=content.is_whole),
         cut=cut,
         counted=counted,
     )
@@ -116,6 +122,13 @@ def _trend_chart(content: Content) -> Markup | str:
 def _breakable(name: str) -> Markup:
     """Return the name of a kind that a narrow column breaks behind its dots."""
     return Markup(str(escape(visible(name))).replace(".", ".<wbr>"))  # noqa: S704 - escaped before
+
+
+def _known(count: int, *, is_whole: bool) -> str:
+    """Return a number; if not everything was read, how many at least, and ``-`` instead of zero."""
+    if is_whole:
+        return f"{count:,}"
+    return f"at least {count:,}" if count else "-"
 
 
 def _finalized(value: Any) -> Any:
