@@ -11,6 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from auditor.report.formats.prometheus import after_no_report
+from auditor.report.trend.history import read_history
+from auditor.report.trend.view import trend_lines, trend_rows
 from tests.command import auditor
 from tests.report.nights import Cluster, audit_night, lines_of, samples_of
 
@@ -109,3 +111,19 @@ def test_a_report_of_nothing_lists_what_was_not_read(nights: Path) -> None:
     said = auditor("findings", nights / "report-1", "--owner", "no-team", "--lines", "0").stdout
     assert "but not everything was read:" in said
     assert "DAMAGED  " in said
+
+
+def test_the_trend_of_a_damaged_night_is_unknown(nights: Path) -> None:
+    history = read_history(nights / "history")
+    rows = trend_rows(history)["causes"]
+    assert {tuple(row["counts"]) for row in rows if row["severity"] == "critical"} == {(1, None, 1)}
+    assert [row["objects"] for row in rows if row["severity"] == "critical"] == [1, 1]
+    text = "\n".join(line.text for line in trend_lines(history, 120, 0))
+    assert "█?█" in text
+    assert "A question mark is a run that did not read the cluster whole." in text
+
+
+def test_the_page_draws_no_healed_night(nights: Path) -> None:
+    page = auditor("report", nights / "report-2", "-o", "html", "--history", nights / "history").stdout
+    (text,) = [part for part in page.split("<desc>") if "run by run" not in part and "more were known before" in part]
+    assert "not everything was read, nothing known; 5 more were known before" in text

@@ -10,6 +10,7 @@ import numpy as np
 from auditor.base.arrow import parquet_reader, read_parquet, whole_parquet
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.titles import kind_name
+from auditor.report.trend.history import LAST_KNOWN
 
 if TYPE_CHECKING:
     import datetime
@@ -49,13 +50,37 @@ def bytes_of_kinds(report: Path, clusters: Sequence[str] = ()) -> dict[str, int]
 
 
 def nights_of(history: History) -> list[tuple[datetime.datetime, dict[str, int]]]:
-    """Return for each run, oldest first, how many objects are in causes of each severity."""
+    """Return for each run, oldest first, how many objects are in causes of each severity.
+
+    A run that did not read a cluster whole has `LAST_KNOWN` too, also if that is 0: then its numbers are what was read.
+    """
     sums = {name: np.zeros(len(history.times), dtype=np.int64) for name in SEVERITIES}
     for place, counts in history.objects.items():
         severity = history.causes[place]["severity"]
         if severity in sums:
             sums[severity] = sums[severity] + counts
+    held = _last_known(history)
     return [
-        (time, {name: int(counts[number]) for name, counts in sums.items()})
+        (
+            time,
+            ({LAST_KNOWN: held[number]} if number in held else {})
+            | {name: int(counts[number]) for name, counts in sums.items()},
+        )
         for number, time in enumerate(history.times)
     ]
+
+
+def _last_known(history: History) -> dict[int, int]:
+    """Return for each run that did not read a cluster whole how many more objects the causes of such had before."""
+    out: Counter[int] = Counter()
+    for unread in history.unread.values():
+        out.update(dict.fromkeys(np.flatnonzero(unread).tolist(), 0))
+    for place, counts in history.objects.items():
+        before = 0
+        for number, (count, is_unread) in enumerate(
+            zip(counts.tolist(), history.is_unread(place[0]).tolist(), strict=True)
+        ):
+            if is_unread:
+                out[number] += max(0, before - count)
+            before = max(before, count) if is_unread else count
+    return dict(out)

@@ -30,6 +30,7 @@ __all__ = [
     "HISTORY",
     "MONTH_FILE",
     "RUN_FILE",
+    "UNREAD",
     "Runs",
     "is_history_file",
     "read_runs",
@@ -43,6 +44,8 @@ pa: Any = pyarrow
 RUN_FILE: Final = re.compile(r"run-\d{8}T\d{6}Z-[0-9a-f]{8}\.parquet")
 MONTH_FILE: Final = re.compile(r"month-\d{6}-\d{4,}-[0-9a-f]{8}\.parquet")
 """Month, number of runs, and a digest of their names."""
+UNREAD: Final = "unread"
+"""Severity of the row of a cluster that was not read whole."""
 HISTORY: Final = pa.schema(
     [
         ("started", pa.timestamp("us", tz="UTC")),
@@ -59,7 +62,10 @@ HISTORY: Final = pa.schema(
         ("accepted_objects", pa.int64()),
     ]
 )
-"""The file of a run: one row for each cause and cluster; a run without causes has a row without a cause."""
+"""The file of a run: one row for each cause and cluster; a run without causes has a row without a cause.
+
+So has each cluster that was not read whole, with the severity `UNREAD`.
+"""
 _MONTH: Final = HISTORY.append(pa.field("run", tables.DICTIONARY))
 """The file of a month: rows of its runs, each with the name of the file of its run."""
 
@@ -79,16 +85,21 @@ def run_file_name(manifest: dict[str, Any], started: datetime.datetime) -> str:
     return f"run-{started:%Y%m%dT%H%M%SZ}-{hashlib.sha256(dumps.encode()).hexdigest()[:8]}.parquet"
 
 
-def write_run(rows: Iterable[dict[str, Any]], started: datetime.datetime, path: Path) -> None:
+def write_run(
+    rows: Iterable[dict[str, Any]], started: datetime.datetime, path: Path, unread: Iterable[str] = ()
+) -> None:
     """Write the file of a run.
 
     Args:
         rows: The rows of its causes.parquet.
         started: When it began.
         path: The file.
+        unread: The clusters that were not read whole, also those without a dump; one without a name is the empty text.
     """
+    empty = dict.fromkeys(HISTORY.names) | {"started": started}
     content = [{**row, "started": started} for row in rows if row["objects"]]
-    content = content or [{**dict.fromkeys(HISTORY.names), "started": started}]
+    content += [{**empty, "cluster": cluster or None, "severity": UNREAD} for cluster in unread]
+    content = content or [empty]
     _write([_array([row[one.name] for row in content], one.type) for one in HISTORY], HISTORY, path)
 
 

@@ -11,14 +11,16 @@ import numpy as np
 
 from auditor.base.arrow import fill_null, in_one_piece, plain, take
 from auditor.report.findings.coded import Coded, combined, groups_of
-from auditor.report.trend.files import is_history_file, read_runs
+from auditor.report.trend.files import UNREAD, is_history_file, read_runs
 
 if TYPE_CHECKING:
     import datetime
     from collections.abc import Sequence
 
-__all__ = ["RETRY_SECONDS", "TRIES", "History", "read_history"]
+__all__ = ["LAST_KNOWN", "RETRY_SECONDS", "TRIES", "History", "read_history"]
 
+LAST_KNOWN: Final = "last known"
+"""What a night has beside severities if it did not read a cluster whole: how many more objects the last one knew."""
 TRIES: Final = 20
 """How often a history is listed and read while others merge its files."""
 RETRY_SECONDS: Final = 0.01
@@ -32,12 +34,18 @@ class History:
     Attributes:
         times: When each run began.
         causes: What is known of each cause, by cluster and digest: the columns of its last row.
-        objects: For each cause and run the number of objects that are not accepted.
+        objects: For each cause and run the number of objects that are not accepted, in what was read.
+        unread: For each cluster that was not read whole in some run: for each run whether that is so.
     """
 
     times: list[datetime.datetime]
     causes: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     objects: dict[tuple[str, str], np.ndarray[Any, Any]] = field(default_factory=dict)
+    unread: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    def is_unread(self, cluster: str) -> np.ndarray[Any, Any]:
+        """Return for each run whether it did not read a cluster whole."""
+        return self.unread.get(cluster, np.zeros(len(self.times), dtype=bool))
 
     def of_kinds(self) -> dict[tuple[str, str, str], np.ndarray[Any, Any]]:
         """Return for each cluster, group and kind the number of objects in its causes, run by run."""
@@ -75,6 +83,10 @@ def read_history(folder: Path, clusters: Sequence[str] = ()) -> History:
     history.times = plain(take(runs.rows.select(["started"]), begins))["started"].to_pylist()
     whole, run = runs.rows, runs.run
     cluster, digest = Coded(whole["cluster"]), Coded(whole["digest"])
+    for at in np.flatnonzero(Coded(whole["severity"]).numbers((UNREAD,)) == 0).tolist():
+        name = cluster.of(at) or ""
+        if not clusters or name in clusters:
+            history.unread.setdefault(name, np.zeros(len(history.times), dtype=bool))[run[at]] = True
     group = groups_of(combined([(cluster.codes, len(cluster.texts)), (digest.codes, len(digest.texts))]))[1]
     last = np.zeros(int(group.max()) + 1, dtype=np.int64)
     last[group] = np.arange(len(group))  # the last of equal positions counts

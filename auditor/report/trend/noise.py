@@ -50,9 +50,15 @@ class Noise:
         )
 
 
-def noise_of(counts: np.ndarray[Any, Any]) -> Noise | None:
-    """Return the score of the last count of a series; None if there are too few before it."""
-    before = counts[:-1][-MOST_RUNS:]
+def noise_of(counts: np.ndarray[Any, Any], unread: np.ndarray[Any, Any] | None = None) -> Noise | None:
+    """Return the score of the last count of a series; None if there are too few before it.
+
+    Args:
+        counts: The series, one count for each run.
+        unread: For each run whether its count is not known; such runs before the last one are left out.
+    """
+    before = counts[:-1] if unread is None else counts[:-1][~unread[:-1]]
+    before = before[-MOST_RUNS:]
     if len(before) < LEAST_RUNS:
         return None
     median = float(np.median(before))

@@ -15,6 +15,8 @@ from auditor.report.trend.noise import LEAST_RUNS, noise_of
 from auditor.report.views.layout import Column, Line, fitted, table_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from auditor.report.trend.history import History
 
 __all__ = ["sparkline", "trend_lines", "trend_rows"]
@@ -34,15 +36,18 @@ _COLUMNS: Final = (
 )
 
 
-def sparkline(counts: np.ndarray[Any, Any], points: int = _POINTS) -> str:
-    """Return the last counts of a series as bars; a blank is 0."""
+def sparkline(counts: Sequence[int | None], points: int = _POINTS) -> str:
+    """Return the last counts of a series as bars; a blank is 0, a question mark what is not known."""
     last = counts[-points:]
-    most = int(last.max(initial=0))
-    return "".join(" " if not one else _BARS[7 * one // most] for one in last.tolist())
+    most = max((count for count in last if count), default=0)
+    return "".join("?" if count is None else _BARS[7 * count // most] if count else " " for count in last)
 
 
 def trend_rows(history: History) -> dict[str, Any]:
-    """Return the history as JSON data: `runs`, `causes` and `noisy`, current and worst causes first."""
+    """Return the history as JSON data: `runs`, `causes` and `noisy`, current and worst causes first.
+
+    A count of a run that did not read the cluster whole is None; `at_least` is what the last run read then.
+    """
     times = [f"{one:%Y-%m-%dT%H:%M:%SZ}" for one in history.times]
     ids = ids_of([digest for _, digest in history.causes])
     causes = []
@@ -52,6 +57,8 @@ def trend_rows(history: History) -> dict[str, Any]:
             continue
         first, last = int(seen[0]), int(seen[-1])
         row = history.causes[(cluster, digest)]
+        unread = history.is_unread(cluster)
+        known = _known(counts, unread)
         age = history.times[last] - history.times[first]
         causes.append(
             {
@@ -63,14 +70,16 @@ def trend_rows(history: History) -> dict[str, Any]:
                 "first_seen": times[first],
                 "last_seen": times[last],
                 "age_days": round(age.total_seconds() / _DAY, 2),
-                "objects": int(counts[-1]),
-                "counts": counts.tolist(),
+                "objects": known[-1],
+                "at_least": int(counts[-1]) if unread[-1] else None,
+                "counts": known,
             }
         )
-    causes.sort(key=lambda one: (not one["objects"], rank(one["severity"]), -one["objects"], one["cause"]))
-    noisy = []
+    causes.sort(key=lambda one: (_rank_of_count(one), rank(one["severity"]), -_read(one), one["cause"]))
+    noisy: list[dict[str, Any]] = []
     for (cluster, group, kind), counts in sorted(history.of_kinds().items()):
-        noise = noise_of(counts)
+        unread = history.is_unread(cluster)
+        noise = noise_of(counts, unread)
         if noise is not None and noise.is_noisy:
             noisy.append(
                 {
@@ -83,11 +92,31 @@ def trend_rows(history: History) -> dict[str, Any]:
                     "score": round(noise.score, 2),
                     "runs": noise.runs,
                     "arithmetic": noise.arithmetic(),
-                    "counts": counts.tolist(),
+                    "counts": _known(counts, unread),
                 }
             )
     noisy.sort(key=lambda one: -one["score"])
     return {"schema": "auditor/trend/v1", "runs": times, "causes": causes, "noisy": noisy}
+
+
+def _known(counts: np.ndarray[Any, Any], unread: np.ndarray[Any, Any]) -> list[int | None]:
+    return [None if is_unread else count for count, is_unread in zip(counts.tolist(), unread.tolist(), strict=True)]
+
+
+def _read(row: dict[str, Any]) -> int:
+    """Return how many objects of a cause the last run read."""
+    return int(row["objects"] or row["at_least"] or 0)
+
+
+def _rank_of_count(row: dict[str, Any]) -> int:
+    """Return 0 for a cause of the last run, 1 for one that the last run could not look for, 2 for one that is gone."""
+    return 0 if _read(row) else 1 if row["objects"] is None else 2
+
+
+def _count_text(row: dict[str, Any]) -> str:
+    if row["objects"] is not None:
+        return str(row["objects"])
+    return f"at least {row['at_least']}" if row["at_least"] else "-"
 
 
 def trend_lines(history: History, width: int, most: int) -> list[Line]:
@@ -98,9 +127,15 @@ def trend_lines(history: History, width: int, most: int) -> list[Line]:
     out = [Line(f"{counted(len(data['runs']), 'run')} from {data['runs'][0]} to {data['runs'][-1]}")]
     if len(data["runs"]) <= LEAST_RUNS:
         out.append(Line(f"Kinds are compared once there are {LEAST_RUNS + 1} runs."))
+    unread = sorted(cluster for cluster, runs in history.unread.items() if runs[-1])
+    if unread:
+        named = ", ".join(map(visible, unread[:3])) + (f" and {len(unread) - 3} more" if len(unread) > 3 else "")
+        out.append(Line(f"The last run did not read all{f' of {named}' if any(unread) else ''}.", "critical"))
+    if history.unread:
+        out.append(Line("A question mark is a run that did not read the cluster whole.", "dim"))
     for one in data["noisy"][: len(data["noisy"]) if not most else 4]:
         place = f"{one['cluster']}: " if one["cluster"] else ""
-        bars = sparkline(np.array(one["counts"]))
+        bars = sparkline(one["counts"])
         out.append(Line(f"NOISY  {visible(place + one['kind'])}  {one['objects']} objects  {bars}", "high"))
         out += [Line(f"       {part}") for part in one["arithmetic"].split("; ")]
     causes = data["causes"]
@@ -112,12 +147,16 @@ def trend_lines(history: History, width: int, most: int) -> list[Line]:
         rows.append(
             (
                 *(one["cause"], one["severity"], f"{one['age_days']:.0f}d", one["first_seen"][:10]),
-                *(one["last_seen"][:10], one["objects"], sparkline(np.array(one["counts"]))),
+                *(one["last_seen"][:10], _count_text(one), sparkline(one["counts"])),
                 f"{place}{one['kind']}: {one['title']}",
             )
         )
-    styles = [one["severity"] if one["objects"] else "dim" for one in shown]
-    out += table_lines(_COLUMNS, rows, width, styles=styles) if rows else [Line("No cause was ever seen.")]
+    styles = ["dim" if _rank_of_count(one) > 1 else one["severity"] for one in shown]
+    out += (
+        table_lines(_COLUMNS, rows, width, styles=styles)
+        if rows
+        else [Line("No cause was ever seen" + (" in what was read." if history.unread else "."))]
+    )
     if len(shown) < len(causes):
         out.append(Line(f"and {counted(len(causes) - len(shown), 'more cause')}: --lines 0 prints all", "dim"))
     return fitted(out, width)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from auditor.base.errors import AuditorError, PlanError
+from auditor.report.allclear import clusters_of
 from auditor.report.findings.table import read_rows
 from auditor.report.manifest import MANIFEST
 from auditor.report.trend.files import RUN_FILE, is_history_file, read_runs, run_file_name, write_month, write_run
@@ -54,7 +55,8 @@ def note_history(report: Path, manifest: dict[str, Any], history: str, keep: int
         folder = folder_of(history)
         with temporary_folder("history") as work:
             path = work / run_file_name(manifest, started)
-            write_run(read_rows(report) or [], started, path)
+            unread = [cluster for cluster, is_whole in clusters_of(manifest).items() if not is_whole]
+            write_run(read_rows(report) or [], started, path, unread)
             path.chmod(_mode_of([report / MANIFEST]))
             folder.add(path)
             what = f"the run is in the history {shown_url(history)}, but its old files were not merged"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup, escape
 
 from auditor.base.visible import visible
+from auditor.report.trend.history import LAST_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +96,8 @@ def columns(title: str, nights: Sequence[tuple[str, dict[str, int]]]) -> Markup:
     names = [name for name in order if any(pieces.get(name) for _, pieces in nights)]
     text = "; ".join(
         f"{label}: " + (", ".join(f"{count} {name}" for name, count in pieces.items() if count) or "none")
+        if LAST_KNOWN not in pieces
+        else f"{label}: not everything was read, {_read_text(pieces)}"
         for label, pieces in nights
     )
     parts = [*_head(title, text, _HEIGHT + 44), *_legend(names, _AXIS)]
@@ -108,13 +111,23 @@ def columns(title: str, nights: Sequence[tuple[str, dict[str, int]]]) -> Markup:
             top -= tall
             place = f'x="{_AXIS + number * step:.1f}" y="{top:.1f}" width="{step * 0.85:.1f}" height="{tall:.1f}"'
             if count:
-                parts.append(f'<rect class="c-{escape(name)}" {place}/>')
+                parts.append(f'<rect class="c-{escape(name.replace(" ", "-"))}" {place}/>')
+        if LAST_KNOWN in pieces:
+            middle = _AXIS + (number + 0.42) * step
+            parts.append(f'<text x="{middle:.1f}" y="{top - 3:.1f}" text-anchor="middle">?</text>')
     if nights:
         parts.append(f'<text x="{_AXIS}" y="{floor + 16}">{escape(nights[0][0])}</text>')
     if len(nights) > 1:
         right = max(_AXIS + 290.0, _AXIS + len(nights) * step)
         parts.append(f'<text x="{right:.1f}" y="{floor + 16}" text-anchor="end">{escape(nights[-1][0])}</text>')
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - every text in it was escaped above
+
+
+def _read_text(pieces: dict[str, int]) -> str:
+    """Return the numbers of a night that did not read everything."""
+    read = ", ".join(f"{count} {name}" for name, count in pieces.items() if count and name != LAST_KNOWN)
+    held = f"; {pieces[LAST_KNOWN]} more were known before" if pieces[LAST_KNOWN] else ""
+    return (f"at least {read}" if read else "nothing known") + held
 
 
 def _head(title: str, text: str, height: int) -> list[str]:
@@ -127,8 +140,9 @@ def _head(title: str, text: str, height: int) -> list[str]:
 
 def _legend(names: Sequence[str], left: int) -> list[str]:
     """Return what names the colours, in a row at the top."""
+    step = min(_LEGEND, (_WIDTH - left) // max(1, len(names)))
     return [
-        f'<rect class="c-{escape(name)}" x="{left + at * _LEGEND}" y="4" width="12" height="12"/>'
-        f'<text x="{left + at * _LEGEND + 18}" y="15">{escape(name)}</text>'
+        f'<rect class="c-{escape(name.replace(" ", "-"))}" x="{left + at * step}" y="4" width="12" height="12"/>'
+        f'<text x="{left + at * step + 18}" y="15">{escape(name)}</text>'
         for at, name in enumerate(names)
     ]
