@@ -5,12 +5,17 @@ What is true of a night is what an audit of whole snapshots finds: a report of a
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
+import struct
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from auditor.report.allclear import clusters_of
+from auditor.report.findings.table import read_rows
+from auditor.report.trend.files import run_file_name, write_run
 from tests.command import Ended, auditor
 from tests.report.findings.reports import definition, widget
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
@@ -133,9 +138,14 @@ class Cluster:
 
 
 def damaged(data: bytes, how: str, draw: random.Random) -> bytes:
-    """Return a snapshot with a page overwritten, or cut short somewhere, or near its beginning."""
+    """Return a snapshot with a page overwritten from its head on, or cut short somewhere, or near its beginning."""
     if how == "page":
-        page = draw.randrange(2, len(data) // PAGE)
+        heads = [
+            number
+            for number in range(2, len(data) // PAGE)
+            if struct.unpack_from("<Q", data, number * PAGE)[0] == number
+        ]
+        page = draw.choice(heads)
         return data[: page * PAGE] + b"\xff" * PAGE + data[(page + 1) * PAGE :]
     return data[: draw.randrange(2 * PAGE, len(data) - PAGE)] if how == "cut" else data[: draw.randrange(1, PAGE)]
 
@@ -177,7 +187,8 @@ def truth_of(folder: Path, night: int, dumps: Mapping[str, bytes]) -> dict[str, 
 def audit_night(folder: Path, night: int, dumps: Mapping[str, bytes], *more: str) -> Ended:
     """Audit the dumps of a night as a nightly job does, in every format.
 
-    The report is `report-N`, the files `N.ENDING`; metrics and history are the same each night. The dumps have the
+    The report is `report-N`, the files `N.ENDING`; metrics and history are the same each night; `days` is a
+    history in which each night has a day of its own. The dumps have the
     same names each night, as copies of a backup have.
     """
     place = folder / "dumps"
@@ -187,11 +198,24 @@ def audit_night(folder: Path, night: int, dumps: Mapping[str, bytes], *more: str
     for name, data in dumps.items():
         (place / f"{name}.db").write_bytes(data)
     outputs = [f"-o{name}={folder / f'{night}.{ending}'}" for name, ending in FORMATS.items()]
-    return auditor(
-        *("audit", str(place / "*.db"), "--cluster-name", "{1}", "--report", folder / f"report-{night}"),
-        *("--jobs", "1", "--engine", "inline", "--history", folder / "history", "--fail-on", "never"),
+    report = folder / f"report-{night}"
+    ended = auditor(
+        *("audit", str(place / "*.db"), "--cluster-name", "{1}", "--report", report, "--history", folder / "history"),
+        *("--jobs", "1", "--engine", "inline", "--fail-on", "never"),
         *("-o", f"prometheus={folder / 'metrics.prom'}", *outputs, *more),
     )
+    if report.exists():
+        _note_day(folder / "days", report, night)
+    return ended
+
+
+def _note_day(history: Path, report: Path, night: int) -> None:
+    """Add a report to a history as if its run had begun on a day of its own."""
+    history.mkdir(exist_ok=True)
+    manifest = json.loads((report / "manifest.json").read_text())
+    started = datetime.datetime(2026, 5, 1 + night, tzinfo=datetime.UTC)
+    unread = [name for name, is_whole in clusters_of(manifest).items() if not is_whole]
+    write_run(read_rows(report) or [], started, history / run_file_name(manifest, started), unread)
 
 
 def samples_of(text: str) -> dict[tuple[str, ...], float]:

@@ -114,7 +114,8 @@ def test_a_report_of_nothing_lists_what_was_not_read(nights: Path) -> None:
 
 
 def test_the_trend_of_a_damaged_night_is_unknown(nights: Path) -> None:
-    history = read_history(nights / "history")
+    assert read_history(nights / "history").unread["west"].sum() == 1
+    history = read_history(nights / "days")
     rows = trend_rows(history)["causes"]
     assert {tuple(row["counts"]) for row in rows if row["severity"] == "critical"} == {(1, None, 1)}
     assert [row["objects"] for row in rows if row["severity"] == "critical"] == [1, 1]
@@ -124,6 +125,6 @@ def test_the_trend_of_a_damaged_night_is_unknown(nights: Path) -> None:
 
 
 def test_the_page_draws_no_healed_night(nights: Path) -> None:
-    page = auditor("report", nights / "report-2", "-o", "html", "--history", nights / "history").stdout
+    page = auditor("report", nights / "report-2", "-o", "html", "--history", nights / "days").stdout
     (text,) = [part for part in page.split("<desc>") if "run by run" not in part and "more were known before" in part]
     assert "not everything was read, nothing known; 5 more were known before" in text
