@@ -197,12 +197,12 @@ def audit_night(folder: Path, night: int, dumps: Mapping[str, bytes], *more: str
         path.unlink()
     for name, data in dumps.items():
         (place / f"{name}.db").write_bytes(data)
-    outputs = [f"-o{name}={folder / f'{night}.{ending}'}" for name, ending in FORMATS.items()]
+    outputs = [f"-o{name}={night}.{ending}" for name, ending in FORMATS.items()]
     report = folder / f"report-{night}"
     ended = auditor(
-        *("audit", str(place / "*.db"), "--cluster-name", "{1}", "--report", report, "--history", folder / "history"),
-        *("--jobs", "1", "--engine", "inline", "--fail-on", "never"),
-        *("-o", f"prometheus={folder / 'metrics.prom'}", *outputs, *more),
+        *("audit", "dumps/*.db", "--cluster-name", "{1}", "--report", report.name, "--history", "history"),
+        *("--jobs", "1", "--engine", "inline", "--fail-on", "never", "-oprometheus=metrics.prom", *outputs, *more),
+        cwd=folder,
     )
     if report.exists():
         _note_day(folder / "days", report, night)

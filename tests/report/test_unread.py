@@ -31,7 +31,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for night in range(3):
         dumps = {one.name: one.snapshot(night) for one in (east, west)}
         dumps["west"] = dumps["west"][:2500] if night == 1 else dumps["west"]
-        more = ("--diff", str(folder / f"report-{night - 1}")) if night else ()
+        more = ("--diff", f"report-{night - 1}") if night else ()
         ended = audit_night(folder, night, dumps, *more)
         assert ended.code == (3 if night == 1 else 0), ended.output
         (folder / f"{night}.txt").write_text(ended.stdout)
@@ -128,3 +128,30 @@ def test_the_page_draws_no_healed_night(nights: Path) -> None:
     page = auditor("report", nights / "report-2", "-o", "html", "--history", nights / "days").stdout
     (text,) = [part for part in page.split("<desc>") if "run by run" not in part and "more were known before" in part]
     assert "not everything was read, nothing known; 5 more were known before" in text
+
+
+def test_nothing_is_to_be_deleted_because_a_dump_is_damaged(tmp_path: Path) -> None:
+    """A damaged page may be the only reason for what a server could not read, or for an object without a definition."""
+    dumps = {"a": Cluster("a", {"w1": "torn"}).snapshot(0)[:-32] + bytes(32)}
+    ended = audit_night(tmp_path, 0, dumps)
+    assert "Next: take a whole dump before you repair or delete anything: this one is damaged" in " ".join(
+        ended.stdout.split()
+    )
+    dumps = {"a": Cluster("a", {"w1": "valid"}, definition="absent").snapshot(0)[:-32] + bytes(32)}
+    said = " ".join(audit_night(tmp_path, 1, dumps).stdout.split())
+    assert "Next: take a whole dump: the definitions of the orphaned keys may be in what was not read." in said
+
+
+def test_a_fleet_shows_its_critical_causes_on_the_first_screen(tmp_path: Path) -> None:
+    """One of 14 clusters is missing, one is cut short: clusters that are well have no line, so that causes have one."""
+    clusters = [Cluster(f"c{number:02}", {"w1": "valid"}) for number in range(14)]
+    clusters[9].objects["w2"] = "torn"
+    dumps = {one.name: one.snapshot(0) for one in clusters}
+    audit_night(tmp_path, 0, dumps)
+    dumps = {one.name: one.snapshot(1) for one in clusters[1:]}
+    dumps["c05"] = dumps["c05"][:2500]
+    said = audit_night(tmp_path, 1, dumps, "--diff", "report-0").stdout
+    assert len(said.splitlines()) <= 25
+    assert lines_of(said, ["c00", "c05", "c09"]).keys() == {"c00", "c05", "c09"}
+    assert "CRITICAL 1 cause" in said
+    assert "Widget  cannot be listed or watched" in said

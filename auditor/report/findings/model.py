@@ -43,7 +43,7 @@ class Source:
         format: Detected format; None if it could not be opened.
         revision: Revision of the store; None if it is not known.
         modified: When its file was last changed, UTC; None if that is not known.
-        keys: Number of keys in it.
+        keys: Number of keys in it; None if it is damaged and none was read.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Source:
     format: str | None
     revision: int | None
     modified: datetime.datetime | None
-    keys: int
+    keys: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ def _run(manifest: dict[str, Any]) -> Run:
                 format=source["format"],
                 revision=source["revision"],
                 modified=_time(source.get("modified")),
-                keys=source["keys"],
+                keys=allclear.count_or_none(source["keys"], is_whole=not source["damage"]),
             )
             for source in manifest["inputs"]
         ),

@@ -13,7 +13,7 @@ from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
-from auditor.report.allclear import failed_helpers, judged_rows, leftovers, not_judged, unexpected
+from auditor.report.allclear import failed_helpers, judged_rows, leftovers, not_judged, unexpected, unread_of
 from auditor.report.findings.rows import IMPACTS, OF_NAMESPACES
 
 if TYPE_CHECKING:
@@ -122,6 +122,12 @@ def _repair(manifest: dict[str, Any]) -> str:
             "then; a value that the server cannot decrypt fails every LIST of its kind."
         )
     broken = [kind["breaking"] for kind in manifest["kinds"] if kind["breaking"]]
+    damaged = {part.cluster for part in unread_of(manifest) if part.what == "damaged"}
+    if all((each.get("cluster") or manifest["options"].get("cluster") or "") in damaged for each in broken):
+        return (
+            "take a whole dump before you repair or delete anything: this one is damaged, and may show faults that the "
+            "cluster does not have."
+        )
     lost = [found for one in broken if (found := _LOST_SERVICE.search(one["reason"]))]
     services = _some(dict.fromkeys(f"{found[2]}/{found[1]}" for found in lost))
     restore = f"restore the Service {services} of the conversion webhook: without it no client can list its kinds. "
@@ -144,6 +150,8 @@ def _orphaned(manifest: dict[str, Any]) -> str:
     left = leftovers(manifest)
     are_exports = all(source.get("is_export") for source in manifest["inputs"])
     advice = []
+    if manifest["counts"]["statuses"].get(Status.ORPHANED, 0) > sum(left.values()) and unread_of(manifest):
+        return "take a whole dump: the definitions of the orphaned keys may be in what was not read."
     if manifest["counts"]["statuses"].get(Status.ORPHANED, 0) > sum(left.values()):
         advice.append(
             "give the definitions of the orphaned objects with --crds; without them the objects are not judged."

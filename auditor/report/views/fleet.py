@@ -92,6 +92,10 @@ def _age(modified: str, now: datetime.datetime) -> str:
     return f"{seconds / _DAY:.0f}d" if seconds >= 2 * _DAY else f"{seconds / _HOUR:.0f}h"
 
 
+def _says_something(row: dict[str, Any]) -> bool:
+    return not row["complete"] or row["verdict"] == "worse" or any(row[name] for name in ("critical", "high", "fixed"))
+
+
 def _count_text(row: dict[str, Any], name: str) -> str | None:
     """Return a count of a cluster as the table has it; of a damaged dump it is what was read at least."""
     count = row[name]
@@ -99,9 +103,9 @@ def _count_text(row: dict[str, Any], name: str) -> str | None:
 
 
 def cluster_lines(model: FindingsModel, width: int, most: int) -> list[Line]:
-    """Return the table of the clusters, in at most that many lines."""
+    """Return the table of the clusters, in at most that many lines; if not all fit, without those that are well."""
     rows = cluster_rows(model)
-    shown = rows if len(rows) + 1 <= most else rows[: most - 2]
+    shown = rows if len(rows) + 1 <= most else list(filter(_says_something, rows[: most - 2])) or rows[:1]
     bad = ("missing", "damaged", "stale", "worse")
     styles = ["worse" if row["verdict"] in bad else "" for row in shown]
     rows_shown = [

@@ -139,7 +139,8 @@ def _keys(manifest: dict[str, Any]) -> str:
     statuses = sorted(counts["statuses"].items(), key=lambda one: order.get(one[0], len(order)))
     parts = [f"{count:,} {status}" for status, count in statuses if count]
     parts += [f"{counts['out_of_scope']:,} out of scope"] if counts["out_of_scope"] else []
-    return f"{keys}{rows}: {', '.join(parts) or 'none in the dump'}"
+    none = "none was read" if unread_of(manifest) else "none in the dump"
+    return f"{keys}{rows}: {', '.join(parts) or none}"
 
 
 def _reused(manifest: dict[str, Any]) -> str:

@@ -46,6 +46,8 @@ _CAUSES: Final = 14
 """Lines for causes that remain however much there is to say of the dumps."""
 _ROOMY: Final = 100
 """Columns of a terminal from which on numbers of namespaces are printed."""
+_REASONS: Final = 3
+"""Lines of a tail from which on reasons against an all-clear are cut, unless there are lines for them."""
 _COLUMNS: Final = (
     Column("CAUSE"),
     Column("", may_go=2),
@@ -151,7 +153,8 @@ def _section_lines(
         details: list[list[Line]] = []
         for entry in entries:
             used = len(out) + sum(1 + len(lines) for lines in details)
-            free = left - used - kept - (hidden > len(entry.causes))  # a line says how many are left out
+            left_for_new = kept if details else 0  # a title is never alone
+            free = left - used - left_for_new - (hidden > len(entry.causes))  # a line says how many are left out
             if free < 1:
                 break
             details.append(first_lines(_details(model, entry, width, is_brief=is_brief), free - 1))
@@ -372,7 +375,9 @@ def _tail(model: FindingsModel, width: int, most: int) -> list[Line]:
     counts += [] if model.not_judged else ["NOT JUDGED 0"]
     out = [Line(" · ".join(counts))]
     if model.not_judged:
-        out += wrapped(Line(visible(f"NOT JUDGED  {', '.join(model.not_judged)}"), "medium"), width)
+        reasons = Line(visible(f"NOT JUDGED  {', '.join(model.not_judged)}"), "medium")
+        lines = wrapped(reasons, width)
+        out += lines if len(lines) < max(most, _REASONS) else fitted([reasons], width)
     state = [wrapped(line, width) for line in state_lines(model)]
     shown = [part for parts in state for part in parts]
     if len(out) + len(shown) > most:
