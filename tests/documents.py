@@ -9,19 +9,20 @@ from typing import Any
 __all__ = ["definition_of", "etcdctl_text", "named_definition", "thing_definition"]
 
 
-def etcdctl_text(values: dict[str, Any], *, cut: int = 0) -> str:
+def etcdctl_text(values: dict[str, Any], *, cut: int = 0, revision: int = 9) -> str:
     """Return what ``etcdctl get --prefix /registry -w json`` prints of a store.
 
     Args:
         values: The objects by key, without /registry/.
         cut: How many more keys it claims to have than it has.
+        revision: Revision of the store.
     """
     pairs = [
         {"key": b64encode(f"/registry/{key}".encode()).decode(), "create_revision": 2, "mod_revision": 2, "version": 1,
          "value": b64encode(json.dumps(value).encode()).decode()}
         for key, value in sorted(values.items())
     ]  # fmt: skip
-    return json.dumps({"header": {"revision": 9}, "kvs": pairs, "count": len(pairs) + cut})
+    return json.dumps({"header": {"revision": revision}, "kvs": pairs, "count": len(pairs) + cut})
 
 
 def named_definition(

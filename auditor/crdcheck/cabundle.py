@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import ssl
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ def _blocks(bundle: bytes) -> Iterator[tuple[bytes, bool, bytes, int]]:
 
 
 def _certificate_error(data: bytes) -> str:
+    import ssl  # noqa: PLC0415 - only a certificate needs it
+
     outer = _content(data)
     if outer is None:
         return "malformed certificate"

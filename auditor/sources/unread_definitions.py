@@ -24,6 +24,8 @@ __all__ = ["MENTIONS", "every_file", "is_kustomization", "kustomization_reasons"
 MENTIONS: Final = re.compile(rb"""kind["']?[ \t]*:[^\r\n]{0,200}\bCustomResourceDefinition(?:List)?\b""")
 """How a file holds a definition, in YAML, JSON or a template of either."""
 _PACKED: Final = (".tgz", ".tar", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
+_NO_MANIFESTS: Final = frozenset({".md", ".rst", ".go", ".py", ".js", ".ts", ".java", ".rs", ".sh"})
+"""Prose and programs, which may show or print a definition, and are none."""
 _MOST: Final = 64 << 20
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _LISTS: Final = ("resources", "bases", "components")
@@ -82,7 +84,7 @@ def unread_files(folder: Path) -> Iterator[tuple[str, str]]:
             yield inner.as_posix(), "it is a link to a folder above, which was not followed"
         elif why := why_unread(path):
             yield inner.as_posix(), why
-        elif path.suffix != ".md" and MENTIONS.search(path.read_bytes()) is not None:
+        elif path.suffix not in _NO_MANIFESTS and MENTIONS.search(path.read_bytes()) is not None:
             yield inner.as_posix(), "it holds definitions, and its name is not that of a manifest"
 
 

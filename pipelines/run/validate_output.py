@@ -12,9 +12,9 @@ from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Status
 from auditor.base.visible import visible
 from auditor.report.terminal import format_table
+from auditor.report.views.follows import noted
 from auditor.shards.result import RULES_GIVEN_UP, object_name
 from auditor.sources.plan import NAMED, first_names
-from auditor.validation.follows import noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

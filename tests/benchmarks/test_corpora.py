@@ -120,7 +120,7 @@ def timed_here(monkeypatch):
 def test_an_audit_that_lost_keys_is_no_figure(tmp_path):
     dump = tmp_path / "dump.ndjson"
     dump.write_text('{"apiVersion":"x.example.com/v1","kind":"X","metadata":{"name":"a"}}\n' * 3)
-    crds = ROOT / "sample-data"
+    crds = ROOT / "sample-data" / "next-crds.yaml"
     run = harness.audit(dump, crds, objects=3)
     assert run.manifest["counts"]["statuses"] == {"orphaned": 3}
     with pytest.raises(SystemExit, match="3 keys are in the report, 4 were in the dump"):

@@ -262,9 +262,10 @@ def test_what_a_server_must_list_to_start_ends_it(tmp_path, key, impacts):
 
 
 def test_validate_says_of_manifests_what_an_audit_says(tmp_path):
-    bad = {**json.loads(CONFIG_MAP), "data": {"a": 5}}
+    good = json.loads(CONFIG_MAP.replace(b"NAME", b"a"))
+    bad = {**good, "data": {"a": 5}}
     old = {"kind": "Ingress", "apiVersion": "extensions/v1beta1", "metadata": {"name": "a", "namespace": "shop"}}
-    (tmp_path / "objects.yaml").write_text(yaml.safe_dump_all([json.loads(CONFIG_MAP), bad, old]))
+    (tmp_path / "objects.yaml").write_text(yaml.safe_dump_all([good, bad, old]))
     (tmp_path / "crds.yaml").write_text(yaml.safe_dump(definition()))
     done = run("validate", "--crds", tmp_path / "crds.yaml", tmp_path / "objects.yaml", "-o", "json")
     said = [(one["kind"], one["status"], one["reason"]) for one in json.loads(done.stdout)]

@@ -31,7 +31,7 @@ def audit(tmp_path: Path) -> Any:
         objects = [named("a", {"replicas": 1, "rep": 1}), named("b", {"replicas": 2}), named("c", {})]
         dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
         report = tmp_path / f"out-{len(list(tmp_path.iterdir()))}"
-        code, manifest = run_audit(AuditOptions((str(dump),), (str(crds),), str(report), **options))
+        code, manifest = run_audit(AuditOptions((str(dump),), (str(crds),), report=str(report), **options))
         return code, manifest, pq.read_table(report / "findings").to_pylist()
 
     return run

@@ -73,18 +73,21 @@ def test_who_is_newly_blocked_was_refused_by_the_real_server_and_who_is_tolerate
     storage = {one["name"]: one["storage_after"] for one in scanned[1]["definitions"]}
     checked = {"tolerated-while-unchanged": 0, "blocks-every-update": 0}
     different = []
+    versions = set()
     for key, found in changes.items():
-        [verdict] = [row["new"] for row in found if row["change"] == "verdict" and row["path"] is None] or [None]
-        new = None if verdict is None else json.loads(verdict)
-        put = answers[key].get("put", {}).get(storage[answers[key]["crd"]])
-        if new not in checked or put is None:
-            continue
-        checked[new] += 1
-        if (put["code"] == 200) != (new == "tolerated-while-unchanged"):
-            different.append((key, new, put["code"]))
+        for row in (row for row in found if row["change"] == "verdict" and row["path"] is None):
+            version, new = row["audited_version"], json.loads(row["new"])
+            put = answers[key].get("put", {}).get(version)
+            if new not in checked or put is None:
+                continue
+            versions.add(version == storage[answers[key]["crd"]])
+            checked[new] += 1
+            if (put["code"] == 200) != (new == "tolerated-while-unchanged"):
+                different.append((key, version, new, put["code"]))
     assert different == []
     assert checked["tolerated-while-unchanged"] > 100
     assert checked["blocks-every-update"] > 20
+    assert versions == {True, False}, "objects are judged at the storage version, and at others that are served"
 
 
 def test_losses_and_defaults_are_those_of_two_reads_side_by_side(changes):
@@ -137,8 +140,14 @@ def test_objects_and_findings_are_those_of_an_audit_under_the_new_definitions(sc
             fail_on="never",
         )
     )
-    for table in ("objects", "findings"):
-        assert rows_of(folder, table) == rows_of(tmp_path / "audit", table)
+    assert rows_of(folder, "findings") == rows_of(tmp_path / "audit", "findings")
+    scanned_rows, audited_rows = rows_of(folder, "objects"), rows_of(tmp_path / "audit", "objects")
+    pairs = list(zip(scanned_rows, audited_rows, strict=True))
+    new_webhook = [(one, other) for one, other in pairs if one["status"] == "needs-conversion"]
+    assert {(one["kind"], one["key"] == other["key"], other["status"]) for one, other in new_webhook} == {
+        ("Relay", True, "valid")  # without the new webhook it is read at its own version alone
+    }
+    assert [pair for pair in pairs if pair not in new_webhook and pair[0] != pair[1]] == []
 
 
 @pytest.mark.parametrize("looks_twice", [False, True])

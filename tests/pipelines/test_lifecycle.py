@@ -125,21 +125,23 @@ def test_an_export_shows_no_namespaces_but_what_is_being_deleted(tmp_path: Path)
 
 def test_a_namespace_that_is_missing_tonight_is_new_and_fixed_when_it_is_back(tmp_path: Path) -> None:
     whole = OBJECTS | dict([namespace("gone"), namespace("going")])
-    for name, objects, change in (("one", whole, []), ("two", OBJECTS, ["new"] * 2), ("three", whole, ["fixed"] * 2)):
+    nights = (("one", whole, []), ("two", OBJECTS, ["new"] * 2), ("three", whole, ["fixed"] * 2))
+    for revision, (name, objects, change) in enumerate(nights, start=9):
         before = {"two": "one", "three": "two"}.get(name)
         (tmp_path / name).mkdir()
         words = ("--diff", str(tmp_path / before / "r")) if before else ()
-        found = report(tmp_path / name, etcdctl_text(objects), *words)
+        found = report(tmp_path / name, etcdctl_text(objects, revision=revision), *words)
         assert [one["change"] for one in found["causes"]] == change
         if name == "two":
             assert sorted(one["new_objects"] for one in found["causes"]) == [1, 3]
 
 
 def test_what_an_earlier_report_could_not_see_is_not_new(tmp_path: Path) -> None:
-    for name, cut, words in (("one", 1, ()), ("two", 0, ("--diff", str(tmp_path / "one" / "r")))):
+    nights = (("one", 1, ()), ("two", 0, ("--diff", str(tmp_path / "one" / "r"))))
+    for revision, (name, cut, words) in enumerate(nights, start=9):
         (tmp_path / name).mkdir()
-        found = report(tmp_path / name, etcdctl_text(OBJECTS, cut=cut), *words)
-    assert [(one["change"], one["new_objects"]) for one in found["causes"]] == [("same", 0)] * 2
+        found = report(tmp_path / name, etcdctl_text(OBJECTS, cut=cut, revision=revision), *words)
+    assert [(one["change"], one["new_objects"]) for one in found["causes"]] == [(None, 0)] * 2
 
 
 def test_reused_rows_tell_the_same(night: dict[str, Any], tmp_path: Path) -> None:

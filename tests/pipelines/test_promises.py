@@ -31,13 +31,14 @@ def test_every_command_has_help_with_an_example(path, flag):
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
-    (tmp_path / "auditor.yaml").write_text("audit:\n  fail-on: never\n  jobs: 1\n  include: [Oven]\n")
-    assert auditor("audit", SAMPLE, "--report", "r", cwd=tmp_path).code == 0
+    (tmp_path / "own.yaml").write_text("audit:\n  fail-on: never\n  jobs: 1\n  include: [Oven]\n")
+    words = ("--config", "own.yaml", "audit", SAMPLE, "--report", "r", "--force")
+    assert auditor(*words, cwd=tmp_path).code == 0
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["options"]["scope"]["include"] == ["Oven"]
     env = {"AUDITOR_AUDIT_FAIL_ON": "invalid"}
-    assert auditor("audit", SAMPLE, "--report", "r", "--force", cwd=tmp_path, env=env).code == 1
-    assert auditor("audit", SAMPLE, "--report", "r", "--force", "--fail-on", "never", cwd=tmp_path, env=env).code == 0
+    assert auditor(*words, cwd=tmp_path, env=env).code == 1
+    assert auditor(*words, "--fail-on", "never", cwd=tmp_path, env=env).code == 0
 
 
 @pytest.mark.parametrize(
@@ -75,8 +76,8 @@ def test_what_can_be_given_several_times_may_be_one_value_in_the_file(tmp_path):
 
 
 def test_options_of_the_file_may_have_the_names_of_flags_or_of_variables(tmp_path):
-    (tmp_path / "auditor.yaml").write_text("audit:\n  cluster-name: north\n  fail_on: never\n  selector: app=none\n")
-    done = auditor("audit", SAMPLE, "--report", "r", "--jobs", 1, cwd=tmp_path)
+    (tmp_path / "own.yaml").write_text("audit:\n  cluster-name: north\n  fail_on: never\n  selector: app=none\n")
+    done = auditor("--config", "own.yaml", "audit", SAMPLE, "--report", "r", "--jobs", 1, cwd=tmp_path)
     assert done.code == 0, done.stderr
     options = json.loads((tmp_path / "r" / "manifest.json").read_text())["options"]
     assert (options["cluster"], options["scope"]["labels"]) == ("north", "app=none")

@@ -171,7 +171,8 @@ def test_a_packed_chart_is_no_different(tmp_path: Path, hide: Callable[[Path], s
 
 
 def test_a_folder_that_is_read_whole_names_nothing(tmp_path: Path) -> None:
-    folder_of(tmp_path, "README.md").write_text("kind: CustomResourceDefinition")
+    for name in ("README.md", "make.py"):
+        folder_of(tmp_path, name).write_text("kind: CustomResourceDefinition")
     (tmp_path / "app/kustomization.yaml").write_text("resources: [aa.json]\nnamespace: x\n")
     (tmp_path / "app/.git").mkdir()
     (tmp_path / "app/.git/pack.gz").write_bytes(b"")

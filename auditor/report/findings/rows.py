@@ -10,7 +10,7 @@ import numpy as np
 from auditor.base import arrow
 from auditor.report.findings.coded import Coded, combined, groups_of
 from auditor.report.findings.keys import CauseKey, form_of, topic_of
-from auditor.validation.follows import BLOCKING, FOLLOWS
+from auditor.report.views.follows import BLOCKING, FOLLOWS
 
 if TYPE_CHECKING:
     from pathlib import Path

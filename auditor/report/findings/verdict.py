@@ -57,7 +57,7 @@ def verdict_of(manifest: dict[str, Any], causes: Sequence[Cause]) -> Verdict:
     if damaged := sum(bool(source["damage"]) for source in manifest["inputs"]):
         unread.append(f"{counted(damaged, 'dump')} not read completely")
     if lost := len(manifest["lost"]):
-        unread.append(f"{counted(lost, 'part')} of the keys given up")
+        unread.append(f"{counted(lost, 'part')} of the keys not judged")
     diff = manifest.get("diff") or {}
     alone = [one["name"] for one in diff.get("clusters") or () if one["report"] is None]
     is_compared = bool(diff) and (not alone or len(alone) < len(diff["clusters"]))

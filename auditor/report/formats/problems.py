@@ -20,7 +20,7 @@ from auditor.report.findings.filters import Filters
 from auditor.report.findings.severity import SEVERITIES
 from auditor.report.findings.titles import kind_name
 from auditor.report.views.advice import next_step
-from auditor.validation.follows import noted, with_notes
+from auditor.report.views.follows import noted, with_notes
 
 if TYPE_CHECKING:
     import datetime

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.visible import label, shell_word
 from auditor.base.wording import counted, objects
-from auditor.upgrade import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from auditor.shards.upgrade import UpgradePlan
-    from auditor.upgrade import Tally
+    from auditor.upgrade import Decision, Tally
 
 __all__ = ["deleted_by_helm", "helm_decisions", "helm_lines", "helm_section"]
 
@@ -35,6 +34,8 @@ def _deleted(tallies: Mapping[str, Tally], name: str) -> int:
 
 def helm_decisions(section: list[dict[str, Any]], *, is_complete: bool) -> list[tuple[str, Decision]]:
     """Return the decisions on upgrades by Helm that delete something or fail."""
+    from auditor.upgrade import Decision  # noqa: PLC0415 - who prints an audit needs no upgrade
+
     out = []
     for one in section:
         reasons, levels = [], set()
@@ -60,6 +61,8 @@ def helm_decisions(section: list[dict[str, Any]], *, is_complete: bool) -> list[
 
 def deleted_by_helm(scan: UpgradePlan, name: str, tally: Tally) -> Decision | None:
     """Return the decision on a definition that an upgrade by Helm deletes; None if none does."""
+    from auditor.upgrade import Decision  # noqa: PLC0415 - who prints an audit needs no upgrade
+
     release = next((one.release for one in scan.helm if name in one.deletes), None)
     if release is None:
         return None

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.report.allclear import unread_of
+from auditor.report.views.follows import FOLLOWS
 from auditor.report.views.layout import Column, Line, clipped, command_lines, fitted, table_lines, wrapped
 from auditor.report.views.summary import UNDELETABLE, kind_text, marked, verdict_text
-from auditor.validation.follows import FOLLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -21,6 +21,7 @@ from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.program import AuditProgram
 from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.report.rows import is_one_of, rows_where
+from auditor.report.views.follows import with_notes
 from auditor.report.views.marks import Marks
 from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
@@ -28,7 +29,6 @@ from auditor.server.reader import Unreadable
 from auditor.shards.findings import BoundedTexts
 from auditor.sources.manifests.rows import read_header
 from auditor.sources.registry_key import classify, printable_key, split_key
-from auditor.validation.follows import with_notes
 from pipelines.run.objects.row_kind import resource_of
 from pipelines.run.query import Writer, open_stores
 from pipelines.run.remote import query_here

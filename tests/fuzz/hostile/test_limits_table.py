@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from auditor.base import parquet_guard, path_size
+from auditor.base import given_file, parquet_guard, path_size
 from auditor.plan import limits
 from auditor.printing.jsonpath import Visits
 from auditor.program import conversion_command as conversion
@@ -97,6 +97,8 @@ def fixed_limits() -> dict[str, str]:
             f"{guard._SECONDS:.0f} s and 1 s for each {size(1 / guard._SECONDS_A_BYTE)}"
         ),
         "a report's manifest": size(report._MOST_MANIFEST),
+        "a file of settings that an option names (configuration, keys, owners, accepted findings, clusters, gates, "
+        "templates)": f"{size(given_file._MOST)}, no device or pipe",
         "the footer of a report's Parquet file": size(parquet_guard._MOST_FOOTER),
         "rows of a row group of a report": f"{parquet_guard._MOST_GROUP_ROWS:,}",
         "rows of a file of a report": f"{free:,} and {rows_a_byte} for each byte",

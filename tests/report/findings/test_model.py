@@ -10,7 +10,7 @@ from auditor.report.findings.build import build_causes, causes_of
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.model import FindingsModel
 from auditor.report.findings.table import CAUSES, CAUSES_FILE
-from auditor.validation.follows import follows
+from auditor.report.views.follows import follows
 from tests.counting import calls_of
 from tests.report.findings.reports import audited, definition, export, sample, widget
 

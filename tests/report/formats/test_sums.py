@@ -22,9 +22,9 @@ from auditor.report.findings.table import read_rows
 from auditor.report.formats.problems import of_model
 from auditor.report.formats.registry import FORMATS
 from auditor.report.views.data import document
+from auditor.report.views.follows import follows
 from auditor.report.views.listing import listing_lines
 from auditor.report.views.message import message_data, message_text
-from auditor.validation.follows import follows
 from tests.report.findings.reports import audited
 from tests.report.formats.clusters import drawn_dump
 

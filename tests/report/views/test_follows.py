@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.report.formats.registry import FORMATS
-from auditor.validation.follows import with_notes
+from auditor.report.views.follows import with_notes
 from tests.command import auditor
 from tests.documents import definition_of
 
