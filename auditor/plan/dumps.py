@@ -83,6 +83,7 @@ def opened_dumps(
                 number=number + len(found),
                 workdir=workdir,
                 etcd_prefix=options.etcd_prefix,
+                prefixes=options.prefixes,
                 salvage=options.salvage,
                 source=options.source,
                 unsealer=unsealer,

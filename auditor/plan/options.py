@@ -125,6 +125,7 @@ class RunOptions:
         clusters: A file with the names of all clusters that should send a dump; empty means those of earlier reports.
         fleet: A file that lists the clusters of a fleet, each with its dump and its own options; empty if there is
             none.
+        prefixes: Prefixes of the API servers that share the dumps, each a cluster of the run; empty if there is one.
         max_age: Most seconds since a dump was changed; None for any.
         require_change: Whether a dump that is no newer than that of the earlier report makes the exit code 3.
         in_fleet: The run audits one cluster of a fleet, whose reports are combined later.
@@ -166,6 +167,7 @@ class RunOptions:
     keep_history: int = 365
     clusters: str = ""
     fleet: str = ""
+    prefixes: tuple[str, ...] = ()
     max_age: float | None = None
     require_change: bool = False
     in_fleet: bool = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
@@ -30,6 +30,7 @@ __all__ = [
     "Unread",
     "clusters_of",
     "count_or_none",
+    "different",
     "failed_helpers",
     "has_unread_notes",
     "is_builtin",
@@ -43,6 +44,8 @@ __all__ = [
     "unexpected",
     "unread_of",
 ]
+
+_Item = TypeVar("_Item")
 
 JUDGED: Final = frozenset({Status.VALID, Status.INVALID, Status.DEFINITION, Status.BUILTIN})
 """Statuses of keys that were judged and can be read."""
@@ -106,7 +109,7 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
     if count := sum(nameless):
         out.append(f"{counted(count, 'value')} of unknown kind that cannot be read")
     if Status.OTHER not in ignore and (count := unexpected(manifest)):
-        below = manifest["options"]["etcd_prefix"]
+        below = ", ".join(_prefixes(manifest))
         out.append(f"{counted(count, 'key')} that {by_count(count, 'belongs', 'belong')} to no object below {below}")
     out += scope_reasons(manifest)
     if skipped := manifest["options"].get("skip"):
@@ -190,25 +193,30 @@ def _parts(manifest: dict[str, Any]) -> list[str]:
     out = []
     if missing := manifest.get("missing"):
         out.append(f"{counted(len(missing), 'cluster')} without a dump ({_first([one['name'] for one in missing])})")
-    others = [one["source"] for one in stale_dumps(manifest) if one.get("is_other")]
-    if others:
+    stale = stale_dumps(manifest)
+    if others := different(one["source"] for one in stale if one.get("is_other")):
         out.append(f"{counted(len(others), 'dump')} that may be of another cluster ({_first(others)})")
-    if stale := [one["source"] for one in stale_dumps(manifest) if not one.get("is_other")]:
-        out.append(f"{counted(len(stale), 'stale dump')} ({_first(stale)})")
-    damage = [(source["name"], Damage(**one)) for source in manifest["inputs"] for one in source["damage"]]
+    if late := different(one["source"] for one in stale if not one.get("is_other")):
+        out.append(f"{counted(len(late), 'stale dump')} ({_first(late)})")
+    damage = different((source["name"], Damage(**one)) for source in manifest["inputs"] for one in source["damage"])
     if damaged := [name for name, one in damage if not one.is_of_definitions]:
         out.append(f"{counted(len(damaged), 'part')} of dumps that could not be read ({_first(damaged)})")
     if unread := [one.where.removeprefix(UNREAD_DEFINITIONS) for _, one in damage if one.is_of_definitions]:
         out.append(f"definitions in {counted(len(unread), 'file')} ({_first(unread)})")
     if lost := manifest["lost"]:
-        late = [line for line in lost if line.endswith(NO_TIME)]
-        if late:
-            out.append(f"keys not reached before the time limit, --time ({_first(late)})")
-        if len(late) < len(lost):
-            out.append(f"keys given up: see {counted(len(lost) - len(late), 'line')} of LOST")
+        unreached = [line for line in lost if line.endswith(NO_TIME)]
+        if unreached:
+            out.append(f"keys not reached before the time limit, --time ({_first(unreached)})")
+        if len(unreached) < len(lost):
+            out.append(f"keys given up: see {counted(len(lost) - len(unreached), 'line')} of LOST")
     if unread := [source["name"] for source in manifest["inputs"] if has_unread_notes(source["notes"])]:
         out.append(f"the parts of {_first(unread)} that were not read, as its notes say")
     return out
+
+
+def different(items: Iterable[_Item]) -> list[_Item]:
+    """Return items once each: a dump, and what is wrong with it, may be that of several clusters."""
+    return list(dict.fromkeys(items))
 
 
 def has_unread_notes(notes: Iterable[str]) -> bool:
@@ -221,6 +229,12 @@ def unexpected(manifest: dict[str, Any]) -> int:
     counts = manifest["counts"]
     others: int = counts["statuses"].get(Status.OTHER, 0)
     return max(0, others - (counts.get("internal") or 0))
+
+
+def _prefixes(manifest: dict[str, Any]) -> Iterable[str]:
+    """Return the prefixes of the API servers that a report is of."""
+    own = manifest["options"]["etcd_prefix"]
+    return dict.fromkeys(one["options"]["etcd_prefix"] for one in manifest["clusters"]) if own is None else (own,)
 
 
 def _first(names: list[str]) -> str:

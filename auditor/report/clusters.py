@@ -59,7 +59,7 @@ def parts_of(report: Path, manifest: dict[str, Any], name: str) -> Iterator[tupl
 
 
 def option_by_cluster(manifest: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return an option that a file of a fleet may set for each cluster, by the name of the cluster.
+    """Return an option that may differ between the clusters of a fleet, by the name of the cluster.
 
     Args:
         manifest: The manifest of a report; one cluster without a name is the empty text.
@@ -233,7 +233,7 @@ def cluster_view(report: Path, manifest: dict[str, Any], name: str, folder: Path
         "namespaces": own.get("namespaces"),
         "deleting": own.get("deleting"),
         "counts": own["counts"],
-        "options": {**manifest["options"], "cluster": name},
+        "options": {**manifest["options"], **own.get("options", {}), "cluster": name},
     }
     (folder / MANIFEST).write_bytes(orjson.dumps(view))
     return folder

@@ -12,7 +12,7 @@ from auditor.sources.plan import Damage
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["damage_lines", "format_table", "release_lines"]
+__all__ = ["damage_lines", "format_table", "lines_of_damage", "release_lines"]
 
 
 def format_table(header: tuple[str, ...], rows: Iterable[tuple[Any, ...]], indent: str = "") -> str:
@@ -31,6 +31,11 @@ def format_table(header: tuple[str, ...], rows: Iterable[tuple[Any, ...]], inden
 def damage_lines(source: dict[str, Any]) -> list[str]:
     """Return a line for each part of an input of a manifest that could not be read."""
     return [Damage(**damage).line(source["name"]) for damage in source["damage"]]
+
+
+def lines_of_damage(inputs: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the lines of several inputs, each once: an input may be that of several clusters."""
+    return list(dict.fromkeys(line for source in inputs for line in damage_lines(source)))
 
 
 def release_lines(manifest: dict[str, Any]) -> list[str]:

@@ -1,15 +1,12 @@
-"""Notes on a dump for readers of a report: about its keys, its log, and salvaged data."""
+"""Notes on a dump for readers of a report: about its log, and salvaged data."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow
 
-from auditor.base.wording import are, by_count, counted
+from auditor.base.wording import by_count, counted
 from auditor.sources.plan import first_names
 from auditor.sources.registry_key import printable_key
 
@@ -20,63 +17,11 @@ if TYPE_CHECKING:
     from auditor.sources.etcd.wal import WalLog
     from auditor.sources.plan import SourcePlan
 
-__all__ = ["lost_damage", "prefix_note", "salvage_notes", "wal_notes"]
+__all__ = ["lost_damage", "salvage_notes", "wal_notes"]
 
 pa: Any = pyarrow
 
-_NAMED_KEYS: Final = 1000
-_DEFINITIONS: Final = b"/apiextensions.k8s.io/customresourcedefinitions/"
-_NAMESPACES: Final = b"/namespaces/"
-_value: Final = methodcaller("as_py")
 _NAMED_UNSAFE: Final = 20
-
-
-def prefix_note(plan: SourcePlan, prefix: str) -> tuple[str, ...]:
-    """Return a note if no key has the prefix, with the prefix that the keys have; else one for each other API server.
-
-    Several API servers may have their keys in one etcd, each below a prefix of its own and with its own definitions.
-    """
-    root = ("/" + prefix.strip("/") + "/") if prefix.strip("/") else "/"
-    with pa.memory_map(plan.live) as stream:
-        batches = pa.ipc.open_file(stream)
-        tops: Counter[bytes] = Counter()
-        for index in range(batches.num_record_batches):
-            keys = batches.get_batch(index).column("key")
-            at = bisect_left(keys, root.encode(), key=lambda key: key.as_py())
-            if at < len(keys) and keys[at].as_py().startswith(root.encode()):
-                return tuple(_servers_beside(batches.read_all()["key"], root))
-            step = max(1, len(keys) // _NAMED_KEYS)
-            tops.update(key.as_py().split(b"/", 2)[1] for key in keys[::step] if key.as_py().startswith(b"/"))
-    if not tops:
-        return ()
-    top = "/" + tops.most_common(1)[0][0].decode("utf-8", "backslashreplace")
-    return (f"no key is below {root}; most are below {top}/: was the server run with --etcd-prefix {top}?",)
-
-
-def _servers_beside(keys: Any, root: str) -> Iterator[str]:
-    """Yield a note for each first segment of sorted keys below which another API server has its own.
-
-    Args:
-        keys: Sorted keys.
-        root: The prefix of the run, with slashes around it.
-    """
-    at, own = 0, root.encode().split(b"/", 2)[1]
-    for _ in range(_NAMED_KEYS if own else 0):
-        at = bisect_left(keys, b"/", lo=at, key=_value)
-        if at >= len(keys) or not (key := keys[at].as_py()).startswith(b"/"):
-            return
-        top = key.split(b"/", 2)[1]
-        end = bisect_left(keys, b"/" + top + b"0", lo=at, key=_value)  # the character after the slash
-        for kept in (_DEFINITIONS, _NAMESPACES) if top != own else ():
-            first = bisect_left(keys, b"/" + top + kept, lo=at, hi=end, key=_value)
-            if first < end and keys[first].as_py().startswith(b"/" + top + kept):
-                shown, count = "/" + top.decode("utf-8", "backslashreplace"), end - at
-                yield (
-                    f"{counted(count, 'key')} {are(count)} below {shown}/, as those of another API server: not judged "
-                    f"in this run (--etcd-prefix {shown} in a run of its own judges them)"
-                )
-                break
-        at = end
 
 
 def lost_damage(lost: Lost, revisions: int, *, salvaged: bool) -> tuple[str, str]:

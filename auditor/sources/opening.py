@@ -34,7 +34,7 @@ from auditor.sources.readers.etcd import open_data_dir
 from auditor.sources.stores.locations import copy_name, is_remote, remote_file, shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import BinaryIO
 
     from auditor.sources.encryption import Unsealer
@@ -63,6 +63,7 @@ def open_source(
     number: int,
     workdir: Path,
     etcd_prefix: str = "/registry",
+    prefixes: Sequence[str] = (),
     progress: Progress | None = None,
     limits: Limits | None = None,
     salvage: bool = False,
@@ -78,6 +79,8 @@ def open_source(
         workdir: Folder for live tables and unpacked files.
         etcd_prefix: Prefix of the API server's keys. Keys without it are rows as well; a dump without any key below it
             gets a note.
+        prefixes: Prefixes of all servers that share the dump and are judged beside each other: the keys of the others
+            are no rows, and those of none are rows of the first alone.
         progress: Called now and then with bytes done and bytes in all.
         limits: Limits of the expansion of compressed input.
         unsealer: Decrypts files of Rancher's backups; values of etcd are decrypted later.
@@ -93,9 +96,9 @@ def open_source(
         DamagedDump: The format is known, and nothing can be read.
         SourceError: It does not exist, or expands past the limits.
     """
-    settings = Settings(workdir, etcd_prefix, progress, limits or Limits(), salvage, unsealer, digests=digests)
+    settings = Settings(workdir, progress, limits or Limits(), salvage, unsealer, digests=digests)
     try:
-        return _Opening(settings).watched(path, number, source)
+        return _with_own_keys(_Opening(settings).watched(path, number, source), etcd_prefix, prefixes)
     except (AuditorError, OSError, MemoryError):
         raise
     except Exception as error:
@@ -104,6 +107,18 @@ def open_source(
         raise DamagedDump(
             shown_url(path), f"a reader failed on it ({one_line(error)})", "", "please report it"
         ) from error
+
+
+def _with_own_keys(
+    opened: SourcePlan | list[SourcePlan], prefix: str, prefixes: Sequence[str]
+) -> SourcePlan | list[SourcePlan]:
+    """Return opened dumps without the keys of servers that are judged beside this one."""
+    for plan in opened if isinstance(opened, list) else [opened]:
+        if not plan.is_export:
+            from auditor.sources.prefixes import keep_own  # noqa: PLC0415 - readers are loaded where needed
+
+            keep_own(plan, prefix, prefixes)
+    return opened
 
 
 class _Opening:

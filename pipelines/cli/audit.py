@@ -14,6 +14,7 @@ from auditor.plan.limits import bound_process
 from auditor.plan.options import FAIL_ON, SEVERITIES
 from pipelines.cli.options.cache import cache_folder, cache_options
 from pipelines.cli.options.engine import engine_options, jobs_of
+from pipelines.cli.options.etcd_prefix import prefixes_option
 from pipelines.cli.options.job import job_options, log_options
 from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.options.outcome import outcome_options
@@ -74,7 +75,7 @@ def _scope_options(command: Any) -> Any:
     help="Exit with 1 if an object reaches this level, or one listed before it; or a severity, or a worse one.",
 )
 @click.option("--fail-on-sealed", is_flag=True, help="Exit with 1 if a value is encrypted and no key is given.")
-@click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
+@prefixes_option
 @click.option("--encryption-config", default="", metavar="FILE", help="EncryptionConfiguration of the API server.")
 @click.option(
     "--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys: wrapped on stdin, plain on stdout."
@@ -164,7 +165,7 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
     from auditor.sources.stores.patterns import has_wildcards  # noqa: PLC0415 - `auditor --help` stays light
 
     flags["jobs"] = jobs_of(engine, flags["jobs"])
-    is_fleet = bool(fleet) or any(map(has_wildcards, dumps))
+    is_fleet = bool(fleet) or len(flags["etcd_prefix"]) > 1 or any(map(has_wildcards, dumps))
     expect_workers(dumps, engine=engine, jobs=flags["jobs"], since=since, fleet=is_fleet)
     outputs, urls, explained = take("outputs"), take("notify"), take("explain_program")
     options = _options(dumps, flags)
@@ -199,6 +200,7 @@ def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
 
     take = flags.pop
     namespace, labels, fields = take("namespace"), take("labels"), take("fields")
+    prefixes = take("etcd_prefix")
     parse_label_selector(labels)
     parse_field_selector(fields)
     parse_rules(flags["severity"])
@@ -207,6 +209,8 @@ def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
         "at_of_exports": "stored" if _is_default("at") else flags["at"],
         "seconds_per_object": take("time_per_object"),
         "until": deadline_of(take("time_in_all")),
+        "etcd_prefix": prefixes[0],
+        "prefixes": prefixes if len(prefixes) > 1 else (),
         "cache": cache_folder(take("cache"), no_cache=take("no_cache")),
         "gate_sidecars": take("sidecar"),
         "ratcheting": parse_feature_gates(take("feature_gates")),

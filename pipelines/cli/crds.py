@@ -11,6 +11,7 @@ import click
 
 from auditor.base.visible import label, visible
 from auditor.base.wording import counted
+from pipelines.cli.options.etcd_prefix import one_prefix_option
 from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.options.render import render_option
 from pipelines.console import ignore_closed_stdout
@@ -223,7 +224,7 @@ def _yaml_or_json(document: Any) -> str:
 @click.option("--openapi", is_flag=True, help="Print the OpenAPI v3 schema that discovery publishes of each kind.")
 @click.option("--sidecar", multiple=True, metavar="FILE", help="File of field-level gates, by name of the definition.")
 @click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn gates on or off in this run.")
-@click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
+@one_prefix_option
 @click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
 def list_(
     dumps: tuple[str, ...],

@@ -10,6 +10,7 @@ import click
 
 from auditor.base.visible import label, visible
 from auditor.base.wording import counted
+from pipelines.cli.options.etcd_prefix import one_prefix_option
 from pipelines.console import ignore_closed_stdout
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _print_json(results: list[Any], output: str) -> None:
 @click.argument("dumps", nargs=-1, metavar="[DUMP]...")
 @click.option("--crds", multiple=True, metavar="PATH", help="Definitions; they replace the dump's by name.")
 @gate_options
-@click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
+@one_prefix_option
 @click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
 def list_(
     dumps: tuple[str, ...],
@@ -257,7 +258,7 @@ def _said(value: bool | None) -> str | None:
     "--apply", "how", type=click.Choice(["merge", "replace"]), default="merge", show_default=True,
     help="How manifests in NEW are applied to objects of OLD.",
 )  # fmt: skip
-@click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
+@one_prefix_option
 @click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
 def simulate(
     dumps: tuple[str, ...],

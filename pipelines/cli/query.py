@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from pipelines.cli.options.etcd_prefix import one_prefix_option
 from pipelines.cli.options.kubectl_flags import KubectlCommand, moment, unsupported
 from pipelines.cli.options.kubernetes import asked_release, kubernetes_option
 from pipelines.console import OutputClosed, forget_output
@@ -29,7 +30,7 @@ def source_options(command: Any) -> Any:
         click.option(
             "--encryption-config", default="", metavar="FILE", help="EncryptionConfiguration of the API server."
         ),
-        click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys."),
+        one_prefix_option,
         click.option("--crds", multiple=True, metavar="PATH", help="File or folder of definitions."),
     ):
         command = option(command)

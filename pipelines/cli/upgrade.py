@@ -8,6 +8,7 @@ import click
 
 from auditor.plan.options import FAIL_ON
 from pipelines.cli.options.engine import engine_options, jobs_of
+from pipelines.cli.options.etcd_prefix import one_prefix_option
 from pipelines.cli.options.kubernetes import kubernetes_option
 from pipelines.cli.options.render import render_option
 from pipelines.cli.options.report_mode import report_mode_option
@@ -83,7 +84,7 @@ __all__ = ["upgrade"]
 @click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn gates of the new definitions on or off.")
 @click.option("--sidecar", multiple=True, metavar="FILE", help="File of gates of the new definitions, by name.")
 @click.option("--old-sidecar", multiple=True, metavar="FILE", help="The same for today's definitions.")
-@click.option("--etcd-prefix", default="/registry", show_default=True, help="Prefix of the API server's keys.")
+@one_prefix_option
 @click.option("--encryption-config", default="", metavar="FILE", help="EncryptionConfiguration of the API server.")
 @click.option("--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys: wrapped on stdin, plain out.")
 @click.option(

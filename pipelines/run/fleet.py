@@ -20,7 +20,7 @@ from auditor.base.errors import PlanError
 from auditor.sources.stores.locations import is_remote, shown_url
 from auditor.sources.stores.patterns import expand, fetched, has_wildcards
 from pipelines.run.audit import new_report, run_audit
-from pipelines.run.fleet_clusters import Cluster, audit_clusters, report_of
+from pipelines.run.fleet_clusters import Cluster, audit_clusters, is_open_to_all, report_of
 from pipelines.run.fleet_settings import PLACEHOLDER, read_fleet, settings_of
 from pipelines.run.remote import report_here
 from pipelines.run.report_target import list_files
@@ -74,10 +74,39 @@ def cluster_name(template: str, match: Match, option: str = "--cluster-name") ->
 def clusters_of(options: AuditOptions) -> list[Cluster]:
     """Return the clusters of the dumps of a run; empty if all dumps are of one cluster.
 
-    There are several clusters if one of the dumps is a pattern, or the name of the cluster has a placeholder.
+    There are several clusters if one of the dumps is a pattern, the name of the cluster has a placeholder, or several
+    API servers share the dumps, each with a prefix of its own.
+
+    Raises:
+        PlanError: A cluster has no name of its own, or several servers share what can be read once.
     """
+    found = _by_dump(options)
+    if options.prefixes:
+        found = [
+            _of_server(one, prefix)
+            for one in found or [Cluster(options.cluster, options.dumps)]
+            for prefix in options.prefixes
+        ]
+    for name, count in Counter(cluster.name for cluster in found).items():
+        if count > 1:
+            raise PlanError("--cluster-name", f"{count} dumps are of a cluster {name!r}", "a name for each")
+    return found
+
+
+def _of_server(cluster: Cluster, prefix: str) -> Cluster:
+    """Return the cluster of one of the API servers that share the dumps of a cluster."""
+    for dump in cluster.dumps:
+        if not is_open_to_all(dump) and (dump == "-" or Path(dump).exists()):
+            name = "standard input" if dump == "-" else dump
+            raise PlanError("--etcd-prefix", f"several, and {name} can be read once", "a file or folder")
+    name = "/".join(filter(None, (cluster.name, prefix.strip("/")))) or "/"
+    return replace(cluster, name=name, settings=replace(cluster.settings, etcd_prefix=prefix))
+
+
+def _by_dump(options: AuditOptions) -> list[Cluster]:
+    """Return a cluster for each dump; empty if all dumps are of one cluster."""
     if options.fleet:
-        return [Cluster(name, dump, settings) for name, dump, settings in read_fleet(options.fleet)]
+        return [Cluster(name, (dump,), settings) for name, dump, settings in read_fleet(options.fleet)]
     patterns = [has_wildcards(dump) and (is_remote(dump) or not Path(dump).exists()) for dump in options.dumps]
     if not any(patterns) and not PLACEHOLDER.search(options.cluster):
         return []
@@ -87,18 +116,14 @@ def clusters_of(options: AuditOptions) -> list[Cluster]:
         raise PlanError(
             "--cluster-name", f"one name for {len(matches)} dumps", "a placeholder: {1}, {name} or {parent}"
         )
-    found = [
+    return [
         Cluster(
             cluster_name(template, match),
-            match.path,
+            (match.path,),
             settings_of(options, lambda text, match=match: cluster_name(text, match, "a path of a fleet")),  # type: ignore[misc]
         )
         for match in matches
     ]
-    for name, count in Counter(cluster.name for cluster in found).items():
-        if count > 1:
-            raise PlanError("--cluster-name", f"{count} dumps are of a cluster {name!r}", "a name for each")
-    return found
 
 
 def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
@@ -113,7 +138,7 @@ def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
             code, manifest = run_audit(local)
         elif len(clusters) == 1:
             (one,) = clusters
-            code, manifest = run_audit(one.settings.applied_to(replace(local, dumps=(one.dump,), cluster=one.name)))
+            code, manifest = run_audit(one.settings.applied_to(replace(local, dumps=one.dumps, cluster=one.name)))
         else:
             code, manifest = _run_fleet(local, clusters)
         _name_as_given(manifest, options, local)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import SourceShard
 
-__all__ = ["CAUSES", "Answer", "Cluster", "audit_clusters", "report_of"]
+__all__ = ["CAUSES", "Answer", "Cluster", "audit_clusters", "is_open_to_all", "report_of"]
 
 CAUSES: Final = "causes"
 """The key of a manifest of a cluster for its causes."""
@@ -53,11 +53,16 @@ _OURS: Final = ("/dev/", "/proc/")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One cluster of a fleet: its name, its dump, and its own options."""
+    """One cluster of a fleet: its name, its dumps, and its own options."""
 
     name: str
-    dump: str
+    dumps: tuple[str, ...]
     settings: ClusterSettings = field(default_factory=ClusterSettings)
+
+    @property
+    def shown(self) -> str:
+        """Its dumps for messages, without secrets."""
+        return ", ".join(map(shown_url, self.dumps))
 
 
 class Outcome(NamedTuple):
@@ -130,7 +135,7 @@ def _shared(options: AuditOptions, items: list[_Item]) -> list[_Item]:
     """
     if options.engine != "processes" or options.jobs == 1 or "-" in options.crds:
         return []
-    sizes = {item[0]: _size(item[1].dump) for item in items if _is_open_to_all(item[1].dump)}
+    sizes = {item[0]: sum(map(_size, item[1].dumps)) for item in items if all(map(is_open_to_all, item[1].dumps))}
     found = sorted((item for item in items if item[0] in sizes), key=lambda item: (-sizes[item[0]], item[0]))
     seconds = [sizes[position] / _BYTES_A_SECOND for position, _ in found]
     shared = found[_most_even(seconds, options.jobs) :]
@@ -155,8 +160,8 @@ def _together(seconds: list[float], jobs: int) -> float:
     return _START_SECONDS + max(seconds[0], sum(seconds) / jobs) if seconds else 0.0
 
 
-def _is_open_to_all(dump: str) -> bool:
-    """Return whether a worker opens the same dump by its name."""
+def is_open_to_all(dump: str) -> bool:
+    """Return whether a dump can be opened by its name, also by a worker, and more than once."""
     path = Path(dump)
     return is_remote(dump) or (not dump.startswith(_OURS) and (path.is_file() or path.is_dir()))
 
@@ -258,7 +263,7 @@ def _by_ray(options: AuditOptions, items: Sequence[_Item], spool: Path) -> dict[
 
     def lost(item: _Item, error: AuditorError) -> tuple[int, Answer]:
         shutil.rmtree(report_of(spool, item[0]), ignore_errors=True)
-        return item[0], SourceError(shown_url(item[1].dump), f"not audited: worker lost ({error.found})")
+        return item[0], SourceError(item[1].shown, f"not audited: worker lost ({error.found})")
 
     ready = partial(_auditor_of_clusters, replace(options, engine="inline", jobs=1, progress=False), spool)
     return dict(run_ray(ready, items, on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs))
@@ -282,7 +287,7 @@ def _auditor_of_clusters(
         position, cluster = item
         asked = replace(
             options,
-            dumps=(cluster.dump,),
+            dumps=cluster.dumps,
             cluster=cluster.name,
             report=str(report_of(spool, position)),
             force=True,  # a task that is run again replaces the files of its first attempt
@@ -298,11 +303,11 @@ def _auditor_of_clusters(
         except PlanError as error:
             if cluster.settings.is_empty:
                 raise
-            return position, SourceError(shown_url(cluster.dump), f"not audited: {error}")
+            return position, SourceError(cluster.shown, f"not audited: {error}")
         except OSError as error:
-            if not _is_of_dump(error, cluster.dump):
+            if not any(_is_of_dump(error, dump) for dump in cluster.dumps):
                 raise
-            return position, SourceError(shown_url(cluster.dump), f"cannot be read: {error.strerror}")
+            return position, SourceError(cluster.shown, f"cannot be read: {error.strerror}")
         from auditor.base.arrow import own_files  # noqa: PLC0415 - heavy imports only when work is done
         from auditor.report.findings.outcome import causes_of_cluster  # noqa: PLC0415
 

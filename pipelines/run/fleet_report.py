@@ -20,7 +20,6 @@ from auditor.report.presence import note_presence
 from auditor.selectors.partitions import Folders, IndexFolder
 from auditor.shards.columns import write_parquet
 from auditor.shards.result import MOST_GIVEN_UP, is_worse
-from auditor.sources.stores.locations import shown_url
 from pipelines.run.fleet_clusters import CAUSES
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ pa: Any = pyarrow
 
 _PART: Final = re.compile(r"part-(\d+)\.parquet")
 _MOST_FINDINGS: Final = 100
-_OF_EACH: Final = ("ratcheting", "gates")
-"""Options that a file of a fleet may set for each cluster."""
+_OF_EACH: Final = ("ratcheting", "gates", "etcd_prefix")
+"""Options that may differ between the clusters of a fleet."""
 _OF_CLUSTER: Final = (
     *("exit_code", "counts", "parts", "state", "not_evaluated", "encryption", "namespaces", "deleting", "kinds"),
 )
@@ -236,7 +235,7 @@ def _joined(
         "clusters": [
             {
                 "name": cluster.name,
-                "dump": shown_url(cluster.dump),
+                "dump": cluster.shown,
                 "kubernetes_release": manifest["kubernetes_release"],
                 "server": manifest["server"],
                 "options": {name: manifest["options"][name] for name in _OF_EACH},
@@ -307,7 +306,7 @@ def _since(manifests: list[tuple[Cluster, dict[str, Any]]]) -> dict[str, Any] | 
 
 def _unread(cluster: Cluster, error: SourceError) -> dict[str, Any]:
     return {
-        "name": shown_url(cluster.dump),
+        "name": cluster.shown,
         "cluster": cluster.name,
         "format": None,
         "sha256": None,

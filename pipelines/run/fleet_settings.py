@@ -18,7 +18,7 @@ Paths in it are relative to the file.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,6 +53,7 @@ class ClusterSettings:
         field_gates: Its gates of definitions.
         ratcheting: Whether its API server has CRDValidationRatcheting on.
         kubernetes: Release of its API server.
+        etcd_prefix: Prefix of its keys, where several API servers share the dump.
     """
 
     encryption_config: str | None = None
@@ -61,16 +62,16 @@ class ClusterSettings:
     field_gates: str | None = None
     ratcheting: bool | None = None
     kubernetes: str | None = None
+    etcd_prefix: str | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether the cluster has no options of its own."""
-        return self == ClusterSettings()
+        """Whether the cluster has no options of its own, beside its prefix."""
+        return replace(self, etcd_prefix=None) == ClusterSettings()
 
     def applied_to(self, options: AuditOptions) -> AuditOptions:
         """Return the options of a run with those of the cluster in their place."""
-        names = ("encryption_config", "crds", "gate_sidecars", "field_gates", "ratcheting", "kubernetes")
-        own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) is not None}
         return replace(options, **own)
 
 

@@ -163,7 +163,7 @@ def test_only_a_cluster_for_which_the_others_would_wait_is_audited_by_all(
 def test_what_only_this_process_can_open_is_given_to_no_worker(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
     items = [
-        (number, fleet_clusters.Cluster(str(number), dump))
+        (number, fleet_clusters.Cluster(str(number), (dump,)))
         for number, dump in enumerate((str(tmp_path / "a.json"), "-", "/dev/stdin", "s3://b/c", str(tmp_path / "none")))
     ]
     options = AuditOptions(dumps=("*",), jobs=2)

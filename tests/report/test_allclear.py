@@ -252,7 +252,7 @@ def texts_in(node):
 HARMLESS = (
     "is damaged (1); the other one is used",
     "a compaction at revision 1 was started and not finished",
-    "no key is below 1",  # then no object is judged
+    "no key1 is below 1",  # then no object is judged
     "no keys: nothing matched when it was saved",
     "no key in the table",
     "no object in this file",

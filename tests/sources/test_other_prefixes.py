@@ -60,5 +60,5 @@ def test_the_summary_says_how_to_judge_them(tmp_path: Path) -> None:
     path = dump(tmp_path / "d.json", "/registry/namespaces/a", "/east/namespaces/a")
     ended = auditor("audit", path, "--report", tmp_path / "r", "--jobs", 1)
     said = " ".join(ended.stdout.split())
-    assert "not judged in this run (--etcd-prefix /east in a run of its own judges them)" in said
+    assert "not judged in this run (a further --etcd-prefix /east of `audit` judges them)" in said
     assert "1 key that belongs to no object below /registry" in said

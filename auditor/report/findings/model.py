@@ -278,7 +278,7 @@ def _time(text: str | None) -> datetime.datetime | None:
 
 
 def _damage(manifest: dict[str, Any]) -> list[str]:
-    from auditor.report.terminal import damage_lines  # noqa: PLC0415
+    from auditor.report.terminal import lines_of_damage  # noqa: PLC0415
 
-    lines = [line for source in manifest["inputs"] for line in damage_lines(source)]
+    lines = lines_of_damage(manifest["inputs"])
     return [*lines, *(f"LOST  {text}" for text in manifest["lost"])]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.wording import counted
-from auditor.report.allclear import stale_dumps
+from auditor.report.allclear import different, stale_dumps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,9 +52,9 @@ def verdict_of(manifest: dict[str, Any], causes: Sequence[Cause]) -> Verdict:
     unread = []
     if missing := len(manifest.get("missing") or ()):
         unread.append(f"{counted(missing, 'cluster')} without a dump")
-    if stale := len(stale_dumps(manifest)):
+    if stale := len(different(one["source"] for one in stale_dumps(manifest))):
         unread.append(counted(stale, "stale dump"))
-    if damaged := sum(bool(source["damage"]) for source in manifest["inputs"]):
+    if damaged := len(different(source["name"] for source in manifest["inputs"] if source["damage"])):
         unread.append(f"{counted(damaged, 'dump')} not read completely")
     if lost := len(manifest["lost"]):
         unread.append(f"{counted(lost, 'part')} of the keys not judged")

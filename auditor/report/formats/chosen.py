@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from auditor.report import allclear
 from auditor.report.clusters import narrowed_manifest
 from auditor.report.findings.verdict import verdict_of
-from auditor.report.terminal import damage_lines
+from auditor.report.terminal import lines_of_damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def of_clusters(model: FindingsModel, clusters: Sequence[str]) -> FindingsModel:
         keys=manifest["counts"]["keys"],
         exit_code=manifest["exit_code"],
     )
-    damage = [line for source in manifest["inputs"] for line in damage_lines(source)]
+    damage = lines_of_damage(manifest["inputs"])
     return replace(
         model,
         manifest=manifest,

@@ -90,9 +90,10 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
 def _head(model: FindingsModel) -> list[Line]:
     run, word = model.run, model.verdict.word
     name = ", ".join(run.clusters[:3]) + (f" and {len(run.clusters) - 3} more" if len(run.clusters) > 3 else "")
-    dumps = [source.name.rstrip("/").rpartition("/")[2] or source.name for source in run.sources]
+    sources = {source.name: source for source in run.sources}.values()  # API servers may share a dump
+    dumps = [source.name.rstrip("/").rpartition("/")[2] or source.name for source in sources]
     file = visible(dumps[0]) if len(dumps) == 1 else counted(len(dumps), "dump")
-    revisions = [source.revision for source in run.sources if source.revision is not None]
+    revisions = [source.revision for source in sources if source.revision is not None]
     if len(revisions) == 1:
         file += f" at revision {revisions[0]}"
     work = f"{run.keys:,} {by_count(run.keys, 'key', 'keys')}"

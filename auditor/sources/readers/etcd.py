@@ -115,7 +115,7 @@ def _read_once(
     from auditor.sources.etcd.live import write_live_table  # noqa: PLC0415 - readers are loaded where needed
     from auditor.sources.etcd.salvage import Salvage  # noqa: PLC0415
     from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415
-    from auditor.sources.notes import lost_damage, prefix_note, salvage_notes  # noqa: PLC0415
+    from auditor.sources.notes import lost_damage, salvage_notes  # noqa: PLC0415
 
     late = "" if in_use or settings.digests is None else settings.digests.add(digest)
     try:
@@ -156,7 +156,6 @@ def _read_once(
         damage=(*file.damage.records(), *damage),
         notes=tuple(notes),
     )
-    plan.notes += prefix_note(plan, settings.prefix)
     if settings.salvage and (has_gaps or saved.revisions):
         plan.notes += tuple(salvage_notes(saved, plan))
     return plan, values.consistent_index

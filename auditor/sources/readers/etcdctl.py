@@ -16,12 +16,9 @@ __all__ = ["READER"]
 
 def _open(file: DumpFile, settings: Settings) -> SourcePlan:
     from auditor.sources.etcdctl import open_etcdctl  # noqa: PLC0415 - loaded where needed
-    from auditor.sources.notes import prefix_note  # noqa: PLC0415
 
     sha256 = file.plain.sha256 or settings.digest(file.plain.path)
-    plan = open_etcdctl(file.name, file.plain.path, number=file.number, workdir=settings.workdir, sha256=sha256)
-    plan.notes += prefix_note(plan, settings.prefix)
-    return plan
+    return open_etcdctl(file.name, file.plain.path, number=file.number, workdir=settings.workdir, sha256=sha256)
 
 
 READER: Final = Reader("etcdctl", lambda _, head: looks_like_etcdctl(head), _open, is_text=True)

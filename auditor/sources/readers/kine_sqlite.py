@@ -17,7 +17,6 @@ __all__ = ["READER"]
 
 def _open(file: DumpFile, settings: Settings) -> SourcePlan:
     from auditor.sources.kine.sqlite import open_kine, wal_of  # noqa: PLC0415 - loaded where needed
-    from auditor.sources.notes import prefix_note  # noqa: PLC0415
 
     wal = wal_of(file.path) if file.path is not None else None
     if wal is not None:
@@ -26,7 +25,7 @@ def _open(file: DumpFile, settings: Settings) -> SourcePlan:
         wal = materialize(
             str(wal), wal, None, workdir=folder, number=file.number, damage=file.damage, limits=settings.limits
         ).path
-    plan = open_kine(
+    return open_kine(
         file.name,
         file.plain.path,
         number=file.number,
@@ -35,8 +34,6 @@ def _open(file: DumpFile, settings: Settings) -> SourcePlan:
         wal=wal,
         database="" if file.path is None else str(file.path),
     )
-    plan.notes += prefix_note(plan, settings.prefix)
-    return plan
 
 
 READER: Final = Reader("sqlite", lambda _, head: head.startswith(SQLITE_MAGIC), _open)

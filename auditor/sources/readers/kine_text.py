@@ -25,12 +25,9 @@ def _detect(_: Path | None, head: bytes) -> bool:
 
 def _open(file: DumpFile, settings: Settings) -> SourcePlan:
     from auditor.sources.kine.text import open_kine_text  # noqa: PLC0415 - loaded where needed
-    from auditor.sources.notes import prefix_note  # noqa: PLC0415
 
     sha256 = file.plain.sha256 or settings.digest(file.plain.path)
-    plan = open_kine_text(file.name, file.plain.path, number=file.number, workdir=settings.workdir, sha256=sha256)
-    plan.notes += prefix_note(plan, settings.prefix)
-    return plan
+    return open_kine_text(file.name, file.plain.path, number=file.number, workdir=settings.workdir, sha256=sha256)
 
 
 READER: Final = Reader("kine-text", _detect, _open)

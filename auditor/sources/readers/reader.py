@@ -29,7 +29,6 @@ class Settings:
     """
 
     workdir: Path
-    prefix: str
     progress: Progress | None
     limits: Limits
     salvage: bool = False

@@ -79,7 +79,7 @@ def choose_bases(reports: Sequence[StoredReport], options: AuditOptions) -> Base
             "at": options.at,
             "skip": list(options.skip),
             "scope": scope_options(options.scope),
-            "etcd_prefix": options.etcd_prefix,
+            "etcd_prefix": None if options.prefixes else options.etcd_prefix,
         }
     )
     if not reports:
