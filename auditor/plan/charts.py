@@ -40,6 +40,9 @@ _TEMPLATES: Final = "templates"
 _ARCHIVES: Final = (".tgz", ".tar.gz", ".tar")
 _FILES: Final = re.compile(rb"\.Files\b")
 """How a template reads other files of its chart."""
+_CRD: Final = b"CustomResourceDefinition"
+_LOOKUP: Final = re.compile(rb"\{\{[^{}]*\blookup\s")
+"""How a template asks the cluster."""
 _NO_MANIFEST: Final = re.compile(r"(?:^|/)NOTES\.txt$|\.md$")
 _SEPARATOR: Final = re.compile(r"^---", re.MULTILINE)
 _SOURCE: Final = re.compile(r"^# Source: ([^\s/]+)/(\S+)", re.MULTILINE)
@@ -47,6 +50,7 @@ _IN_CRDS: Final = re.compile(r"(?:charts/[^/]+/)*crds/")
 _HOOK: Final = "helm.sh/hook"
 _NOT_RENDERED: Final = "it holds definitions and was not rendered (--render runs helm template)"
 _GAVE_NONE: Final = "rendering made no definition of it, which other values may do"
+_LOOKS: Final = "it asks the cluster (lookup), which helm template does not"
 _SECONDS: Final = 60
 _MOST: Final = 256 << 20
 """Seconds and bytes that `helm template` may take."""
@@ -54,12 +58,13 @@ _LONGEST: Final = 1000
 
 
 class RenderAs(NamedTuple):
-    """The release as which a chart is rendered: its name, its namespace, its values, whether it is there already."""
+    """The release as which a chart is rendered, with its values if it is there already; what the cluster serves."""
 
     name: str = "release-name"
     namespace: str = "default"
     values: JsonObject | None = None
     is_upgrade: bool = False
+    served: tuple[str, ...] = ()
 
 
 def _as_nothing(_: str) -> RenderAs:
@@ -120,10 +125,14 @@ def rendered_chart(shown: str, path: Path, chart: Chart, render: Render) -> Char
     release = render.release(chart.name)
     text = _helm_template(shown, path, release, render.kubernetes)
     made = printed_chart(shown, text.encode()) or Chart(chart.name, shown, [], in_manifest=frozenset())
-    unread = chart.unread if release.values is None else ()
+    unread = [one for one in chart.unread if release.values is None or one.reason == _LOOKS]
     return made._replace(
         name=chart.name,
-        unread=tuple(replace(one, reason=_GAVE_NONE) for one in unread if not _gave(one.where, made)),
+        unread=tuple(
+            one if one.reason == _LOOKS else replace(one, reason=_GAVE_NONE)
+            for one in unread
+            if one.reason == _LOOKS or not _gave(one.where, made)
+        ),
     )
 
 
@@ -178,6 +187,8 @@ def _helm_template(shown: str, path: Path, release: RenderAs, kubernetes: str) -
     command = ["helm", "template", release.name, str(path.absolute()), "--include-crds", "--values", "-"]
     command += ["--namespace", release.namespace, "--kube-version", kubernetes]
     command += ["--is-upgrade"] if release.is_upgrade else []
+    for one in release.served:
+        command += ["--api-versions", one]
     with temporary_folder("helm") as folder:
         out, err = folder / "out", folder / "err"
         try:
@@ -222,7 +233,11 @@ class _Parts:
         """Note a file that is not in crds/: it may hold definitions, or include other files."""
         if inner.startswith(f"{_TEMPLATES}/"):
             self.includes_files |= _FILES.search(data) is not None
-        if MENTIONS.search(data) is not None and _NO_MANIFEST.search(inner) is None:
+        if _NO_MANIFEST.search(inner) is not None:
+            return
+        if _CRD in data and inner.startswith(f"{_TEMPLATES}/") and _LOOKUP.search(data) is not None:
+            self.add_unread(where, _LOOKS)
+        elif MENTIONS.search(data) is not None:
             self.add_unread(where, _NOT_RENDERED)
 
     def chart(self, name: str, shown: str) -> Chart:

@@ -77,7 +77,10 @@ def definitions_at(
     found = []
     for given in paths:
         if given == "-":
-            found.append(_texts(_STDIN, sys.stdin.buffer.read()))
+            data = sys.stdin.buffer.read()
+            if not data.strip():
+                raise PlanError(_STDIN, "it is empty", "definitions", "the command before the pipe may have failed")
+            found.append(_texts(_STDIN, data))
         elif not is_remote(given):
             found.append(_local(given, given, options, render))
         elif given.lower().endswith(_ARCHIVES):

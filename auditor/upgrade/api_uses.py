@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["HELM_PREFIX", "HelmRelease", "UnreadableRelease", "Use", "client_uses", "helm_release"]
+__all__ = ["DEPLOYED", "HELM_PREFIX", "HelmRelease", "UnreadableRelease", "Use", "client_uses", "helm_release"]
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 HELM_PREFIX: Final = "sh.helm.release.v1."
 """How the names of Secrets and ConfigMaps begin in which Helm keeps releases."""
+DEPLOYED: Final = frozenset({"deployed"})
 _MOST_STORED: Final = 16 << 20
 _MOST_PLAIN: Final = 16 << 20
 """Bytes of a release, packed and unpacked; larger ones are not read."""
@@ -68,6 +69,7 @@ class HelmRelease(NamedTuple):
         chart: The name of its chart; empty if it is not known.
         values: The values that its user gave.
         manifest: The text of its objects.
+        status: Its status, such as ``deployed`` or ``failed``.
     """
 
     name: str
@@ -76,6 +78,7 @@ class HelmRelease(NamedTuple):
     chart: str = ""
     values: dict[str, Any] = {}  # noqa: RUF012 - it is never changed
     manifest: str = ""
+    status: str = "deployed"
 
 
 def client_uses(obj: JsonObject) -> Iterator[Use]:
@@ -96,8 +99,8 @@ def client_uses(obj: JsonObject) -> Iterator[Use]:
             yield Use("last-applied", api_version, own)
 
 
-def helm_release(obj: JsonObject) -> HelmRelease | None:
-    """Return the release that a Secret or ConfigMap of Helm holds, or None if it is not deployed.
+def helm_release(obj: JsonObject, statuses: frozenset[str] = DEPLOYED) -> HelmRelease | None:
+    """Return the release that a Secret or ConfigMap of Helm holds, or None if it has another status.
 
     Only objects with apiVersion and kind at the beginning of a line are seen, as Helm renders them.
 
@@ -106,7 +109,7 @@ def helm_release(obj: JsonObject) -> HelmRelease | None:
     """
     metadata = obj.get("metadata")
     labels = metadata.get("labels") if type(metadata) is dict else None
-    if type(labels) is dict and labels.get("status") not in (None, "deployed"):
+    if type(labels) is dict and labels.get("status", "deployed") not in statuses:
         return None
     data = obj.get("data")
     text = data.get("release") if type(data) is dict else None
@@ -119,7 +122,8 @@ def helm_release(obj: JsonObject) -> HelmRelease | None:
     info, name, revision, manifest = (document.get(key) for key in ("info", "name", "version", "manifest"))
     if type(info) is not dict or type(name) is not str or type(manifest) is not str:
         raise UnreadableRelease("it is no release of Helm 3")
-    if info.get("status") != "deployed":
+    status = _text(info.get("status"))
+    if status not in statuses:
         return None
     metadata, values = (document.get("chart") or {}).get("metadata") or {}, document.get("config")
     return HelmRelease(
@@ -129,6 +133,7 @@ def helm_release(obj: JsonObject) -> HelmRelease | None:
         _text(metadata.get("name")),
         values if type(values) is dict else {},
         manifest,
+        status,
     )
 
 

@@ -27,14 +27,15 @@ def live(**metadata):
     return document
 
 
-def release(*documents, name="web", form=in_etcd, chart="web"):
+def release(*documents, name="web", form=in_etcd, chart="web", revision=3, status="deployed"):
     manifest = "".join(f"---\n# Source: web/templates/x.yaml\n{json.dumps(one)}\n" for one in documents)
     content = {
-        "name": name, "version": 3, "info": {"status": "deployed"}, "manifest": manifest or "# nothing",
+        "name": name, "version": revision, "info": {"status": status}, "manifest": manifest or "# nothing",
         "chart": {"metadata": {"name": chart}}, "config": {"crds": False},
     }  # fmt: skip
     value = helm(raw=packed(content))
-    value["metadata"]["name"] = f"sh.helm.release.v1.{name}.v3"
+    value["metadata"]["name"] = f"sh.helm.release.v1.{name}.v{revision}"
+    value["metadata"]["labels"] = {"status": status}
     return form(value)
 
 
@@ -109,7 +110,15 @@ def test_manifests_beside_a_named_release(tmp_path):
     done, _ = upgrade(tmp_path, dump(tmp_path), other, "--helm-release", "default/web")
     assert done.stdout.startswith(DELETES)
     done, _ = upgrade(tmp_path, dump(tmp_path), other, "--helm-release", "gone")
-    assert (done.code, "no deployed release gone in the dump; expected one of: default/web" in done.stderr) == (2, True)
+    assert (done.code, "no release gone in the dump; expected one of: default/web" in done.stderr) == (2, True)
+
+
+def test_nothing_on_standard_input_deletes_nothing(tmp_path):
+    path = dump(tmp_path)
+    done = auditor(
+        "upgrade", path, "--new-crds", "-", "--helm-release", "web", "--report", tmp_path / "out", stdin=b"\n"
+    )
+    assert (done.code, "standard input: it is empty" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -139,8 +148,89 @@ def test_a_hook_that_is_there_already_makes_the_upgrade_fail(tmp_path):
     text.write_text(printed(("templates/a.yaml", definition(**{"helm.sh/hook": "pre-install,pre-upgrade"}))))
     done, section = upgrade(tmp_path, dump(tmp_path), text)
     assert done.code == 1
-    assert f'it fails: pre-upgrade hooks failed, {NAME} "already exists"' in done.stdout
+    assert (
+        f'it fails, unless by helm upgrade --no-hooks: pre-upgrade hooks failed, {NAME} "already exists"' in done.stdout
+    )
     assert section["helm"]["upgrades"][0]["deletes"] == []
+    assert (
+        f"after that it deletes 1 definition and its objects, unless first: kubectl annotate crd {NAME}" in done.stdout
+    )
+    done, section = upgrade(tmp_path, dump(tmp_path, own=release()), text)
+    assert (done.code, "after that" in done.stdout) == (1, False)  # it was a hook before, too
+
+
+def test_a_post_upgrade_hook_that_is_there_already_makes_it_fail_at_its_end(tmp_path):
+    text = tmp_path / "printed.yaml"
+    text.write_text(printed(("templates/a.yaml", definition(**{"helm.sh/hook": "post-upgrade"}))))
+    done, section = upgrade(tmp_path, dump(tmp_path, own=release()), text)
+    assert done.code == 1
+    assert f'post-upgrade hooks failed, {NAME} "already exists"' in done.stdout
+    done, section = upgrade(tmp_path, dump(tmp_path), text)  # deleted before the hook runs
+    assert [section["helm"]["upgrades"][0][field] for field in ("deletes", "fails_after")] == [
+        [{"definition": NAME, "objects": 1}], [],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "code"), [("web", "default", 0), ("web", "other", 1), ("second", "default", 1), ("", "", 1)]
+)
+def test_a_definition_that_is_there_and_not_of_the_release_makes_it_fail(tmp_path, name, namespace, code):
+    text = tmp_path / "printed.yaml"
+    text.write_text(printed(("templates/a.yaml", definition())))
+    stored = live(**owned(name, namespace)) if name else live()
+    done, section = upgrade(tmp_path, dump(tmp_path, stored=stored, own=release()), text)
+    assert (done.code, section["helm"]["upgrades"][0]["foreign"]) == (code, [NAME] if code else [])
+    assert (f"it fails, unless by helm upgrade --take-ownership: {NAME} exists" in done.stdout) is bool(code)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "is_deleted"),
+    [
+        (["failed"], True),  # the first install failed: an upgrade goes on from it
+        (["failed", "superseded"], True),
+        (["deployed", "failed"], True),
+        (["superseded", "uninstalled"], False),  # helm upgrade: it has no deployed releases
+    ],
+)
+def test_the_revision_that_an_upgrade_starts_from(tmp_path, statuses, is_deleted):
+    stored = {
+        f"/registry/secrets/default/sh.helm.release.v1.web.v{number}":
+            release(definition(), revision=number, status=status)
+        for number, status in enumerate(statuses, 1)
+    }  # fmt: skip
+    path = write(tmp_path, {KEY: live(), **stored})
+    done, _ = upgrade(tmp_path, path, chart(tmp_path, crds=[definition()]))
+    assert done.stdout.startswith(DELETES) is is_deleted
+
+
+def test_a_chart_whose_release_is_not_known_is_not_safe(tmp_path):
+    path = dump(tmp_path, stored=live(**owned("web", "default")))
+    done, section = upgrade(tmp_path, path, chart(tmp_path, crds=[definition()], name="renamed"))
+    assert (done.code, section["decision"]) == (3, "unknown")
+    assert "of the release default/web; if this chart upgrades it, name it by --helm-release" in done.stdout
+    path = write(tmp_path, {KEY: live(**owned("web", "default"))})
+    done, section = upgrade(tmp_path, path, tmp_path / "chart")
+    assert (done.code, section["decision"]) == (3, "unknown")
+    assert (
+        f"whether helm upgrade deletes {NAME} is not known: it is of the release default/web, which is not in"
+        in done.stdout
+    )
+
+
+def owned(name, namespace):
+    annotations = {"meta.helm.sh/release-name": name, "meta.helm.sh/release-namespace": namespace}
+    return {"labels": {"app.kubernetes.io/managed-by": "Helm"}, "annotations": annotations}
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_template_that_asks_the_cluster_is_not_known_when_rendered(tmp_path, monkeypatch, own):
+    text = "---\n# Source: web/templates/0.yaml\n" + json.dumps(definition()) + "\n"
+    monkeypatch.setenv("PATH", str(fake_helm(tmp_path / "bin", f"print({text!r})")))
+    ask = '{{ if not (lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "x") }}\n{{ end }}'
+    root = chart(tmp_path, templates=[ask] if own else ["kind: CustomResourceDefinition\n# {{ x }} a lookup of names"])
+    done, section = upgrade(tmp_path, dump(tmp_path), root, "--render")
+    assert (done.code, section["decision"]) == ((3, "unknown") if own else (0, "safe"))
+    assert ("0.yaml: it asks the cluster (lookup)" in done.stdout) is own
 
 
 @pytest.mark.parametrize(
@@ -161,7 +251,8 @@ def test_a_chart_is_rendered_as_the_release_with_its_values(tmp_path, monkeypatc
     assert done.stdout.startswith(DELETES)
     asked = (tmp_path / "asked").read_text()
     assert f"template web {root} --include-crds --values -" in asked
-    assert asked.endswith("--is-upgrade")
+    assert " --is-upgrade " in asked
+    assert asked.endswith("--api-versions example.com/v1 --api-versions example.com/v1/Thing")
 
 
 def test_other_owners_are_named(tmp_path):

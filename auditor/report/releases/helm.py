@@ -8,7 +8,7 @@ from auditor.base.visible import label, shell_word
 from auditor.base.wording import counted, objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from auditor.shards.upgrade import UpgradePlan
     from auditor.upgrade import Decision, Tally
@@ -21,7 +21,7 @@ def helm_section(scan: UpgradePlan, tallies: Mapping[str, Tally]) -> list[dict[s
     out = []
     for one in scan.helm:
         deletes = [{"definition": name, "objects": _deleted(tallies, name)} for name in one.deletes]
-        concerned = (*one.deletes, *one.keeps, *one.fails, *one.unknown)
+        concerned = (*one.deletes, *one.keeps, *one.fails, *one.fails_after, *one.foreign, *one.unknown)
         owners = {name: scan.owners[name] for name in concerned if name in scan.owners}
         out.append({**one._asdict(), "deletes": deletes, "owners": owners})
     return out
@@ -39,24 +39,37 @@ def helm_decisions(section: list[dict[str, Any]], *, is_complete: bool) -> list[
     out = []
     for one in section:
         reasons, levels = [], set()
-        if one["fails"]:
-            reasons.append(f'it fails: pre-upgrade hooks failed, {", ".join(one["fails"])} "already exists"')
-            levels.add("blocked")
+        if one["foreign"]:
+            shown = ", ".join(one["foreign"])
+            reasons.append(f"it fails, unless by helm upgrade --take-ownership: {shown} exists and is not of it")
+        for hooks, field in (("pre-upgrade", "fails"), ("post-upgrade", "fails_after")):
+            if one[field]:
+                shown = ", ".join(one[field])
+                reasons.append(
+                    f'it fails, unless by helm upgrade --no-hooks: {hooks} hooks failed, {shown} "already exists"'
+                )
+        if one["would_delete"]:
+            reasons.append(f"after that it deletes {_unless_kept(one['would_delete'])}")
+        levels |= {"blocked"} if reasons else set()
         if one["deletes"]:
             names = [each["definition"] for each in one["deletes"]]
             count = sum(each["objects"] for each in one["deletes"])
             number = objects(count) if is_complete else f"at least {objects(count)}"
-            words = " ".join(shell_word(name) for name in names)
-            reasons.append(
-                f"this helm upgrade deletes {counted(len(names), 'definition')} and {number}, unless first: "
-                f"kubectl annotate crd {words} helm.sh/resource-policy=keep"
-            )
+            reasons.append(f"this helm upgrade deletes {_unless_kept(names, number)}")
             levels.add("data-loss")
         if reasons:
             sentence = f"blocks, because {'; '.join(reasons)}"
             name = f"the release {one['release']}"
             out.append((name, Decision("blocks", sentence, tuple(reasons), frozenset(levels))))
     return out
+
+
+def _unless_kept(names: Sequence[str], number: str = "") -> str:
+    """Return what is deleted, and the step that prevents it."""
+    words = " ".join(shell_word(name) for name in names)
+    what = "its objects" if len(names) == 1 else "their objects"
+    step = f"kubectl annotate crd {words} helm.sh/resource-policy=keep"
+    return f"{counted(len(names), 'definition')} and {number or what}, unless first: {step}"
 
 
 def deleted_by_helm(scan: UpgradePlan, name: str, tally: Tally) -> Decision | None:
@@ -74,13 +87,21 @@ def deleted_by_helm(scan: UpgradePlan, name: str, tally: Tally) -> Decision | No
 def helm_lines(section: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of the summary."""
     for one in section:
-        if not any(one[name] for name in ("deletes", "fails", "keeps", "unknown", "left_alone")):
+        if not any(
+            one[name] for name in ("deletes", "fails", "fails_after", "foreign", "keeps", "unknown", "left_alone")
+        ):
             continue
         yield f"helm upgrade of {label(one['release'])} (revision {one['revision']}) to {label(one['chart'])}:"
         for each in one["deletes"]:
             yield f"  DELETES  {label(each['definition'])} with {objects(each['objects'])}"
         for name in one["fails"]:
             yield f"  FAILS    {label(name)} is a pre-upgrade hook and already exists"
+        for name in one["fails_after"]:
+            yield f"  FAILS    {label(name)} is a post-upgrade hook and already exists"
+        for name in one["foreign"]:
+            yield f"  FAILS    {label(name)} exists, and by its metadata it is not of this release"
+        for name in one["would_delete"]:
+            yield f"  DELETES  {label(name)} with its objects, once the upgrade no longer fails"
         for name in one["keeps"]:
             yield f"  KEEPS    {label(name)} only by helm.sh/resource-policy: keep on the live definition"
         for name in one["unknown"]:

@@ -38,7 +38,13 @@ if TYPE_CHECKING:
 
 __all__ = ["HelmReleases", "HelmUpgrade", "helm_upgrades", "owners_of"]
 
+_STATUSES: Final = frozenset({"deployed", "failed", "superseded", "uninstalled"})
+"""Statuses of the revisions that say which one an upgrade starts from."""
+_GOES_ON: Final = frozenset({"failed", "superseded"})
+"""Statuses of a last revision that an upgrade starts from if none is deployed."""
 _KEEP: Final = "helm.sh/resource-policy"
+_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+_RELEASE: Final = "meta.helm.sh/release"
 _ARGO: Final = "argocd.argoproj.io"
 _FLUX: Final = (("kustomize.toolkit.fluxcd.io", "Flux Kustomization"), ("helm.toolkit.fluxcd.io", "Flux HelmRelease"))
 _CRD: Final = "CustomResourceDefinition"
@@ -50,11 +56,14 @@ class HelmUpgrade(NamedTuple):
 
     Attributes:
         release: Namespace and name, with a slash.
-        revision: The deployed one.
+        revision: The one that it starts from.
         chart: The new chart, as the user named it.
         deletes: Definitions that it deletes, with their objects.
         keeps: Definitions that only their annotation keeps.
-        fails: Definitions for which it fails, as hooks that are there already.
+        fails: Definitions for which it fails before it does anything, as pre-upgrade hooks that are there already.
+        fails_after: Those for which it fails at its end, as post-upgrade hooks.
+        foreign: Definitions that it would create, and that are there and not of this release: it does nothing.
+        would_delete: Definitions that it deletes once it no longer fails before it does anything.
         unknown: Definitions that may be in the new manifest: only rendering the chart shows it.
         left_alone: Definitions in ``crds/``, which it does not apply.
     """
@@ -65,12 +74,15 @@ class HelmUpgrade(NamedTuple):
     deletes: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
     fails: tuple[str, ...] = ()
+    fails_after: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    would_delete: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
 
 
 class _Owning(NamedTuple):
-    """A deployed release: place, revision, name of its chart, values, names of the definitions in its manifest."""
+    """A release that can be upgraded: place, revision, name of its chart, values, definitions in its manifest."""
 
     namespace: str
     name: str
@@ -100,14 +112,14 @@ class HelmReleases:
 
     @cached_property
     def every(self) -> tuple[_Owning, ...]:
-        """All deployed releases, each at its newest revision."""
-        newest: dict[tuple[str, str], _Owning] = {}
+        """All releases, each at the revision that an upgrade starts from: the deployed one, else one that failed."""
+        newest: dict[tuple[str, str], tuple[bool, int, str, _Owning]] = {}
         for obj, problem in _stored(self._plan):
             if obj is None:
                 self.unread[problem] += 1
                 continue
             try:
-                release = helm_release(obj)
+                release = helm_release(obj, _STATUSES)
                 if release is None:
                     continue
                 names = _definitions_of(release.manifest)
@@ -117,9 +129,12 @@ class HelmReleases:
             namespace = str((obj.get("metadata") or {}).get("namespace") or "default")
             one = _Owning(namespace, release.name, release.revision, release.chart, release.values, names)
             place = namespace, release.name
-            if place not in newest or newest[place].revision < one.revision:
-                newest[place] = one
-        return tuple(newest[place] for place in sorted(newest))
+            candidate = release.status == "deployed", release.revision, release.status, one
+            if place not in newest or newest[place][:2] < candidate[:2]:
+                newest[place] = candidate
+        return tuple(
+            one for _, (is_deployed, _, status, one) in sorted(newest.items()) if is_deployed or status in _GOES_ON
+        )
 
     def of_chart(self, chart: str) -> list[_Owning]:
         """Return the releases that an upgrade with a chart of a name is about.
@@ -132,15 +147,16 @@ class HelmReleases:
         found = [one for one in self.every if self._wanted in (one.name, one.place)]
         if not found:
             known = ", ".join(one.place for one in self.every[:10]) or "none can be read"
-            raise PlanError("--helm-release", f"no deployed release {self._wanted} in the dump", f"one of: {known}")
+            raise PlanError("--helm-release", f"no release {self._wanted} in the dump", f"one of: {known}")
         return found
 
     def render_as(self, chart: str) -> RenderAs:
         """Return the release as which a chart is rendered: with its values, as `helm upgrade` without values does."""
         found = self.of_chart(chart)
+        served = _served(self._plan)
         if len(found) != 1:
-            return RenderAs()
-        return RenderAs(found[0].name, found[0].namespace, found[0].values, is_upgrade=True)
+            return RenderAs(served=served)
+        return RenderAs(found[0].name, found[0].namespace, found[0].values, is_upgrade=True, served=served)
 
 
 def helm_upgrades(
@@ -165,6 +181,9 @@ def helm_upgrades(
         reasons = "; ".join(f"{reason} ({count})" for reason, count in sorted(releases.unread.items()))
         plan.sources[0].damage += (Damage("Helm releases", f"some could not be read: {reasons}"),)
     unread = {chart.shown for chart in charts if chart.unread}
+    for chart in charts:
+        if not releases.of_chart(chart.name):
+            _note_unknown_release(plan, releases, chart, live)
     for one in out:
         if one.unknown and one.chart not in unread:
             names = ", ".join(one.unknown)
@@ -173,20 +192,62 @@ def helm_upgrades(
     return out
 
 
+def _note_unknown_release(plan: Plan, releases: HelmReleases, chart: Chart, live: Mapping[str, JsonObject]) -> None:
+    """Note the definitions of Helm releases that an upgrade to a chart may delete, where none is known to be of it."""
+    known = {one.place: one.definitions for one in releases.every}
+    for name, document in live.items():
+        owner = _owner(document)
+        is_known = owner in known
+        is_of_chart = name in chart.in_crds or name in chart.in_hooks
+        is_in_manifest = name in (chart.in_manifest or ()) or _annotations(document).get(_KEEP) == "keep"
+        if not owner or is_in_manifest or (is_known and not (is_of_chart and name in known[owner])):
+            continue
+        rest = "; if this chart upgrades it, name it by --helm-release" if is_known else ", which is not in the dump"
+        why = f"whether helm upgrade deletes {name} is not known: it is of the release {owner}{rest}"
+        plan.sources[0].damage += (Damage(f"{UNREAD_DEFINITIONS}{chart.shown}", why),)
+
+
+def _owner(document: JsonObject) -> str:
+    """Return the release that a definition is of by its metadata, NAMESPACE/NAME; empty if it is of none."""
+    if _annotations(document, "labels").get(_MANAGED_BY) != "Helm":
+        return ""
+    annotations = _annotations(document)
+    name, namespace = annotations.get(f"{_RELEASE}-name"), annotations.get(f"{_RELEASE}-namespace")
+    return f"{namespace}/{name}" if name and namespace else ""
+
+
+def _served(plan: Plan) -> tuple[str, ...]:
+    """Return what the definitions of a cluster add to its API: GROUP/VERSION, and GROUP/VERSION/KIND."""
+    out: dict[str, None] = {}
+    for entry in plan.entries:
+        spec = _live(plan, entry.name).get("spec")
+        versions = spec.get("versions") if type(spec) is dict else None
+        for one in versions if type(versions) is list else ():
+            if type(one) is dict and one.get("served") is True:
+                out |= {f"{entry.group}/{one.get('name')}": None, f"{entry.group}/{one.get('name')}/{entry.kind}": None}
+    return tuple(out)
+
+
 def _upgrade(release: _Owning, chart: Chart, live: Mapping[str, JsonObject]) -> HelmUpgrade:
-    fails = sorted(name for name, hooks in chart.in_hooks.items() if "pre-upgrade" in hooks and name in live)
+    there = [(name, hooks) for name, hooks in sorted(chart.in_hooks.items()) if name in live]
+    fails = [name for name, hooks in there if "pre-upgrade" in hooks]
+    new = sorted((chart.in_manifest or frozenset()) & live.keys() - release.definitions)
+    foreign = [name for name in new if _owner(live[name]) != release.place]
     kept, deleted, unknown = [], [], []
     for name in sorted(release.definitions & live.keys() - (chart.in_manifest or frozenset())):
         if _annotations(live[name]).get(_KEEP) == "keep":
             kept.append(name)
         elif chart.in_manifest is None:
             unknown.append(name)
-        elif not fails:
+        else:
             deleted.append(name)
+    withheld, deleted = (deleted, []) if fails or foreign else ([], deleted)
+    fails_after = [name for name, hooks in there if "post-upgrade" in hooks and name not in deleted + withheld]
     left = sorted(chart.in_crds - set(deleted))
     return HelmUpgrade(
         release.place, release.revision, chart.shown,
-        tuple(deleted), tuple(kept), tuple(fails), tuple(unknown), tuple(left),
+        tuple(deleted), tuple(kept), tuple(fails), tuple(fails_after), tuple(foreign), tuple(withheld),
+        tuple(unknown), tuple(left),
     )  # fmt: skip
 
 

@@ -184,7 +184,7 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     gone = before - given.keys() if upgrade.missing == "delete" else ()
     owners: dict[str, list[str]] = {}
     for one in helm:
-        concerned = frozenset((*one.deletes, *one.keeps, *one.fails, *one.unknown))
+        concerned = frozenset((*one.deletes, *one.keeps, *one.fails, *one.fails_after, *one.foreign, *one.unknown))
         for name, others in owners_of(old, releases, concerned, one.release).items():
             owners[name] = list(dict.fromkeys((*owners.get(name, ()), *others)))
     return UpgradePlan(old, new, frozenset(given), frozenset(gone) | by_helm, upgrade, tuple(helm), owners)
