@@ -217,6 +217,22 @@ def test_a_chart_whose_release_is_not_known_is_not_safe(tmp_path):
     )
 
 
+def test_of_several_releases_those_count_that_own_definitions(tmp_path, monkeypatch):
+    text = "---\n# Source: web/templates/0.yaml\n" + json.dumps(definition()) + "\n"
+    body = f"open({str(tmp_path / 'asked')!r}, 'w').write(' '.join(sys.argv)); print({text!r})"
+    monkeypatch.setenv("PATH", str(fake_helm(tmp_path / "bin", body)))
+    root = chart(tmp_path, templates=["kind: CustomResourceDefinition"])
+    second = RELEASE.replace("web", "second")
+    done, section = upgrade(tmp_path, dump(tmp_path, **{second: release(name="second")}), root, "--render")
+    assert (done.code, section["decision"]) == (0, "safe")  # and it does not fail for the second
+    assert "template web " in (tmp_path / "asked").read_text()
+    both = dump(tmp_path, **{second: release(definition(), name="second")})
+    done, _ = upgrade(tmp_path, both, root, "--render")
+    assert (done.code, "expected --helm-release of: default/second, default/web" in done.stderr) == (2, True)
+    done, _ = upgrade(tmp_path, both, root, "--render", "--helm-release", "web")
+    assert done.code == 0
+
+
 def owned(name, namespace):
     annotations = {"meta.helm.sh/release-name": name, "meta.helm.sh/release-namespace": namespace}
     return {"labels": {"app.kubernetes.io/managed-by": "Helm"}, "annotations": annotations}

@@ -137,13 +137,14 @@ class HelmReleases:
         )
 
     def of_chart(self, chart: str) -> list[_Owning]:
-        """Return the releases that an upgrade with a chart of a name is about.
+        """Return the releases that an upgrade with a chart of a name is about: if some own definitions, those alone.
 
         Raises:
             PlanError: The release that the user named is not in the dumps.
         """
         if not self._wanted:
-            return [one for one in self.every if one.chart == chart]
+            of_chart = [one for one in self.every if one.chart == chart]
+            return [one for one in of_chart if one.definitions] or of_chart
         found = [one for one in self.every if self._wanted in (one.name, one.place)]
         if not found:
             known = ", ".join(one.place for one in self.every[:10]) or "none can be read"
@@ -151,9 +152,18 @@ class HelmReleases:
         return found
 
     def render_as(self, chart: str) -> RenderAs:
-        """Return the release as which a chart is rendered: with its values, as `helm upgrade` without values does."""
+        """Return the release as which a chart is rendered: with its values, as `helm upgrade` without values does.
+
+        Raises:
+            PlanError: Several releases that own definitions are of the chart, each with its values.
+        """
         found = self.of_chart(chart)
         served = _served(self._plan)
+        if len(found) > 1 and found[0].definitions:
+            places = ", ".join(one.place for one in found)
+            raise PlanError(
+                "--render", f"{len(found)} releases are of the chart {chart}", f"--helm-release of: {places}"
+            )
         if len(found) != 1:
             return RenderAs(served=served)
         return RenderAs(found[0].name, found[0].namespace, found[0].values, is_upgrade=True, served=served)
