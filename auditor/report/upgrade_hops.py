@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from auditor.report.releases.apis import api_decisions
+from auditor.report.upgrade_plan import steps_before
 from auditor.upgrade import Decision, decide_all
 
 __all__ = ["after_first_hop"]
@@ -24,7 +25,7 @@ def after_first_hop(section: dict[str, Any], first: dict[str, Any]) -> dict[str,
     for one in section["definitions"]:
         plan = one["plan"]
         if one["decision"] == "blocks" and one["is_only_unmigrated"] and plan and plan["steps"]:
-            steps = [step["text"] for step in plan["steps"][:-2]]
+            steps = steps_before(plan)
             sentence = f"safe after the first hop and these steps: {', '.join(steps)}"
             definitions.append(
                 {**one, "decision": "safe-after", "sentence": sentence, "reasons": steps, "levels": ["invalid"]}

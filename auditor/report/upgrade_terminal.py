@@ -13,6 +13,7 @@ from auditor.report.releases.api_lines import api_lines
 from auditor.report.releases.helm import helm_lines
 from auditor.report.releases.records import record_lines
 from auditor.report.terminal import damage_lines, format_table, release_lines
+from auditor.report.upgrade_plan import steps_before
 from auditor.shards.sealed import sealed_lines
 
 if TYPE_CHECKING:
@@ -131,8 +132,8 @@ def _why(one: dict[str, Any]) -> str:
     plan = one["plan"]
     if plan and plan["needs"]:
         return str(plan["needs"])
-    if one["decision"] == "blocks" and plan and len(plan["steps"]) > 2:
-        return "refused until: " + ", ".join(step["text"] for step in plan["steps"][:-2])
+    if one["decision"] == "blocks" and plan and steps_before(plan):
+        return f"refused until: {', '.join(steps_before(plan))}"
     texts = [*one["reasons"], *one["notes"]]
     return str(texts[0]) if texts else ""
 

@@ -102,7 +102,7 @@ def _write_plan(path: Path, plan: dict[str, Any]) -> None:
     Raises:
         PlanError: A file cannot be written.
     """
-    from auditor.report.upgrade_plan import plan_script  # noqa: PLC0415
+    from auditor.upgrade.script import plan_script  # noqa: PLC0415
 
     base = path.with_suffix("") if path.suffix in (".json", ".sh") else path
     try:
