@@ -74,7 +74,7 @@ stopped() {  # code
   [ "$1" -ne 0 ] || return 0
   printf '%s\\n' "$name: stopped at: $step" >&2
   if [ -z "$way_back" ]; then
-    echo "  nothing of it was changed" >&2
+    echo "  the server confirmed no change of it" >&2
   else
     echo "  the way back to the definition of before, in a shell:" >&2
     printf '%s\\n' "    (set -e; copy='$copy' marker='$marker'" >&2
@@ -124,7 +124,7 @@ def _definition(number: int, one: dict[str, Any]) -> Iterator[str]:
         yield 'if [ -n "$uid" ]; then save; fi'
     for at, step in enumerate(steps, 1):
         yield f"say {shlex.quote(_comment(f'{at}. ' + step['text']))}"
-        if step["back"]:
+        if step["back"] and step["do"] != APPLY:  # what is refused leaves everything as the step before
             yield f"way_back={_lines(step['back'])}"
         for command in step["commands"]:
             yield from (f"{command} <<'{_END}'", encode(one["manifest"]), _END) if step["do"] == APPLY else (command,)

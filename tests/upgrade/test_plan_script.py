@@ -91,7 +91,7 @@ def test_a_webhook_that_cannot_answer_stops_its_definition_and_no_other(tmp_path
     assert code == 1
     assert said in output
     assert "things.example.com: stopped at: 1. see that Service hooks/converter of the conversion webhook" in output
-    assert "nothing of it was changed" in output
+    assert "the server confirmed no change of it" in output
     assert output.endswith("left out: things.example.com\n")
     assert asked.count("replace -f -") == 1
     assert "others.example.com: 2. list its objects" in output
@@ -157,6 +157,18 @@ def test_a_list_that_fails_is_not_a_kind_without_objects(tmp_path):
     assert "storedVersions" not in asked
 
 
+def test_the_way_back_from_a_refusal_is_that_of_the_steps_before(tmp_path):
+    old = crd(version(spec(a=string()), "v1"), version(spec(a=string()), "v2", storage=False), stored=["v1"])
+    world = World(tmp_path, [old], [crd(version(spec(a=string()), "v2"))])
+    world.set("refused", "things.example.com")
+    code, output, _ = world.run()
+    assert code == 1
+    assert "things.example.com: stopped at: 4. apply the definition" in output
+    back = output[output.index("the way back") :]
+    assert 'kubectl replace -f "$copy"' in back
+    assert "--type=json" not in back
+
+
 def test_a_definition_without_a_plan_is_left_out_by_name(tmp_path):
     refused = crd(version(spec(a=string())), plural="others", kind="Other")
     refused["spec"]["scope"] = "Cluster"
@@ -175,5 +187,6 @@ def test_a_definition_that_the_server_refuses_does_not_stop_the_next(tmp_path):
     assert code == 1
     assert "others.example.com: stopped at: 1. apply the definition" in output
     assert "things.example.com: 2. list its objects" in output
+    assert "the server confirmed no change of it" in output
     assert output.endswith("left out: others.example.com\n")
     assert asked.count("replace -f -") == 2
