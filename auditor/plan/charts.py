@@ -96,6 +96,7 @@ class Chart(NamedTuple):
         in_crds: Names of those in ``crds/``, which an upgrade by Helm leaves alone.
         in_hooks: The hooks that definitions are, by name.
         places: The files below the chart that rendering made definitions from.
+        is_printed: Whether the user rendered it, with values that are not known here.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Chart(NamedTuple):
     in_crds: frozenset[str] = frozenset()
     in_hooks: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     places: frozenset[str] = frozenset()
+    is_printed: bool = False
 
 
 def rendered_chart(shown: str, path: Path, chart: Chart, render: Render) -> Chart:

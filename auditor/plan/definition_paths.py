@@ -109,7 +109,7 @@ def _texts(name: str, data: bytes) -> GivenDefinitions:
     """Return the definitions in a text, which `helm template` may have printed."""
     chart = printed_chart(name, data) if b"# Source: " in data else None
     if chart is not None:
-        return GivenDefinitions(chart.documents, (), (chart,))
+        return GivenDefinitions(chart.documents, (), (chart._replace(is_printed=True),))
     return GivenDefinitions([one for document in documents_of(name, data) for one in definitions_in(document)])
 
 

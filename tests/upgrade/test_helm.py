@@ -102,6 +102,7 @@ def test_what_helm_template_prints_names_the_chart(tmp_path):
     text.write_text(printed(("templates/a.yaml", definition())))
     done, section = upgrade(tmp_path, dump(tmp_path), text)
     assert (done.code, section["decision"]) == (0, "safe")
+    assert "PRINTED  this holds only if the chart was rendered as an upgrade does it" in done.stdout
 
 
 def test_manifests_beside_a_named_release(tmp_path):

@@ -87,9 +87,8 @@ def deleted_by_helm(scan: UpgradePlan, name: str, tally: Tally) -> Decision | No
 def helm_lines(section: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of the summary."""
     for one in section:
-        if not any(
-            one[name] for name in ("deletes", "fails", "fails_after", "foreign", "keeps", "unknown", "left_alone")
-        ):
+        shown = ("deletes", "fails", "fails_after", "foreign", "keeps", "unknown", "left_alone", "is_printed")
+        if not any(one[name] for name in shown):
             continue
         yield f"helm upgrade of {label(one['release'])} (revision {one['revision']}) to {label(one['chart'])}:"
         for each in one["deletes"]:
@@ -108,6 +107,9 @@ def helm_lines(section: list[dict[str, Any]]) -> Iterator[str]:
             yield f"  UNKNOWN  {label(name)}: only rendering the chart shows whether it is kept (--render)"
         for name, owners in one["owners"].items():
             yield f"  OWNED    {label(name)} also by {', '.join(map(label, owners))}"
+        if one["is_printed"]:
+            values = "the values of the release, --is-upgrade, --validate and --dry-run=server"
+            yield f"  PRINTED  this holds only if the chart was rendered as an upgrade does it: with {values}"
         if one["left_alone"]:
             count = counted(len(one["left_alone"]), "definition")
             yield f"  crds/    {count}: helm upgrade does not apply them; judged as if applied by kubectl"

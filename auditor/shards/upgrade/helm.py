@@ -66,6 +66,7 @@ class HelmUpgrade(NamedTuple):
         would_delete: Definitions that it deletes once it no longer fails before it does anything.
         unknown: Definitions that may be in the new manifest: only rendering the chart shows it.
         left_alone: Definitions in ``crds/``, which it does not apply.
+        is_printed: Whether the user rendered the chart: only with the values of the release is that the new manifest.
     """
 
     release: str
@@ -79,6 +80,7 @@ class HelmUpgrade(NamedTuple):
     would_delete: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
+    is_printed: bool = False
 
 
 class _Owning(NamedTuple):
@@ -257,7 +259,7 @@ def _upgrade(release: _Owning, chart: Chart, live: Mapping[str, JsonObject]) -> 
     return HelmUpgrade(
         release.place, release.revision, chart.shown,
         tuple(deleted), tuple(kept), tuple(fails), tuple(fails_after), tuple(foreign), tuple(withheld),
-        tuple(unknown), tuple(left),
+        tuple(unknown), tuple(left), chart.is_printed and bool(release.definitions),
     )  # fmt: skip
 
 
