@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import auditor
-from tests.documents import definition_of
+from tests.documents import definition_of, etcdctl_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +48,21 @@ def test_its_objects_are_critical_and_an_upgrade_blocks(tmp_path: Path, definiti
     assert "it is being deleted: a server removes it, with 2 objects, as soon as it runs" in " ".join(
         scanned.stdout.split()
     )
+
+
+def test_its_objects_are_saved_before_a_list_is_repaired(tmp_path: Path) -> None:
+    """The server deletes nothing as long as it cannot list the kind; a repair before a copy loses the objects."""
+    definition = crd(MARKED, "Terminating")
+    whole = json.loads(dump(tmp_path / "d.ndjson", definition, "a").read_text().splitlines()[1])
+    spec = definition["spec"]
+    kind = f"{spec['group']}/{spec['names']['plural']}/d"
+    crds = "apiextensions.k8s.io/customresourcedefinitions"
+    values = {f"{crds}/{definition['metadata']['name']}": definition, f"{kind}/a": whole, f"{kind}/torn": "no object"}
+    (tmp_path / "e.json").write_text(etcdctl_text(values))
+    audited = auditor("audit", tmp_path / "e.json", "--report", tmp_path / "r", "--jobs", 1)
+    text = " ".join(audited.stdout.split())
+    assert "cannot be listed or watched" in text
+    assert "Next: save the objects whose definition is being deleted" in text
 
 
 def test_one_that_is_not_is_fine(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.errors import PlanError
 from auditor.base.wording import counted
 from auditor.plan.options import FAIL_ON, NEVER
+from auditor.report.allclear import stale_dumps
 from auditor.report.findings.severity import SEVERITIES, rank
 
 if TYPE_CHECKING:
@@ -59,18 +60,18 @@ def code_of_causes(
     if code in _FIXED_CODES or options.fail_on == NEVER:
         return code, []
     current = [row for row in rows if row["objects"] > row["accepted_objects"]]
+    alone = _alone(manifest, current) if options.only_new else []
+    counting = [row for row in current if row["new_objects"] or row in alone] if options.only_new else current
     why: list[str] = []
     if options.accept and code == 1 and options.fail_on in FAIL_ON and not _is_sealed(options, manifest):
-        code = int(any(_reaches(row, options.fail_on, only_new=options.only_new) for row in current))
+        code = int(any(_reaches(row, options.fail_on) for row in counting))
     if code == 1 and options.fail_on in FAIL_ON and not _is_sealed(options, manifest):
         what = "new findings" if options.only_new else "findings"
+        if any(_reaches(row, options.fail_on) for row in alone):
+            what = "findings that are new, or compared with nothing,"
         why.append(f"{what} reach {options.fail_on} (--fail-on)")
     if options.fail_on in SEVERITIES:
-        reached = [
-            row
-            for row in current
-            if rank(row["severity"]) <= rank(options.fail_on) and (row["new_objects"] or not options.only_new)
-        ]
+        reached = [row for row in counting if rank(row["severity"]) <= rank(options.fail_on)]
         if reached:
             code = 1
             why.append(f"{counted(len(reached), 'cause')} of severity {options.fail_on} or worse (--fail-on)")
@@ -91,10 +92,14 @@ def _is_sealed(options: AuditOptions, manifest: dict[str, Any]) -> bool:
     return bool(options.fail_on_sealed and manifest["counts"]["statuses"].get("sealed"))
 
 
-def _reaches(row: dict[str, Any], level: str, *, only_new: bool) -> bool:
+def _alone(manifest: dict[str, Any], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the causes that are compared with nothing, so that they may be new; of an older dump nothing is."""
+    older = {one["cluster"] or "" for one in stale_dumps(manifest) if one["is_older"]}
+    return [row for row in rows if row["change"] is None and (row["cluster"] or "") not in older]
+
+
+def _reaches(row: dict[str, Any], level: str) -> bool:
     """Return whether objects of a cause that are not accepted reach a level of --fail-on that is not a severity."""
-    if only_new and not row["new_objects"]:
-        return False
     levels = FAIL_ON[1 : FAIL_ON.index(level) + 1]
     if row["impact"]:
         return _LEVELS.get(row["impact"]) in levels

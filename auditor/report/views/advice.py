@@ -61,13 +61,13 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
     impacts: Counter[str] = Counter()
     for kind in manifest["kinds"]:
         impacts.update(kind["impacts"])
-    if any(kind["breaking"] for kind in manifest["kinds"]):
-        return _repair(manifest), _findings(report, causes, Impact.CRASHES_SERVER, Impact.BREAKS_LIST)
-    if impacts[Impact.IS_DELETED]:
+    if impacts[Impact.IS_DELETED]:  # first: where a kind cannot be listed, its repair is what lets the server delete
         return (
             "save the objects whose definition is being deleted, before a server runs over this data: it deletes them.",
             _findings(report, causes, Impact.IS_DELETED),
         )
+    if any(kind["breaking"] for kind in manifest["kinds"]):
+        return _repair(manifest), _findings(report, causes, Impact.CRASHES_SERVER, Impact.BREAKS_LIST)
     if any(kind.get("stuck") for kind in manifest["kinds"]):
         return (
             "repair the objects that cannot be deleted: every update is refused, also the last of a deletion.",

@@ -36,8 +36,9 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
     """Return a row for each cluster of a fleet, also for those without a dump; worst first.
 
     A verdict is worse, same or better than the earlier report; missing, damaged or stale if the dump is; not-compared
-    without an earlier report. CRITICAL and HIGH are causes, NEW and FIXED are objects. If a cluster was
-    not read whole tonight (`complete` is false), its numbers are of what was read, and None is unknown.
+    if no earlier report has the cluster, whose NEW and FIXED are then None. CRITICAL and HIGH are causes, NEW and FIXED
+    are objects. If a cluster was not read whole tonight (`complete` is false), its numbers are of what was read, and
+    None is unknown.
     """
     rows = read_rows(model.path) or []
     manifest = model.manifest
@@ -58,16 +59,17 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
         ]
         fresh = sum(row["new_objects"] for row in current)
         fixed = sum(row["fixed_objects"] for row in own)
+        is_compared = bool(model.run.compared_with) and name not in alone
         if name in states:
             verdict = _OF_STATES.get(states[name], states[name])
-        elif not model.run.compared_with or name in alone:
+        elif not is_compared:
             verdict = "not-compared"
         else:
             verdict = "worse" if fresh else "better" if fixed else "same"
         times = [source["modified"] for source in inputs if source.get("modified")]
         is_whole = name not in states
         counts = {one: sum(row["severity"] == one for row in current) for one in ("critical", "high")}
-        counts |= {"new": fresh, "fixed": fixed} if model.run.compared_with else {}
+        counts |= {"new": fresh, "fixed": fixed} if is_compared else {}
         out.append(
             {
                 "cluster": name,

@@ -187,6 +187,27 @@ def test_nothing_judged_is_2_however_much_of_a_file_is_left(
     assert (record["exit_code"], record["report"], record["reports"]) == (2, "out/night", ["night"])
 
 
+@pytest.mark.parametrize("options", [(), ("--accept", "accept.yaml"), ("--fail-on", "medium")])
+def test_a_cluster_that_no_report_has_counts_with_only_new(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """The first night has a damaged dump of west; nothing says that the fault of the second night is not new."""
+    (tmp_path / "accept.yaml").write_text("accept: []\n")
+    dumps = tmp_path / "dumps"
+    dumps.mkdir()
+    clusters = {name: Cluster() for name in ("east", "west")}
+    for event in ("garbage", "fine"):
+        for name, cluster in clusters.items():
+            cluster.put("loaf-1", "heavy")
+            cluster.write(dumps / f"{name}.json", "fine" if name == "east" else event)
+        report = ("--report-root", "out", "--report-name", event, "--diff", "auto", "--only-new", "--jobs", 1)
+        night = auditor("audit", "dumps/*.json", "--cluster-name", "{1}", *report, *options, cwd=tmp_path)
+    assert night.code == 1
+    said = json.loads(auditor("summary", tmp_path / "out" / "fine", "-o", "json").stdout)
+    rows = {one["cluster"]: (one["verdict"], one["new"], one["fixed"]) for one in said["clusters"]}
+    assert rows == {"east": ("same", 0, 0), "west": ("not-compared", None, None)}
+    if "medium" not in options:
+        assert "findings that are new, or compared with nothing, reach invalid" in " ".join(night.stdout.split())
+
+
 @second_check("cases/nights", by="tests/pipelines/job/test_bad_nights.py")
 def test_the_written_nights_agree_with_their_truth(tmp_path: Path) -> None:
     made = shared("cases/nights/make.py")
