@@ -33,9 +33,7 @@ def lost_damage(lost: Lost, revisions: int, *, salvaged: bool) -> tuple[str, str
         salvaged: Whether these pages are read.
     """
     held = f"{counted(lost.pages, 'unreferenced page')} {by_count(lost.pages, 'holds', 'hold')} rows of"
-    text = (
-        f"the tree is intact and reaches {counted(revisions, 'revision')}; {held} {counted(lost.keys, 'key')} beyond it"
-    )
+    text = f"the tree reaches {counted(revisions, 'revision')}; {held} {counted(lost.keys, 'key')} beyond it"
     return "bucket key", text if salvaged else f"{text}, which were not read (--salvage reads them)"
 
 
