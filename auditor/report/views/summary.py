@@ -105,7 +105,10 @@ def _head(model: FindingsModel) -> list[Line]:
     out = [Line(line, {"incomplete": "worse"}.get(word, word) if word in ("worse", "incomplete", "better") else "bold")]
     why = ", ".join(model.verdict.reasons)
     if run.compared_with:
-        out.append(Line(f"  {why or 'nothing changed'} (compared with {visible(run.compared_with)})"))
+        reports = [one["report"] for one in model.manifest["diff"].get("clusters") or ()]
+        others = sum(one is not None and one != run.compared_with for one in reports)
+        more = f", {counted(others, 'cluster')} with an earlier report" if others else ""
+        out.append(Line(f"  {why or 'nothing changed'} (compared with {visible(run.compared_with)}{more})"))
     elif why:
         out.append(Line(f"  {why}"))
     return out

@@ -187,6 +187,22 @@ def test_nothing_judged_is_2_however_much_of_a_file_is_left(
     assert (record["exit_code"], record["report"], record["reports"]) == (2, "out/night", ["night"])
 
 
+def test_the_headline_says_that_a_cluster_is_compared_with_an_earlier_report(tmp_path: Path) -> None:
+    """West is damaged on the second night, so the third compares it with the first."""
+    dumps = tmp_path / "dumps"
+    dumps.mkdir()
+    clusters = {name: Cluster() for name in ("east", "west")}
+    for night, event in enumerate(("fine", "garbage", "fine"), 1):
+        for name, cluster in clusters.items():
+            cluster.put("loaf-1", "fine")
+            cluster.write(dumps / f"{name}.json", "fine" if name == "east" else event)
+        report = ("--report-root", "out", "--report-name", f"night-{night}", "--diff", "auto", "--jobs", 1)
+        said = auditor("audit", "dumps/*.json", "--cluster-name", "{1}", *report, cwd=tmp_path)
+    assert "nothing changed (compared with out/night-2, 1 cluster with an earlier report)" in " ".join(
+        said.stdout.split()
+    )
+
+
 @pytest.mark.parametrize("options", [(), ("--accept", "accept.yaml"), ("--fail-on", "medium")])
 def test_a_cluster_that_no_report_has_counts_with_only_new(tmp_path: Path, options: tuple[str, ...]) -> None:
     """The first night has a damaged dump of west; nothing says that the fault of the second night is not new."""
