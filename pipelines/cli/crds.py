@@ -35,13 +35,13 @@ def crds() -> None:
     """
 
 
-def _read(paths: tuple[str, ...], *, render: bool = False) -> GivenDefinitions:
+def _read(paths: tuple[str, ...], *, render: bool = False, may_be_none: bool = False) -> GivenDefinitions:
     from auditor.plan.charts import Render  # noqa: PLC0415
     from auditor.plan.definition_paths import definitions_at, no_definition  # noqa: PLC0415
     from auditor.releases import active  # noqa: PLC0415
 
     found = definitions_at(paths, render=Render(active().name) if render else None)
-    if not found.documents and not found.unread:
+    if not found.documents and not found.unread and not may_be_none:
         raise no_definition(paths)
     for line in found.lines():
         click.echo(line, err=True)
@@ -72,7 +72,7 @@ def check(
     The estimated costs of validation rules are checked too. With --old, definitions of the same name are checked as
     updates, in which some errors of the old definition are tolerated. Definitions in v1beta1, which servers no longer
     accept, are checked too. Exit code 1: the server would refuse a definition; 3: a file that may hold one was not
-    read.
+    read; 0 also if there is no definition, which is said.
 
     \b
     Examples:
@@ -84,7 +84,9 @@ def check(
 
     stored = _read(old, render=render) if old else None
     before = {document_name(document): document for document in (stored.documents if stored else ())}
-    given = _read(paths, render=render)
+    given = _read(paths, render=render, may_be_none=True)
+    if not given.documents and not given.unread:
+        click.echo(f"no definition found in {', '.join(paths)}: nothing to check", err=True)
     results = [_checked(document, before.get(document_name(document))) for document in given.documents]
     with ignore_closed_stdout():
         if output == "json":

@@ -27,6 +27,7 @@ __all__ = ["validate"]
 )
 @kubernetes_option
 @click.option("--ignore-missing", is_flag=True, help="Pass over objects of kinds that have no definition.")
+@click.option("--skip-others", is_flag=True, help="Pass over documents with neither apiVersion nor kind; count them.")
 @format_option("validate", "output")
 def validate(
     files: tuple[str, ...],
@@ -36,6 +37,7 @@ def validate(
     render: bool,
     field_validation: str,
     ignore_missing: bool,
+    skip_others: bool,
     kubernetes: str,  # noqa: ARG001 - the option itself has it reproduced
     output: tuple[str, ...],
 ) -> None:
@@ -61,6 +63,6 @@ def validate(
 
     own, formats = split_outputs(output, "validate")
     asked = ValidateOptions(
-        files, crds, tuple(own), namespace, field_validation, ignore_missing, tuple(formats), render
+        files, crds, tuple(own), namespace, field_validation, ignore_missing, tuple(formats), render, skip_others
     )
     sys.exit(run_validate(asked))

@@ -60,6 +60,7 @@ class ValidateOptions:
         field_validation: Strict, Warn or Ignore.
         ignore_missing: Whether objects without a definition are ignored.
         render: Whether charts among the sources of definitions are rendered by `helm template`.
+        skip_others: Whether documents with neither apiVersion nor kind are left out; they are counted.
     """
 
     files: tuple[str, ...]
@@ -70,6 +71,7 @@ class ValidateOptions:
     ignore_missing: bool = False
     formats: tuple[Output, ...] = ()
     render: bool = False
+    skip_others: bool = False
 
 
 @dataclass(slots=True)
@@ -79,6 +81,7 @@ class _Manifests:
     documents: list[tuple[str, PlacedDocument]] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     size: int = 0
+    others: int = 0
 
 
 def run_validate(options: ValidateOptions) -> int:
@@ -92,6 +95,10 @@ def run_validate(options: ValidateOptions) -> int:
         manifests = _Manifests()
         for given in options.files:
             _read(given, folder, manifests)
+        if options.skip_others:
+            objects = [(name, document) for name, document in manifests.documents if _is_object(document.value)]
+            manifests.others = len(manifests.documents) - len(objects)
+            manifests.documents = objects
         definitions = _given(options, manifests)
         judge = _judge(options, manifests, definitions)
         texts = BoundedTexts()
@@ -119,7 +126,10 @@ def run_validate(options: ValidateOptions) -> int:
     if options.field_validation != "Strict":
         text = f"unknown and duplicate fields are no errors (--field-validation {options.field_validation})"
         click.echo(text, err=True)
-    if not results and code != _NOT_READ:
+    if manifests.others:
+        what = counted(manifests.others, "document")
+        click.echo(f"skipped {what} with neither apiVersion nor kind (--skip-others)", err=True)
+    elif not results and code != _NOT_READ:
         click.echo("no object found in what was given", err=True)
     return code
 
@@ -150,7 +160,14 @@ def _exit_code(options: ValidateOptions, manifests: _Manifests, results: list[di
     if manifests.damage or any(one["reason"] == RULES_GIVEN_UP for one in results):
         return _NOT_READ
     refused = _REFUSED if options.ignore_missing else _REFUSED | {Status.ORPHANED}
-    return 1 if not results or any(one["status"] in refused for one in results) else 0
+    is_empty = not results and not manifests.others
+    return 1 if is_empty or any(one["status"] in refused for one in results) else 0
+
+
+def _is_object(value: Any) -> bool:
+    """Return whether a document is meant as an object, or as a list of some."""
+    among = value if type(value) is list else [value]
+    return any(type(one) is dict and ("apiVersion" in one or "kind" in one) for one in among)
 
 
 def _only_missing(results: list[dict[str, Any]]) -> bool:

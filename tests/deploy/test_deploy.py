@@ -348,6 +348,30 @@ def test_hooks_run(tmp_path: Path) -> None:
     assert as_a_hook(check, tmp_path, "crd.yaml", "bad.yaml") == 1
 
 
+OTHERS = {
+    "workflow.yaml": "on: push\njobs: {}\n",
+    "package.json": '{"name": "x", "version": "1.0.0"}',
+    "values.yaml": "image: {tag: v1}\n---\n- a\n- {b: c}\n---\n5\n",
+    "compose.yaml": "services: {web: {image: x}}\n",
+}
+"""Files of a repository that are no objects."""
+
+
+def test_hooks_pass_over_what_is_no_object_and_count_it(tmp_path: Path) -> None:
+    hooks = {one["id"]: one for one in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+    for name, text in OTHERS.items():
+        (tmp_path / name).write_text(text)
+    validate, check = hooks["auditor-validate"], hooks["auditor-crds-check"]
+    assert (as_a_hook(validate, tmp_path, *OTHERS), as_a_hook(check, tmp_path, *OTHERS)) == (0, 0)
+    done = auditor("validate", "--skip-others", *OTHERS, cwd=tmp_path)
+    assert "skipped 6 documents with neither apiVersion nor kind (--skip-others)" in done.stderr
+    assert auditor("validate", *OTHERS, cwd=tmp_path).code == 1
+    assert "nothing to check" in auditor("crds", "check", *OTHERS, cwd=tmp_path).stderr
+    for half in ('{"kind": "ConfigMap"}', '[{"apiVersion": "v1"}]'):
+        (tmp_path / "half.json").write_text(half)
+        assert as_a_hook(validate, tmp_path, "half.json") == 1
+
+
 @pytest.mark.parametrize("is_good", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_the_gitlab_template_runs(tmp_path: Path, program: Path, is_good: bool) -> None:
     bash = needs("bash")

@@ -63,7 +63,7 @@ COUNTING: Final = frozenset({
     "include", "labels", "limit", "name", "names", "namespace", "namespaced", "no_watch_cache", "raw", "salvage",
     "subresource", "types", "verbs", "watch_only", "where",
     # which checks, and for how long
-    "dry_run", "memory", "skip", "time_in_all", "time_per_object", "verify_proven", "verify_sample",
+    "dry_run", "memory", "skip", "skip_others", "time_in_all", "time_per_object", "verify_proven", "verify_sample",
     # which findings, and for whom
     "accept", "audit severity", "change", "fail_on", "fail_on_sealed", "fail_on_standing", "findings severity", "kind",
     "max_age", "max_new", "only_new", "owner", "owners", "require_change", "until",
