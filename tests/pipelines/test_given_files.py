@@ -67,6 +67,50 @@ def test_what_a_fleet_names_is_refused_likewise(tmp_path: Path) -> None:
         assert (done.code, "is a pipe" in done.stderr) == (2, True), (name, done.stderr)
 
 
+@pytest.mark.parametrize(
+    "command", ["audit", "validate", "upgrade", "crds check", "crds list", "query", "show", "diff"]
+)
+def test_a_device_is_no_argument(tmp_path: Path, dump: Path, command: str) -> None:
+    more = {
+        "audit": ["--report", "r"],
+        "upgrade": ["--new-crds", dump, "--report", "r"],
+        "query": ["xs"],
+        "show": ["x"],
+    }
+    words = [*more.get(command, []), *([dump] if command == "diff" else [])]
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    done = auditor(*command.split(), "zero", *words, cwd=tmp_path)
+    assert (done.code, "zero is a device" in done.stderr) == (2, True), done.output
+
+
+WRITTEN = {
+    "audit": ("audit", "dump.ndjson", "--report", "r", "--jobs", "1", "-o", "json={}"),
+    "page": ("report", "r", "-o", "html={}"),
+    "upgrade": ("upgrade", "dump.ndjson", "--new-crds", "dump.ndjson", "--report", "r", "-o", "json={}"),
+    "plan": ("upgrade", "dump.ndjson", "--new-crds", "dump.ndjson", "--report", "r", "--plan", "{}"),
+    "validate": ("validate", "dump.ndjson", "-o", "json={}"),
+    "query": ("query", "dump.ndjson", "xs", "-o", "parquet={}"),
+}
+
+
+@pytest.mark.parametrize("command", WRITTEN)
+@pytest.mark.parametrize("kind", ["pipe", "link", "in /dev"])
+def test_no_file_replaces_a_device(tmp_path: Path, dump: Path, command: str, kind: str) -> None:
+    """No path of the machine is given: what is not refused would be gone, or be there, if the tests run as root."""
+    assert dump.is_file()
+    (tmp_path / "in").symlink_to("/dev")
+    path = "in/auditor-test.json" if kind == "in /dev" else "given.json"
+    if kind == "pipe":
+        os.mkfifo(tmp_path / path)
+    elif kind == "link":
+        (tmp_path / path).symlink_to("/dev/null")
+    done = auditor(*(word.format(path) for word in WRITTEN[command]), cwd=tmp_path)
+    assert done.code == 2, done.output
+    assert f"{path} is {'in /dev' if kind == 'in /dev' else 'a pipe' if kind == 'pipe' else 'a device'}" in done.stderr
+    assert not os.path.lexists("/dev/auditor-test.json")
+    assert not (tmp_path / "r").exists()
+
+
 @pytest.mark.parametrize("option", ["owners", "accept", "clusters", "encryption-config", "sidecar"])
 def test_a_file_of_settings_is_bounded(
     tmp_path: Path, dump: Path, option: str, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,7 @@
 """Files that options name: none that a command reads is written over, and none is a device or a pipe.
 
-Options that name files to write are held against all others of their command.
+Options that name files to write are held against all others of their command. What they name is replaced, so that a
+device among them would be gone.
 """
 
 from __future__ import annotations
@@ -69,8 +70,9 @@ def guard_inputs(group: click.Group, path: tuple[str, ...] = ()) -> None:
         else:
             writes = any(_files_of((*path, name), str(one.name)) for one in command.params)
             names = {str(one.name): one.opts[0] for one in command.params if _is_read(one)}
-            if writes or names:
-                command.callback = _guarded(command.callback, (*path, name), names)
+            arguments = [str(one.name) for one in command.params if isinstance(one, click.Argument)]
+            if writes or names or arguments:
+                command.callback = _guarded(command.callback, (*path, name), names, arguments)
 
 
 def _is_read(parameter: click.Parameter) -> bool:
@@ -81,34 +83,41 @@ def _files_of(command: tuple[str, ...], option: str) -> Callable[[str], list[str
     return WRITING.get(" ".join((*command, option))) or WRITING.get(option)
 
 
-def _guarded(callback: Any, command: tuple[str, ...], reading: dict[str, str]) -> Any:
+def _guarded(callback: Any, command: tuple[str, ...], reading: dict[str, str], arguments: list[str]) -> Any:
     @functools.wraps(callback)
     def run(*args: Any, **values: Any) -> Any:
         for name, flag in reading.items():
             for text in _texts(values.get(name)):
                 _check_regular(flag, text)
+        for name in arguments:
+            for text in _texts(values.get(name)):
+                _check_regular(name.upper(), text, is_pipe_read=True)
         _check(command, values)
         return callback(*args, **values)
 
     return run
 
 
-def _check_regular(flag: str, path: str) -> None:
+def _check_regular(flag: str, path: str, *, is_pipe_read: bool = False) -> None:
     """Refuse a device or a pipe; standard input is `-` where a command reads it.
+
+    Args:
+        is_pipe_read: Only refuse devices: arguments may be pipes, such as `<(zcat dump.gz)`.
 
     Raises:
         PlanError: It is one.
     """
     from auditor.base.given_file import irregular  # noqa: PLC0415 - `auditor --help` stays light
 
-    if kind := irregular(path):
+    kind = irregular(path)
+    if kind and not (is_pipe_read and kind == "is a pipe"):
         from auditor.base.errors import PlanError  # noqa: PLC0415
 
         raise PlanError(flag, f"{path} {kind}", "a file or folder", "write what it gives to a file first")
 
 
 def _check(command: tuple[str, ...], values: dict[str, Any]) -> None:
-    """Refuse a file to write that is one of the files to read.
+    """Refuse a file to write that is a device or a pipe, or one of the files to read.
 
     Raises:
         PlanError: It is.
@@ -127,11 +136,22 @@ def _check(command: tuple[str, ...], values: dict[str, Any]) -> None:
 
     places = [(option, target, local_path(target) or target) for option, target in writing]
     names = {one.name: one.opts[0] for one in click.get_current_context().command.params}
+    for option, target, place in places:
+        if kind := _irregular_target(place):
+            raise PlanError(str(names.get(option, option)), f"{target} {kind}", "the path of a file, which is replaced")
     for source, shown in _read(command, values):
         for option, target, place in places:
             if why := _overlap(place, source):
                 found = f"{shown_url(target)} is {why.format(shown)} that this command reads"
                 raise PlanError(str(names.get(option, option)), found, "another file")
+
+
+def _irregular_target(place: str) -> str:
+    """Return why a file to write is no file that may be replaced: a rename would put a file where a device is."""
+    from auditor.base.given_file import irregular  # noqa: PLC0415 - `auditor --help` stays light
+
+    # A link of /dev, such as /dev/stdout, may lead to a file, and the link would be replaced.
+    return irregular(place) or ("is in /dev" if os.path.realpath(os.path.dirname(place)) == "/dev" else "")  # noqa: PTH120 - of a URL too
 
 
 def _texts(value: Any) -> list[str]:
