@@ -58,6 +58,8 @@ def upgrade_section(
             continue
         old, new = scan.documents(name)
         change = replace(change_of_definition(name, old, new), not_accepted=conflicts.get(name, ()))
+        if (reason := scan.undecodable.get(name)) and not change.refusals:
+            change = replace(change, refusals=(reason,))
         tally = tallies.get(name, Tally())
         if sealed := total.statuses[((entries[name].group, entries[name].kind), Status.SEALED)]:
             tally.categories["sealed"] = sealed

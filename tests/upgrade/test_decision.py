@@ -1,8 +1,12 @@
 """One sentence: safe, safe after, or blocks."""
 
+import json
+
 import pytest
 
 from auditor.upgrade import Change, DefinitionChange, Tally, change_of_definition, decide, decide_all
+from tests.command import auditor
+from tests.documents import named_definition
 from tests.upgrade.support import crd, spec, string, version
 
 
@@ -120,3 +124,18 @@ def test_tallies_add_up_and_keep_the_first_examples():
         merged.merge(part)
     assert merged == whole
     assert [one.key for one in merged.samples["blocked"]] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("status", [{"conditions": {}}, {"storedVersions": "v1"}, "x", [1]])
+def test_a_status_that_no_server_decodes_is_refused(tmp_path, status):
+    new = named_definition(
+        "boats.x.example.com", "Boat", {"type": "object", "properties": {"spec": {"type": "object"}}}
+    )
+    conditions = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
+    old = {**new, "status": {"conditions": conditions, "storedVersions": ["v1"]}}
+    boat = {"apiVersion": "x.example.com/v1", "kind": "Boat", "metadata": {"name": "a", "namespace": "b", "uid": "u"}}
+    (tmp_path / "old.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [old, boat]}))
+    (tmp_path / "new.json").write_text(json.dumps({**new, "status": status}))
+    done = auditor("upgrade", "old.json", "--new-crds", "new.json", "--report", "r", "--jobs", "1", cwd=tmp_path)
+    assert (done.code, done.stdout.startswith("blocks")) == (1, True), done.output
+    assert "cannot unmarshal" in done.output

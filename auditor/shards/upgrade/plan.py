@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
+from auditor.crdcheck import check_crd
 from auditor.crds.as_v1 import as_manifest
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import definition_entry, write_definitions
@@ -85,6 +86,7 @@ class UpgradePlan:
         deleted: Names of those to be deleted.
         helm: What upgrades by Helm do besides.
         owners: Who else owns the definitions of these releases, by name.
+        undecodable: What a server says of a definition of --new-crds whose status it cannot decode, by name.
     """
 
     old: Plan
@@ -94,6 +96,7 @@ class UpgradePlan:
     options: UpgradeOptions
     helm: tuple[HelmUpgrade, ...] = ()
     owners: Mapping[str, list[str]] = field(default_factory=dict)
+    undecodable: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def changes_release(self) -> bool:
@@ -187,7 +190,15 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
         concerned = frozenset((*one.deletes, *one.keeps, *one.fails, *one.fails_after, *one.foreign, *one.unknown))
         for name, others in owners_of(old, releases, concerned, one.release).items():
             owners[name] = list(dict.fromkeys((*owners.get(name, ()), *others)))
-    return UpgradePlan(old, new, frozenset(given), frozenset(gone) | by_helm, upgrade, tuple(helm), owners)
+    return UpgradePlan(
+        old, new, frozenset(given), frozenset(gone) | by_helm, upgrade, tuple(helm), owners, _undecodable(given)
+    )
+
+
+def _undecodable(given: dict[str, JsonObject]) -> dict[str, str]:
+    """Return why a server refuses definitions for their status, which those in the new plan have from the dump."""
+    checked = {name: check_crd(document) for name, document in given.items() if document.get("status")}
+    return {name: one.unreadable.reason for name, one in checked.items() if one.unreadable is not None}
 
 
 def _given(
