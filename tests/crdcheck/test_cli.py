@@ -9,8 +9,6 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.command import Ended, auditor
 from tests.crdcheck.test_examples import TEXT, definition, properties, stored
 from tests.shared import shared
