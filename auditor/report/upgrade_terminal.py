@@ -13,7 +13,6 @@ from auditor.report.releases.api_lines import api_lines
 from auditor.report.releases.helm import helm_lines
 from auditor.report.releases.records import record_lines
 from auditor.report.terminal import damage_lines, format_table, release_lines
-from auditor.report.upgrade_plan import steps_before
 from auditor.shards.sealed import sealed_lines
 
 if TYPE_CHECKING:
@@ -129,6 +128,8 @@ def _answer(one: dict[str, Any]) -> str:
 
 
 def _why(one: dict[str, Any]) -> str:
+    from auditor.report.upgrade_plan import steps_before  # noqa: PLC0415 - who prints an audit needs no plan
+
     plan = one["plan"]
     if plan and plan["needs"]:
         return str(plan["needs"])

@@ -80,7 +80,7 @@ def test_a_device_is_no_argument(tmp_path: Path, dump: Path, command: str) -> No
     words = [*more.get(command, []), *([dump] if command == "diff" else [])]
     (tmp_path / "zero").symlink_to("/dev/zero")
     done = auditor(*command.split(), "zero", *words, cwd=tmp_path)
-    assert (done.code, "zero is a device" in done.stderr) == (2, True), done.output
+    assert (done.code, "zero: is a device" in done.stderr) == (2, True), done.output
 
 
 WRITTEN = {

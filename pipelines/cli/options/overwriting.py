@@ -113,7 +113,8 @@ def _check_regular(flag: str, path: str, *, is_pipe_read: bool = False) -> None:
     if kind and not (is_pipe_read and kind == "is a pipe"):
         from auditor.base.errors import PlanError  # noqa: PLC0415
 
-        raise PlanError(flag, f"{path} {kind}", "a file or folder", "write what it gives to a file first")
+        where, what = (path, kind) if is_pipe_read else (flag, f"{path} {kind}")
+        raise PlanError(where, what, "a file or folder", "write what it gives to a file first")
 
 
 def _check(command: tuple[str, ...], values: dict[str, Any]) -> None:
