@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,7 @@ def check(
     The estimated costs of validation rules are checked too. With --old, definitions of the same name are checked as
     updates, in which some errors of the old definition are tolerated. Definitions in v1beta1, which servers no longer
     accept, are checked too. Exit code 1: the server would refuse a definition; 3: a file that may hold one was not
-    read; 0 also if there is no definition, which is said.
+    read; 0 also if files have no definition, which is said.
 
     \b
     Examples:
@@ -84,7 +85,7 @@ def check(
 
     stored = _read(old, render=render) if old else None
     before = {document_name(document): document for document in (stored.documents if stored else ())}
-    given = _read(paths, render=render, may_be_none=True)
+    given = _read(paths, render=render, may_be_none=not any(os.path.isdir(path) for path in paths))  # noqa: PTH112
     if not given.documents and not given.unread:
         click.echo(f"no definition found in {', '.join(paths)}: nothing to check", err=True)
     results = [_checked(document, before.get(document_name(document))) for document in given.documents]

@@ -96,7 +96,7 @@ def run_validate(options: ValidateOptions) -> int:
         for given in options.files:
             _read(given, folder, manifests)
         if options.skip_others:
-            objects = [(name, document) for name, document in manifests.documents if _is_object(document.value)]
+            objects = [(name, document) for name, document in manifests.documents if _is_object(document)]
             manifests.others = len(manifests.documents) - len(objects)
             manifests.documents = objects
         definitions = _given(options, manifests)
@@ -160,13 +160,16 @@ def _exit_code(options: ValidateOptions, manifests: _Manifests, results: list[di
     if manifests.damage or any(one["reason"] == RULES_GIVEN_UP for one in results):
         return _NOT_READ
     refused = _REFUSED if options.ignore_missing else _REFUSED | {Status.ORPHANED}
-    is_empty = not results and not manifests.others
+    is_empty = not results and not options.skip_others
     return 1 if is_empty or any(one["status"] in refused for one in results) else 0
 
 
-def _is_object(value: Any) -> bool:
-    """Return whether a document is meant as an object, or as a list of some."""
-    among = value if type(value) is list else [value]
+def _is_object(document: PlacedDocument) -> bool:
+    """Return whether a document is meant as an object, or as a list of some, or cannot be read."""
+    if document.error:
+        return True
+    value = document.value
+    among = value if type(value) is list else [value, *(one for _, one in objects_in(value))]
     return any(type(one) is dict and ("apiVersion" in one or "kind" in one) for one in among)
 
 

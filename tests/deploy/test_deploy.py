@@ -258,7 +258,8 @@ def test_the_action_reads_each_line_and_pattern(tmp_path: Path, act: Any) -> Non
         (tmp_path / f"{crd}.json").write_text(json.dumps(definition))
     code, summary, _, found = act("validate", "good.yaml\nbelow/bad.yaml\n", arguments="-n\ndefault\n")
     assert (code, len(found)) == (1, 1)
-    assert "Paths that were given: 2. Files in them: 2." in summary
+    assert "Paths that were given: 2." in summary
+    assert "**2 files**" in summary
     assert act("validate", "**/*.yaml")[0] == 1
     objects = [{"apiVersion": "ex.com/v1", "kind": kind, "metadata": {"name": "x"}} for kind in "AB"]
     (tmp_path / "good.yaml").write_text(yaml.safe_dump_all(objects))
@@ -367,9 +368,27 @@ def test_hooks_pass_over_what_is_no_object_and_count_it(tmp_path: Path) -> None:
     assert "skipped 6 documents with neither apiVersion nor kind (--skip-others)" in done.stderr
     assert auditor("validate", *OTHERS, cwd=tmp_path).code == 1
     assert "nothing to check" in auditor("crds", "check", *OTHERS, cwd=tmp_path).stderr
-    for half in ('{"kind": "ConfigMap"}', '[{"apiVersion": "v1"}]'):
-        (tmp_path / "half.json").write_text(half)
-        assert as_a_hook(validate, tmp_path, "half.json") == 1
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
+    assert as_a_hook(validate, tmp_path, "empty.yaml") == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind": "ConfigMap"}',
+        '[{"apiVersion": "v1"}]',
+        '{"items": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "X_Y"}}]}',
+        '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"na',
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n",
+        "kind: ConfigMap\n\tapiVersion: v1\n",
+    ],
+)
+def test_hooks_refuse_what_is_half_an_object_or_cannot_be_read(tmp_path: Path, text: str) -> None:
+    hooks = {one["id"]: one for one in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+    name = "m.json" if text.startswith(("{", "[")) else "m.yaml"
+    (tmp_path / name).write_text(text)
+    assert as_a_hook(hooks["auditor-validate"], tmp_path, name) == 1
 
 
 @pytest.mark.parametrize("is_good", [pytest.param(True, marks=pytest.mark.slow), False])

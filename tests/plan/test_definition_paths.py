@@ -71,11 +71,10 @@ def test_subcharts_count_unpacked_and_packed(tmp_path: Path) -> None:
     assert kinds(packed(folder)) == ["Aa", "Cc", "Bb"]
 
 
-def test_a_chart_without_definitions_gives_nothing_unless_a_template_may_hold_some(tmp_path: Path) -> None:
+def test_a_chart_without_definitions_is_refused_unless_a_template_may_hold_some(tmp_path: Path) -> None:
     folder = chart(tmp_path, "app")
     assert kinds(folder) == kinds(packed(folder)) == []
-    assert auditor("crds", "list", folder).code == 2
-    assert "nothing to check" in auditor("crds", "check", folder).stderr
+    assert auditor("crds", "check", folder).code == 2
     (folder / "templates/crd.yaml").write_text(GUARDED)
     done = auditor("crds", "check", folder)
     assert (done.code, "templates/crd.yaml" in done.stderr) == (3, True)
