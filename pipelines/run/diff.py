@@ -394,8 +394,9 @@ def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, f
             _write_lines(found, write)
             return code
     shown = visible_tree({"diff": section, "missing": missing})
-    damage = [line for one in (earlier, manifest) for source in one["inputs"] for line in damage_lines(source)]
-    lost = [f"LOST  {visible(text)}" for one in (earlier, manifest) for text in one["lost"]]
+    with whole_report(f"{old}, {new}"):
+        damage = [line for one in (earlier, manifest) for source in one["inputs"] for line in damage_lines(source)]
+        lost = [f"LOST  {visible(text)}" for one in (earlier, manifest) for text in one["lost"]]
     absent = [*missing_lines(shown), *stale_lines(shown["diff"]["stale"]), *dict.fromkeys(damage), *lost]
     text = "\n\n".join([*(["\n".join(absent)] if absent else []), *compared(shown, visible(new))])
     if text:
