@@ -107,7 +107,8 @@ def check(folder, done):
     at_own = {
         row["key"]
         for row in changes
-        if row["key"] in worse and row["audited_version"] == things[row["key"]]["audited_version"]
+        if row["change"] == "verdict" and row["path"] is None and row["old"] == '"valid"'
+        if row["audited_version"] == things[row["key"]]["audited_version"]
     }
     bad = ("unreadable", "invalid", "needs-conversion")
     assert {key for key in at_own if things[key]["status"] not in bad} == set()
