@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from auditor.base.errors import NotStructural, SchemaError
+from auditor.crds.outline import conditions_of
 from auditor.schema.defaulting.reference import prune_defaults
 from auditor.schema.objectmeta.types import OBJECT_META
 from auditor.schema.parse import build_schema, check_convertible, schema_type
@@ -42,7 +43,6 @@ __all__ = [
     "CrdVersion",
     "CustomResourceDefinition",
     "Scale",
-    "conditions_of",
     "definition_type",
     "parse_definition",
     "why_not_served",
@@ -340,13 +340,6 @@ def why_not_served(definition: CustomResourceDefinition) -> str:
     texts = [": ".join(str(one[key]) for key in ("reason", "message") if one.get(key)) for one in said]
     until = f" until its names are accepted ({texts[0]})" if texts and texts[0] else ""
     return f"{definition.name} is not established: the server answers 404{until}"
-
-
-def conditions_of(document: JsonObject) -> list[JsonObject]:
-    """Return the conditions in the status of a document that may be malformed."""
-    status = document.get("status")
-    given = status.get("conditions") if type(status) is dict else None
-    return [one for one in given if type(one) is dict] if type(given) is list else []
 
 
 def _is_true(conditions: Iterable[JsonObject], kind: str) -> bool:

@@ -15,7 +15,7 @@ from auditor.golang import jsontext
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["VersionOutline", "is_from_server", "outline", "skeleton", "stored_versions"]
+__all__ = ["VersionOutline", "conditions_of", "is_from_server", "outline", "skeleton", "stored_versions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,13 @@ def is_from_server(document: JsonObject) -> bool:
 
     Generators of manifests write an empty status (``conditions: []``), which a server drops.
     """
+    return any(one.get("status") == "True" for one in conditions_of(document))
+
+
+def conditions_of(document: JsonObject) -> list[JsonObject]:
+    """Return the conditions in the status of a document that may be malformed."""
     conditions = _mapping(document.get("status")).get("conditions")
-    listed = conditions if type(conditions) is list else []
-    return any(_mapping(condition).get("status") == "True" for condition in listed)
+    return [one for one in conditions if type(one) is dict] if type(conditions) is list else []
 
 
 def _listed(document: JsonObject) -> list[JsonObject]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from auditor.base.errors import AuditorError
 from auditor.crdcheck import check_crd, check_crd_update
 from auditor.crds.as_v1 import as_v1
-from auditor.crds.definition import conditions_of, parse_definition
-from auditor.crds.outline import outline, stored_versions
+from auditor.crds.definition import parse_definition
+from auditor.crds.outline import conditions_of, outline, stored_versions
 from auditor.upgrade.formats import UnknownFormats
 from auditor.upgrade.in_cluster import in_cluster
 from auditor.upgrade.schema_change import schema_changes
