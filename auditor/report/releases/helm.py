@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import label, shell_word
 from auditor.base.wording import counted, objects
@@ -14,6 +14,18 @@ if TYPE_CHECKING:
     from auditor.upgrade import Decision, Tally
 
 __all__ = ["deleted_by_helm", "helm_decisions", "helm_lines", "helm_section"]
+
+_SHOWN: Final = ("deletes", "fails", "fails_after", "foreign", "keeps", "unknown", "left_alone", "is_printed")
+"""An upgrade by Helm is shown if any of these fields has something."""
+_LINES: Final = (
+    ("fails", "FAILS", " is a pre-upgrade hook and already exists"),
+    ("fails_after", "FAILS", " is a post-upgrade hook and already exists"),
+    ("foreign", "FAILS", " exists, and by its metadata it is not of this release"),
+    ("would_delete", "DELETES", " with its objects, once the upgrade no longer fails"),
+    ("keeps", "KEEPS", " only by helm.sh/resource-policy: keep on the live definition"),
+    ("unknown", "UNKNOWN", ": only rendering the chart shows whether it is kept (--render)"),
+)
+"""Fields with names of definitions: word and text of the line of each."""
 
 
 def helm_section(scan: UpgradePlan, tallies: Mapping[str, Tally]) -> list[dict[str, Any]]:
@@ -87,24 +99,14 @@ def deleted_by_helm(scan: UpgradePlan, name: str, tally: Tally) -> Decision | No
 def helm_lines(section: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of the summary."""
     for one in section:
-        shown = ("deletes", "fails", "fails_after", "foreign", "keeps", "unknown", "left_alone", "is_printed")
-        if not any(one[name] for name in shown):
+        if not any(one[name] for name in _SHOWN):
             continue
         yield f"helm upgrade of {label(one['release'])} (revision {one['revision']}) to {label(one['chart'])}:"
         for each in one["deletes"]:
             yield f"  DELETES  {label(each['definition'])} with {objects(each['objects'])}"
-        for name in one["fails"]:
-            yield f"  FAILS    {label(name)} is a pre-upgrade hook and already exists"
-        for name in one["fails_after"]:
-            yield f"  FAILS    {label(name)} is a post-upgrade hook and already exists"
-        for name in one["foreign"]:
-            yield f"  FAILS    {label(name)} exists, and by its metadata it is not of this release"
-        for name in one["would_delete"]:
-            yield f"  DELETES  {label(name)} with its objects, once the upgrade no longer fails"
-        for name in one["keeps"]:
-            yield f"  KEEPS    {label(name)} only by helm.sh/resource-policy: keep on the live definition"
-        for name in one["unknown"]:
-            yield f"  UNKNOWN  {label(name)}: only rendering the chart shows whether it is kept (--render)"
+        for field, word, text in _LINES:
+            for name in one[field]:
+                yield f"  {word:<8} {label(name)}{text}"
         for name, owners in one["owners"].items():
             yield f"  OWNED    {label(name)} also by {', '.join(map(label, owners))}"
         if one["is_printed"]:
