@@ -25,7 +25,7 @@ class ConversionError(Exception):
 
 
 class LostWebhook:
-    """Stands for a conversion webhook that no server can call.
+    """Fails in the place of a conversion webhook that no server can call.
 
     Args:
         why: Why not, in the server's words.

@@ -99,7 +99,7 @@ class Plan:
     lost_webhooks: dict[str, str] = field(default_factory=dict)
 
     def lost_webhook(self, name: str) -> LostWebhook | None:
-        """Return what stands for the conversion webhook of a definition that no server can call, or None."""
+        """Return what fails as the conversion webhook of a definition does that no server can call, or None."""
         why = self.lost_webhooks.get(name)
         return None if why is None else LostWebhook(why)
 

@@ -1,1 +1,1 @@
-"""Which earlier report each cluster is compared with, and what of it that report cannot tell."""
+"""Which earlier report each cluster is compared with, and which objects of it that report has not judged."""

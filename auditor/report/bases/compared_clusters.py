@@ -1,4 +1,4 @@
-"""Which report each cluster is compared with, and what of it that report cannot tell."""
+"""Which report each cluster is compared with, and which objects of it that report has not judged."""
 
 from __future__ import annotations
 

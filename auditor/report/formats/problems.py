@@ -48,7 +48,7 @@ _FIRST: Final = 100
 _LONGEST: Final = 4000
 """Characters of a message in any format."""
 NOT_READ: Final = "not-read"
-"""The check, and the cause, of a problem that stands for what was not read."""
+"""The check, and the cause, of a problem that names what was not read."""
 _SEVERITY_OF_STALE: Final = "high"
 SECRET_TEXT: Final = "the text of this problem is left out: the object is a Secret"  # noqa: S105 - it is a message
 

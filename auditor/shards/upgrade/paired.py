@@ -128,8 +128,8 @@ class PairedJudge:
             return reads
         dropped = compare_reads(first, now, lambda: decoded(row.data), may_confuse=may_confuse)
         lost = [one for one in dropped if one.is_loss]
-        told = {one.path for one in lost}
-        lost += [one for one in compare_round_trips(first, back) if one.path not in told]
+        paths = {one.path for one in lost}
+        lost += [one for one in compare_round_trips(first, back) if one.path not in paths]
         return lost + [one for one in reads if one.change in (DEFAULTED, SELECTOR)]
 
     def _converted_back(
