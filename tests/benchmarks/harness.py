@@ -29,6 +29,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.process_tree import processes_by_parent
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -354,12 +356,7 @@ def _adopt_orphans(*, adopt: bool) -> None:
 
 def _children() -> set[int]:
     """Return the children of this process; no child if there is no /proc."""
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            if int(path.read_text().rpartition(")")[2].split()[1]) == os.getpid():
-                found.add(int(path.parent.name))
-    return found
+    return set(processes_by_parent().get(os.getpid(), ()))
 
 
 def _wait_for_orphans(known: set[int]) -> None:

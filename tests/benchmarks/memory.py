@@ -23,6 +23,7 @@ if not __package__:
 
 from tests.benchmarks.harness import ROOT, Results, arguments, say
 from tests.benchmarks.large import write_snapshot
+from tests.process_tree import processes_by_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,16 +79,11 @@ def anonymous(pid: int) -> int:
 
 def children(pid: int) -> list[int]:
     """Return all processes below one."""
-    out = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            child = int(status.parent.name)
-            out += [child, *children(child)]
-    return out
+    tree = processes_by_parent()
+    below = list(tree.get(pid, ()))
+    for process in below:
+        below += tree.get(process, ())
+    return below
 
 
 def sparse_lines(objects: int) -> Iterator[bytes]:

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from tests.documents import definition_of
+from tests.process_tree import processes_by_parent
 from tests.shared import ROOT
 
 OBJECTS = 14_000
@@ -47,10 +47,7 @@ def start(arguments, **more):
 
 def children(process):
     """Processes one and two levels below one: the fork server, and its workers."""
-    below = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            below.setdefault(int(status.read_text().rpartition(")")[2].split()[1]), []).append(int(status.parent.name))
+    below = processes_by_parent()
     servers = below.get(process, [])
     return servers, [worker for server in servers for worker in below.get(server, [])]
 

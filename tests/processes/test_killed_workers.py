@@ -10,8 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -22,8 +21,12 @@ from tests.documents import definition_of
 from tests.fuzz.content.drawn import definition, resource
 from tests.pipelines.test_fleet_clusters import dumps
 from tests.pipelines.test_hostile_content import dumped
+from tests.process_tree import processes_by_parent
 from tests.processes.program import start
 from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OBJECTS = 60_000
 KILLING = """
@@ -111,11 +114,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def workers(parent: int) -> list[int]:
     """Processes two levels below one: the fork server's children, except the tracker of resources."""
-    tree: dict[int, list[int]] = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            fields = status.read_text().rpartition(")")[2].split()
-            tree.setdefault(int(fields[1]), []).append(int(status.parent.name))
+    tree = processes_by_parent()
     return [grandchild for child in tree.get(parent, []) for grandchild in tree.get(child, [])]
 
 

@@ -75,8 +75,11 @@ class Cluster:
 
     def is_running(self, name: str) -> bool:
         """Whether one of the two, `api` or `etcd`, has not ended."""
-        state = Path(f"/proc/{(self.folder / f'{name}.pid').read_text().strip()}/stat")
-        return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+        pid = (self.folder / f"{name}.pid").read_text().strip()
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
 
     def restart(self, *options: str) -> None:
         """End both and start both again over the same state."""
