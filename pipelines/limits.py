@@ -20,7 +20,6 @@ __all__ = [
     "Seconds",
     "check_address_space",
     "deadline_of",
-    "limit_options",
     "share_of_memory",
 ]
 
@@ -77,38 +76,6 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
         if amount is None or amount <= 0:
             self.fail(f"{value!r} is not a duration; expected e.g. 500ms, 10s or 2h", param, ctx)
         return amount
-
-
-def limit_options(command: Any) -> Any:
-    """Add --memory, --time-per-object and --time."""
-    for option in (
-        click.option(
-            "--time",
-            "time_in_all",
-            type=Seconds(),
-            default=None,
-            metavar="DURATION",
-            help="Stop checking after this time: the remaining objects are counted, exit code 3  [default: no limit]",
-        ),
-        click.option(
-            "--time-per-object",
-            type=Seconds(),
-            default="10s",
-            show_default=True,
-            metavar="DURATION",
-            help="Processor time for the validation rules of one object; after it they count as not evaluated.",
-        ),
-        click.option(
-            "--memory",
-            type=Memory(),
-            default=None,
-            metavar="BYTES",
-            help="Memory limit of the command's own process, e.g. 2Gi; its workers get the same amount again, in equal "
-            "shares of at least 128Mi. Mapped files do not count  [default: 3/4 of the cgroup's or the machine's]",
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 def share_of_memory(limit: int | None = None) -> int:

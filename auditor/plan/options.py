@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Final
 
+from auditor.plan.declared import COUNTS, READS_KEYS, RUNS, SHOWS, TRUSTS_MACHINES, WRITES, option
 from auditor.releases import Release, active, find_release
 
 __all__ = ["FAIL_ON", "NEVER", "SEVERITIES", "AuditOptions", "RunOptions", "Scope", "VerdictOptions"]
@@ -20,11 +21,11 @@ SEVERITIES = ("critical", "high", "medium", "low")
 class Scope:
     """The objects that are judged. Empty means all; kinds are written KIND.group, KIND or plural.group."""
 
-    namespace: str = ""
-    labels: str = ""
-    fields: str = ""
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    namespace: str = option("-n --namespace", "Only objects of this namespace.", COUNTS)
+    labels: str = option("-l --selector labels", "Only objects with these labels.", COUNTS)
+    fields: str = option("--field-selector fields", "Only objects with these field values.", COUNTS)
+    include: tuple[str, ...] = option("--include KIND[.GROUP]", "Only these kinds.", COUNTS, ())
+    exclude: tuple[str, ...] = option("--exclude KIND[.GROUP]", "All but these kinds.", COUNTS, ())
 
     @property
     def is_everything(self) -> bool:
@@ -66,20 +67,80 @@ class VerdictOptions:
         kubernetes: Release of the API server, such as 1.37.
     """
 
-    at: str = "storage"
+    at: str = option(
+        "--at",
+        "Check objects at their stored version, the storage version, each served version, or this version; exports as "
+        "they are.",
+        COUNTS,
+        "storage",
+    )
     at_of_exports: str = "stored"
-    etcd_prefix: str = "/registry"
-    skip: tuple[str, ...] = ()
-    ratcheting: bool = True
-    field_gates: str = ""
-    gate_sidecars: tuple[str, ...] = field(default=(), metadata=CONTENT)
-    encryption_config: str = field(default="", metadata=CONTENT)
-    redact: bool = False
-    convert_with: str = ""
-    old: tuple[str, ...] = field(default=(), metadata=GIVEN)
-    apply: str = "merge"
+    etcd_prefix: str = option(
+        "--etcd-prefix",
+        "Prefix of the API server's keys; several: each server is judged as a cluster of its own.",
+        COUNTS,
+        "/registry",
+        given=("/registry",),
+        form="prefixes",
+    )
+    skip: tuple[str, ...] = option(
+        "--skip",
+        "Save time: updates skips the checks of updates; rules skips these and the validation rules (counted as not "
+        "evaluated); builtin skips the decoding of built-in kinds.",
+        COUNTS,
+        (),
+        form=("rules", "updates", "builtin"),
+    )
+    ratcheting: bool = option(
+        "--feature-gates NAME=BOOL",
+        "Feature gates of the server: CRDValidationRatcheting=false before 1.30.",
+        COUNTS,
+        default=True,
+        given="",
+    )
+    field_gates: str = option("--field-gates NAME=BOOL,...", "Turn field-level gates on or off.", COUNTS, hidden=True)
+    gate_sidecars: tuple[str, ...] = option(
+        "--sidecar FILE",
+        "File of field-level gates, by name of the definition.",
+        COUNTS,
+        (),
+        hidden=True,
+        metadata=CONTENT,
+    )
+    encryption_config: str = option(
+        "--encryption-config FILE", "EncryptionConfiguration of the API server.", READS_KEYS, metadata=CONTENT
+    )
+    redact: bool = option(
+        "--redact",
+        "Leave values of objects out of the report (and with them its index).",
+        "it decides which values are written",
+        default=False,
+    )
+    convert_with: str = option(
+        "--convert-with CMD",
+        "Command to run instead of conversion webhooks: ConversionReview on stdin and stdout.",
+        RUNS,
+    )
+    old: tuple[str, ...] = option(
+        "--old OLD", "Earlier state: check DUMP as updates of its objects.", COUNTS, (), metadata=GIVEN
+    )
+    apply: str = option(
+        "--apply",
+        "With --old: how manifests are applied to the objects of OLD.",
+        COUNTS,
+        "merge",
+        form=("merge", "replace"),
+    )
     scope: Scope = Scope()
-    kubernetes: str = field(default_factory=lambda: active().name, metadata=UNNAMED)
+    kubernetes: str = option(
+        "--kubernetes RELEASE",
+        "Release of the API server to reproduce, such as 1.38; see `auditor releases`.",
+        COUNTS,
+        default_factory=lambda: active().name,
+        form="release",
+        eager=True,
+        metadata=UNNAMED,
+    )
 
     @property
     def release(self) -> Release:
@@ -139,45 +200,196 @@ class RunOptions:
     """
 
     dumps: tuple[str, ...]
-    crds: tuple[str, ...] = ()
-    render: bool = False
-    report: str = ""
-    jobs: int = 1
-    engine: str = "processes"
-    ray_address: str = ""
-    report_mode: str = ""
-    force: bool = False
-    fail_on: str = "invalid"
-    fail_on_sealed: bool = False
-    cluster: str = ""
-    kms_decryptor: str = ""
-    source: str = ""
-    salvage: bool = False
-    since: str = ""
-    verify_sample: float = 0.0
-    verify_proven: float = 0.0
-    diff: str = ""
-    only_new: bool = False
-    severity: tuple[str, ...] = ()
-    accept: str = ""
-    most_new: tuple[tuple[str, int], ...] = ()
-    fail_on_standing: bool = True
-    owners: str = ""
-    history: str = ""
-    keep_history: int = 365
-    clusters: str = ""
-    fleet: str = ""
+    crds: tuple[str, ...] = option(
+        "--crds PATH",
+        "Definitions (files, a folder, a chart, a dump); they replace those of the dump by name.",
+        COUNTS,
+        (),
+    )
+    render: bool = option(
+        "--render",
+        "Render charts among the definitions: runs `helm template --include-crds`.",
+        RUNS,
+        default=False,
+    )
+    report: str = option("--report DIR", "Folder to write the report to.", WRITES, own_place=True)
+    jobs: int = option(
+        "--jobs",
+        "Worker processes  [default: one per processor of the cgroup; with Ray: all CPUs of the cluster]",
+        SHOWS,
+        1,
+        given=None,
+        form=1,
+    )
+    engine: str = option(
+        "--engine",
+        "Run in worker processes, in this process, or on a Ray cluster whose nodes see dumps and report.",
+        TRUSTS_MACHINES,
+        "processes",
+        form=("processes", "inline", "ray"),
+        eager=True,
+    )
+    ray_address: str = option(
+        "--ray-address ADDRESS",
+        "Ray cluster: auto, HOST:6379 or ray://HOST:10001  [default: $RAY_ADDRESS, else one on this machine]",
+        TRUSTS_MACHINES,
+        form="ray",
+    )
+    report_mode: str = option(
+        "--report-mode MODE",
+        "Permissions of the report's files, e.g. 0640  [default: the strictest among the dumps' own]",
+        "it decides who can read the report",
+        form="mode",
+    )
+    force: bool = option(
+        "--force",
+        "Replace an existing report in DIR; nothing but a report is removed.",
+        "it removes files",
+        default=False,
+    )
+    fail_on: str = option(
+        "--fail-on",
+        "Exit with 1 if an object reaches this level, or one listed before it; or a severity, or a worse one.",
+        COUNTS,
+        "invalid",
+        form=(*FAIL_ON, *SEVERITIES),
+    )
+    fail_on_sealed: bool = option(
+        "--fail-on-sealed", "Exit with 1 if a value is encrypted and no key is given.", COUNTS, default=False
+    )
+    cluster: str = option(
+        "--cluster-name cluster NAME",
+        "Value of the cluster column; for a pattern of dumps, use {1} (its first wildcard), {name} or {parent}.",
+        COUNTS,
+    )
+    kms_decryptor: str = option(
+        "--kms-decryptor CMD", "Unwraps KMS data keys: wrapped on stdin, plain on stdout.", RUNS
+    )
+    source: str = option("--source FORMAT", "Format of the dumps; see `auditor sources`.", COUNTS)
+    salvage: bool = option(
+        "--salvage", "Also read pages of a damaged database that nothing refers to.", COUNTS, default=False
+    )
+    since: str = option(
+        "--since REPORT",
+        "Reuse the results of this report for unchanged objects.",
+        "its rows would be reused as results of this run",
+    )
+    verify_sample: float = option(
+        "--verify-sample SHARE",
+        "With --since: check this share (0.01, 1%) of the unchanged objects again; results must agree.",
+        COUNTS,
+        0.0,
+        given="",
+        form="share",
+    )
+    verify_proven: float = option(
+        "--verify-proven SHARE",
+        "Check this share of the objects proven by generated code again, without it; exit with 70 if the answers "
+        "differ.",
+        COUNTS,
+        0.0,
+        given="0.05%",
+        form="share",
+    )
+    diff: str = option(
+        "--diff REPORT",
+        "Show which findings are new, the same or fixed since this report.",
+        "the findings in it would count as known",
+    )
+    only_new: bool = option("--only-new", "With --diff: --fail-on counts only what is new.", COUNTS, default=False)
+    severity: tuple[str, ...] = option(
+        "--severity RULE",
+        "Override a severity: `low kind=Widget.example.com namespace=dev-* cluster=staging` (globs; the last rule that "
+        "matches decides).",
+        COUNTS,
+        (),
+    )
+    accept: str = option(
+        "--accept FILE",
+        "Accepted findings, as `auditor accept` writes them: they do not count for the exit code.",
+        COUNTS,
+    )
+    most_new: tuple[tuple[str, int], ...] = option(
+        "--max-new SEVERITY=N",
+        "With --diff: exit with 1 if more than N objects have new findings of this severity or worse.",
+        COUNTS,
+        (),
+    )
+    fail_on_standing: bool = option(
+        "--fail-on-standing/--no-fail-on-standing",
+        "With --only-new: exit with 1 also if a known object crashes the server, breaks LIST or cannot be deleted.",
+        COUNTS,
+        default=True,
+    )
+    owners: str = option("--owners FILE", "Teams of objects, by globs of namespace, kind and labels.", COUNTS)
+    history: str = option("--history DIR", "Add the run to the history for `auditor trend`.", WRITES, own_place=True)
+    keep_history: int = option(
+        "--keep-history RUNS",
+        "Runs that the history keeps; older ones are removed.",
+        "it removes files",
+        365,
+        form=1,
+    )
+    clusters: str = option(
+        "--clusters FILE",
+        "Names of the clusters that must have a dump, one a line; exit with 3 if one has none.",
+        "a cluster missing from it would not be reported",
+    )
+    fleet: str = option(
+        "--fleet FILE",
+        "Instead of dumps: list of clusters in YAML, each with its dump, keys, definitions and gates.",
+        "it names keys, and the clusters that must have a dump",
+    )
     prefixes: tuple[str, ...] = ()
-    max_age: float | None = None
-    require_change: bool = False
+    max_age: float | None = option(
+        "--max-age AGE",
+        "Exit with 3 if the file of a dump is older (90m, 26h, 2d) or the dump is stale.",
+        COUNTS,
+        None,
+        given="",
+        form="age",
+    )
+    require_change: bool = option(
+        "--require-change",
+        "Exit with 3 if a dump is that of the --since or --diff report, or of an older revision.",
+        COUNTS,
+        default=False,
+    )
     in_fleet: bool = False
     shard_bytes: int = 16 << 20
     shard_rows: int = 16_000
     progress: bool = False
-    memory: int = 0
-    seconds_per_object: float = 60.0
-    cache: str = ""
-    until: float = 0.0
+    memory: int = option(
+        "--memory BYTES",
+        "Memory limit of the command's own process, e.g. 2Gi; its workers get the same amount again, in equal shares "
+        "of at least 128Mi. Mapped files do not count  [default: 3/4 of the cgroup's or the machine's]",
+        COUNTS,
+        0,
+        given=None,
+        form="memory",
+    )
+    seconds_per_object: float = option(
+        "--time-per-object DURATION",
+        "Processor time for the validation rules of one object; after it they count as not evaluated.",
+        COUNTS,
+        60.0,
+        given="10s",
+        form="seconds",
+    )
+    cache: str = option(
+        "--cache DIR",
+        "Folder for parsed definitions and generated code, reused by later runs  [default: $XDG_CACHE_HOME/auditor]",
+        WRITES,
+        own_place=True,
+    )
+    until: float = option(
+        "--time time_in_all DURATION",
+        "Stop checking after this time: the remaining objects are counted, exit code 3  [default: no limit]",
+        COUNTS,
+        0.0,
+        given=None,
+        form="seconds",
+    )
 
 
 @dataclass(frozen=True)

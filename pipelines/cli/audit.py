@@ -4,133 +4,52 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from auditor.base.machine import processors
 from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.plan.limits import bound_process
-from auditor.plan.options import FAIL_ON, SEVERITIES
-from pipelines.cli.options.cache import cache_folder, cache_options
-from pipelines.cli.options.engine import engine_options, jobs_of
-from pipelines.cli.options.etcd_prefix import prefixes_option
-from pipelines.cli.options.job import job_options, log_options
-from pipelines.cli.options.kubernetes import kubernetes_option
-from pipelines.cli.options.outcome import outcome_options
-from pipelines.cli.options.render import render_option
-from pipelines.cli.options.report_mode import report_mode_option
-from pipelines.cli.options.since import check_since, since_options
-from pipelines.cli.report.report import format_option
+from auditor.plan.options import AuditOptions, Scope
+from pipelines.cli.options.cache import cache_folder
+from pipelines.cli.options.made import of_run, options, recorded
+from pipelines.cli.report.report import formats_help
 from pipelines.console import ignore_closed_stdout
-from pipelines.limits import deadline_of, limit_options, share_of_memory
+from pipelines.limits import deadline_of, share_of_memory
 from pipelines.log import LOG
 from pipelines.workers import expect_workers
 
 if TYPE_CHECKING:
-    from auditor.plan.options import AuditOptions
     from pipelines.run.report.notify import Message, Receiver
 
-__all__ = ["audit"]
+__all__ = ["audit", "jobs_of"]
 
 
-def _scope_options(command: Any) -> Any:
-    for option in (
-        click.option("-n", "--namespace", default="", help="Only objects of this namespace."),
-        click.option("-l", "--selector", "labels", default="", help="Only objects with these labels."),
-        click.option("--field-selector", "fields", default="", help="Only objects with these field values."),
-    ):
-        command = option(command)
-    return command
+_IN_ORDER: Final = """
+crds render report report_root report_name keep_reports no_lock dry_run force report_mode at jobs engine ray_address
+memory time_per_object time_in_all cache no_cache fail_on fail_on_sealed etcd_prefix encryption_config kms_decryptor
+convert_with kubernetes source salvage skip cluster feature_gates old apply since verify_sample verify_proven diff
+clusters fleet max_age require_change only_new severity max_new fail_on_standing accept owners history keep_history
+notify outputs redact field_gates sidecar include exclude all_namespaces explain_program fields labels namespace
+log_format quiet verbose
+"""
+"""Options in the order of the help; an option of a run that is not here is the last."""
+
+
+def jobs_of(engine: str, jobs: int | None) -> int:
+    """Return the number of workers, the engine's default if none was given; 0 with Ray means no limit."""
+    return jobs or (0 if engine == "ray" else processors())
 
 
 @click.command(short_help="Check every object of a dump and write a report.")
 @click.argument("dumps", nargs=-1, metavar="DUMP...")
-@click.option(
-    "--crds",
-    multiple=True,
-    metavar="PATH",
-    help="Definitions (files, a folder, a chart, a dump); they replace those of the dump by name.",
+@options(
+    " ".join(dict.fromkeys((*_IN_ORDER.split(), *of_run()))),
+    outputs=formats_help("audit"),
 )
-@render_option
-@click.option("--report", default="", metavar="DIR", help="Folder to write the report to.")
-@job_options
-@click.option("--force", is_flag=True, help="Replace an existing report in DIR; nothing but a report is removed.")
-@report_mode_option
-@click.option(
-    "--at",
-    default="storage",
-    show_default=True,
-    help="Check objects at their stored version, the storage version, each served version, or this version; exports "
-    "as they are.",
-)
-@engine_options
-@limit_options
-@cache_options
-@click.option(
-    "--fail-on",
-    type=click.Choice([*FAIL_ON, *SEVERITIES]),
-    default="invalid",
-    show_default=True,
-    help="Exit with 1 if an object reaches this level, or one listed before it; or a severity, or a worse one.",
-)
-@click.option("--fail-on-sealed", is_flag=True, help="Exit with 1 if a value is encrypted and no key is given.")
-@prefixes_option
-@click.option("--encryption-config", default="", metavar="FILE", help="EncryptionConfiguration of the API server.")
-@click.option(
-    "--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys: wrapped on stdin, plain on stdout."
-)
-@click.option(
-    "--convert-with",
-    default="",
-    metavar="CMD",
-    help="Command to run instead of conversion webhooks: ConversionReview on stdin and stdout.",
-)
-@kubernetes_option
-@click.option("--source", default="", metavar="FORMAT", help="Format of the dumps; see `auditor sources`.")
-@click.option("--salvage", is_flag=True, help="Also read pages of a damaged database that nothing refers to.")
-@click.option(
-    "--skip",
-    type=click.Choice(["rules", "updates", "builtin"]),
-    multiple=True,
-    help="Save time: updates skips the checks of updates; rules skips these and the validation rules (counted as not "
-    "evaluated); builtin skips the decoding of built-in kinds.",
-)
-@click.option(
-    "--cluster-name",
-    "cluster",
-    default="",
-    metavar="NAME",
-    help="Value of the cluster column; for a pattern of dumps, use {1} (its first wildcard), {name} or {parent}.",
-)
-@click.option(
-    "--feature-gates",
-    default="",
-    metavar="NAME=BOOL",
-    help="Feature gates of the server: CRDValidationRatcheting=false before 1.30.",
-)
-@click.option("--old", multiple=True, metavar="OLD", help="Earlier state: check DUMP as updates of its objects.")
-@click.option(
-    "--apply",
-    type=click.Choice(["merge", "replace"]),
-    default="merge",
-    show_default=True,
-    help="With --old: how manifests are applied to the objects of OLD.",
-)
-@since_options
-@outcome_options
-@format_option("audit")
-@click.option("--redact", is_flag=True, help="Leave values of objects out of the report (and with them its index).")
-@click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn field-level gates on or off.")
-@click.option("--sidecar", multiple=True, metavar="FILE", help="File of field-level gates, by name of the definition.")
-@click.option("--include", multiple=True, metavar="KIND[.GROUP]", help="Only these kinds.")
-@click.option("--exclude", multiple=True, metavar="KIND[.GROUP]", help="All but these kinds.")
-@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces (the default; accepted as kubectl does).")
-@click.option(
-    "--explain-program", metavar="KIND", help="Print how many objects of KIND the generated program proved valid."
-)
-@_scope_options
-@log_options
 def audit(dumps: tuple[str, ...], **flags: Any) -> None:
     """Read dumps as the API server would and run the checks of a create on every object.
 
@@ -151,13 +70,11 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
       auditor audit today.db --report out/today --since out/yesterday --diff out/yesterday --only-new
       auditor audit today.db --report-root out/ --since auto --diff auto --only-new --keep-reports 30
     """
-    take = flags.pop  # what is not taken is an option of the same name
-    LOG.configure(as_json=take("log_format") == "json", quiet=take("quiet"), verbose=take("verbose"))
+    LOG.configure(as_json=flags["log_format"] == "json", quiet=flags["quiet"], verbose=flags["verbose"])
     fleet, since, engine = flags["fleet"], flags["since"], flags["engine"]
     if bool(dumps) == bool(fleet):
         raise click.UsageError("give either dumps or --fleet FILE: what is audited")
-    root, name, keep = take("report_root"), take("report_name"), take("keep_reports")
-    no_lock, dry_run = take("no_lock"), take("dry_run")
+    root, keep, no_lock, dry_run = (flags[name] for name in ("report_root", "keep_reports", "no_lock", "dry_run"))
     _check_target(flags["report"], root, since, flags["diff"], asked=bool(keep or no_lock or dry_run))
     flags["memory"] = flags["memory"] or share_of_memory()
     if flags["memory"]:
@@ -167,12 +84,12 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
     flags["jobs"] = jobs_of(engine, flags["jobs"])
     is_fleet = bool(fleet) or len(flags["etcd_prefix"]) > 1 or any(map(has_wildcards, dumps))
     expect_workers(dumps, engine=engine, jobs=flags["jobs"], since=since, fleet=is_fleet)
-    outputs, urls, explained = take("outputs"), take("notify"), take("explain_program")
-    options = _options(dumps, flags)
-    check_since(options)
+    outputs = flags["outputs"]
+    run_options = _options(dumps, flags)
+    _check_combinations(run_options)
     from pipelines.run.report.notify import parse_receivers, sent_at_the_end  # noqa: PLC0415
 
-    receivers = parse_receivers(urls)
+    receivers = parse_receivers(flags["notify"])
     with ExitStack() as stack:
         messages = stack.enter_context(sent_at_the_end())  # when the lock of the root is free again
         if outputs and not dry_run:
@@ -182,44 +99,40 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
         if root:
             from pipelines.run.job import JobOptions, plan_job, planned_lines, run_job  # noqa: PLC0415
 
-            job = JobOptions(root, name, keep, lock=not no_lock)
+            job = JobOptions(root, flags["report_name"], keep, lock=not no_lock)
             if dry_run:
-                click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, options))))
+                click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, run_options))))
                 return
-            options = stack.enter_context(run_job(job, options))
-        sys.exit(_run(options, explained, outputs, receivers, messages))
+            run_options = stack.enter_context(run_job(job, run_options))
+        sys.exit(_run(run_options, flags["explain_program"], outputs, receivers, messages))
 
 
 def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
-    """Return the options of a run; a flag that is not read here is the option of its name."""
+    """Return the options of a run."""
     from auditor.plan.feature_gates import parse_feature_gates  # noqa: PLC0415 - `auditor --help` stays light
-    from auditor.plan.options import AuditOptions, Scope  # noqa: PLC0415
     from auditor.report.findings.exit_code import parse_most_new  # noqa: PLC0415
     from auditor.report.findings.severity import parse_rules  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
 
-    take = flags.pop
-    namespace, labels, fields = take("namespace"), take("labels"), take("fields")
-    prefixes = take("etcd_prefix")
-    parse_label_selector(labels)
-    parse_field_selector(fields)
+    parse_label_selector(flags["labels"])
+    parse_field_selector(flags["fields"])
     parse_rules(flags["severity"])
-    made: dict[str, Any] = {
-        "dumps": dumps,
+    prefixes = flags["etcd_prefix"]
+    scope = Scope(**recorded(Scope, flags))
+    made = {
+        **recorded(AuditOptions, flags),
         "at_of_exports": "stored" if _is_default("at") else flags["at"],
-        "seconds_per_object": take("time_per_object"),
-        "until": deadline_of(take("time_in_all")),
+        "until": deadline_of(flags["time_in_all"]),
         "etcd_prefix": prefixes[0],
         "prefixes": prefixes if len(prefixes) > 1 else (),
-        "cache": cache_folder(take("cache"), no_cache=take("no_cache")),
-        "gate_sidecars": take("sidecar"),
-        "ratcheting": parse_feature_gates(take("feature_gates")),
-        "most_new": parse_most_new(take("max_new")),
-        "skip": tuple(sorted(set(take("skip")))),
-        "scope": Scope("" if take("all_namespaces") else namespace, labels, fields, take("include"), take("exclude")),
+        "cache": cache_folder(flags["cache"], no_cache=flags["no_cache"]),
+        "ratcheting": parse_feature_gates(flags["feature_gates"]),
+        "most_new": parse_most_new(flags["max_new"]),
+        "skip": tuple(sorted(set(flags["skip"]))),
+        "scope": replace(scope, namespace="") if flags["all_namespaces"] else scope,
         "progress": sys.stderr.isatty(),
     }
-    return AuditOptions(**made, **flags)
+    return AuditOptions(dumps, **made)
 
 
 def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool) -> None:
@@ -232,6 +145,26 @@ def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool)
         raise click.UsageError("--since auto and --diff auto need --report-root: the newest report below it is used")
     if asked:
         raise click.UsageError("--keep-reports, --no-lock and --dry-run need --report-root")
+
+
+def _check_combinations(options: AuditOptions) -> None:
+    """Refuse combinations of options that have no meaning.
+
+    Raises:
+        UsageError: There is one.
+    """
+    if options.verify_sample and not options.since:
+        raise click.UsageError("--verify-sample needs --since: it verifies the results that are reused from a report")
+    if options.since and options.redact:
+        raise click.UsageError("--since reuses rows as they are; --redact needs every object checked: leave one out")
+    if options.only_new and not options.diff:
+        raise click.UsageError("--only-new needs --diff: it names the report that findings are compared with")
+    if options.most_new and not options.diff:
+        raise click.UsageError("--max-new needs --diff: it names the report that findings are compared with")
+    if options.require_change and not (options.since or options.diff):
+        raise click.UsageError("--require-change needs --since or --diff: it names the report of the last dump")
+    if options.since and options.old:
+        raise click.UsageError("--since reuses rows as they are; --old checks every object as an update: leave one out")
 
 
 def _run(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from pipelines.cli.options.made import options
 from pipelines.console import ignore_closed_stdout
 
 __all__ = ["changes"]
@@ -14,14 +15,7 @@ __all__ = ["changes"]
 @click.command(short_help="Print all that an upgrade scan found.")
 @click.argument("report", metavar="REPORT")
 @click.argument("kind", default="", metavar="[KIND]")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "ndjson", "markdown"]),
-    default="table",
-    show_default=True,
-    help="Format.",
-)
+@options("output", output={"form": ("table", "json", "ndjson", "markdown"), "help": "Format."})
 def changes(report: str, kind: str, *, output: str) -> None:
     """Print what `auditor upgrade` found, whole: every definition, plan, narrower field and example.
 

@@ -1,7 +1,7 @@
 """Defaults of options from files: the file given with --config; else the user's own, overridden by `./auditor.yaml`.
 
 An `auditor.yaml` in an unpacked backup was not written by the user who looks into the backup. So what a file that was
-not given with --config sets depends on the effect of an option (`pipelines.cli.options.safety`), and its path is always
+not given with --config sets depends on the effect of an option (`auditor.plan.declared`), and its path is always
 printed, with what it does not set.
 """
 
@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import click
 
+from auditor.plan.declared import COUNTS
+from pipelines.cli.options.made import Option, refused_unnamed
 from pipelines.cli.options.overwriting import note_input
-from pipelines.cli.options.safety import is_counting, refused_unnamed
 
 __all__ = ["load_configuration", "shown", "spellings"]
 
@@ -155,9 +156,9 @@ def _defaults(
         made[name] = {}
         for option, value in options.items():
             parameter = named[option.replace("-", "_")]
-            if not trusted and (why := refused_unnamed(below, parameter, value)):
+            if not trusted and (why := refused_unnamed(parameter, value)):
                 raise click.UsageError(f"{at}: {option}: {why}")
-            if not trusted and is_counting(below, parameter):
+            if not trusted and isinstance(parameter, Option) and parameter.declared.effect == COUNTS:
                 ignored.append(f"{' '.join(below)} {option.replace('_', '-')}")
                 continue
             made[name][parameter.name] = _default(parameter, value, f"{at}: {option}")

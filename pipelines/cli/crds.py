@@ -12,9 +12,7 @@ import click
 
 from auditor.base.visible import label, visible
 from auditor.base.wording import counted
-from pipelines.cli.options.etcd_prefix import one_prefix_option
-from pipelines.cli.options.kubernetes import kubernetes_option
-from pipelines.cli.options.render import render_option
+from pipelines.cli.options.made import ONE_PREFIX, options
 from pipelines.console import ignore_closed_stdout
 
 if TYPE_CHECKING:
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["crds"]
 
-_OUTPUT = click.Choice(["table", "json", "ndjson"])
+_OUTPUT = ("table", "json", "ndjson")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, short_help="Check and list definitions.")
@@ -54,11 +52,7 @@ def _read(paths: tuple[str, ...], *, render: bool = False, may_be_none: bool = F
 
 @crds.command(short_help="Check definitions as the API server would.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--old", multiple=True, metavar="PATH", help="Stored definitions: check PATH as updates of them.")
-@render_option
-@kubernetes_option
-@click.option("--costs", is_flag=True, help="Print the estimated cost of every validation rule.")
-@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+@options("old_definitions render kubernetes costs output", output=_OUTPUT)
 def check(
     paths: tuple[str, ...],
     old: tuple[str, ...],
@@ -173,10 +167,7 @@ def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
 
 @crds.command("export", short_help="Print the definitions of a dump as manifests.")
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="Only definitions of this name (PLURAL.GROUP).")
-@click.option(
-    "-o", "--output", "shown_as", type=click.Choice(["yaml", "json", "ndjson"]), default="yaml", show_default=True
-)
+@options("names output_of_manifests")
 def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> None:
     """Print definitions in v1 without what only a server writes (status, uid, managedFields): a server accepts them.
 
@@ -223,12 +214,12 @@ def _yaml_or_json(document: Any) -> str:
 
 @crds.command("list", short_help="List the kinds of a dump.")
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
-@click.option("--crds", "paths", multiple=True, metavar="PATH", help="Definitions; they replace the dump's by name.")
-@click.option("--openapi", is_flag=True, help="Print the OpenAPI v3 schema that discovery publishes of each kind.")
-@click.option("--sidecar", multiple=True, metavar="FILE", help="File of field-level gates, by name of the definition.")
-@click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn gates on or off in this run.")
-@one_prefix_option
-@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+@options(
+    "paths openapi sidecar field_gates etcd_prefix output",
+    field_gates="Turn gates on or off in this run.",
+    etcd_prefix=ONE_PREFIX,
+    output=_OUTPUT,
+)
 def list_(
     dumps: tuple[str, ...],
     paths: tuple[str, ...],

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from auditor.plan.options import FAIL_ON
-from pipelines.cli.options.kubernetes import asked_release, kubernetes_option
+from pipelines.cli.options.forms import asked_release
+from pipelines.cli.options.made import options
 from pipelines.cli.query import query_options, source_options
 from pipelines.console import OutputClosed, forget_output, ignore_closed_stdout
 
@@ -19,17 +20,17 @@ __all__ = ["diff"]
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
 @click.argument("wanted", metavar="[KIND[/NAME]]", default="")
-@click.option("-o", "--output", type=click.Choice(["text", "ndjson"]), default="text", show_default=True)
-@click.option(
-    "--fail-on",
-    type=click.Choice(FAIL_ON),
-    default="never",
-    show_default=True,
-    help="Exit with 1 if something new reaches this level, or one listed before it.",
+@options(
+    "output fail_on namespace show_secrets kubernetes",
+    output=("text", "ndjson"),
+    fail_on={
+        "form": FAIL_ON,
+        "default": "never",
+        "help": "Exit with 1 if something new reaches this level, or one listed before it.",
+    },
+    namespace="Only objects of this namespace (dumps).",
+    show_secrets="Print the values of Secrets, otherwise redacted (dumps).",
 )
-@click.option("-n", "--namespace", default="", help="Only objects of this namespace (dumps).")
-@click.option("--show-secrets", is_flag=True, help="Print the values of Secrets, otherwise redacted (dumps).")
-@kubernetes_option
 @source_options
 def diff(old: str, new: str, wanted: str, *, output: str, fail_on: str, **flags: Any) -> None:
     """Compare two reports of audits as `auditor audit --diff` does, or the objects of two dumps.

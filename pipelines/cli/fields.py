@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from pipelines.cli.options.kubernetes import kubernetes_option
-from pipelines.cli.query import cluster_option, query_options, run, source_options
+from pipelines.cli.options.made import options
+from pipelines.cli.query import query_options, run, source_options
 
 __all__ = ["fields"]
 
@@ -15,15 +15,11 @@ __all__ = ["fields"]
 @click.command(short_help="List what field selectors can select by.")
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("kind", metavar="KIND")
-@cluster_option
-@click.option("--values", is_flag=True, help="Also list the distinct values, and how many objects have each.")
-@click.option("-n", "--namespace", default="", help="With --values: only objects of this namespace.")
-@click.option(
-    "--limit", type=click.IntRange(1), default=20, show_default=True, help="At most this many values a field."
+@options(
+    "clusters_of_report values namespace limit output dumps kubernetes",
+    namespace="With --values: only objects of this namespace.",
+    limit={"help": "At most this many values a field.", "default": 20, "form": 1},
 )
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
-@kubernetes_option
 @source_options
 def fields(target: str, kind: str, *, values: bool, limit: int, output: str, **flags: Any) -> None:
     """List the fields that a kind can be selected by, for each version that is served.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from auditor.base.visible import label, visible
 from auditor.base.wording import counted
-from pipelines.cli.options.etcd_prefix import one_prefix_option
+from pipelines.cli.options.made import ONE_PREFIX, options
 from pipelines.console import ignore_closed_stdout
 
 if TYPE_CHECKING:
@@ -20,22 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["gates"]
 
-_OUTPUT = click.Choice(["table", "json", "ndjson"])
-
-
-def gate_options(command: Any) -> Any:
-    """Add the options for where gates are declared and which are on."""
-    for option in (
-        click.option("--field-gates", default="", metavar="NAME=BOOL,...", help="Turn gates on or off in this run."),
-        click.option(
-            "--sidecar",
-            multiple=True,
-            metavar="FILE",
-            help="File of gates by definition; overrides manifests.",
-        ),
-    ):
-        command = option(command)
-    return command
+_CHANGES: Final[dict[str, Any]] = {
+    "field_gates": {"help": "Turn gates on or off in this run.", "hidden": False},
+    "sidecar": {"help": "File of gates by definition; overrides manifests.", "hidden": False},
+    "crds": "Definitions; they replace the dump's by name.",
+    "etcd_prefix": ONE_PREFIX,
+    "output": ("table", "json", "ndjson"),
+}
 
 
 @click.group(
@@ -59,8 +50,7 @@ def gates() -> None:
 
 @gates.command(short_help="Check the declarations of gates.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@gate_options
-@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+@options("sidecar field_gates output", **_CHANGES)
 def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, output: str) -> None:
     """Check the gates of the definitions in files and folders against the rules of the proposal.
 
@@ -143,10 +133,7 @@ def _print_json(results: list[Any], output: str) -> None:
 
 @gates.command("list", short_help="List gates, whether they are on and why, and how many objects use them.")
 @click.argument("dumps", nargs=-1, metavar="[DUMP]...")
-@click.option("--crds", multiple=True, metavar="PATH", help="Definitions; they replace the dump's by name.")
-@gate_options
-@one_prefix_option
-@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+@options("crds sidecar field_gates etcd_prefix output", **_CHANGES)
 def list_(
     dumps: tuple[str, ...],
     crds: tuple[str, ...],
@@ -252,14 +239,10 @@ def _said(value: bool | None) -> str | None:
 
 @gates.command(short_help="Show what writes would store.")
 @click.argument("dumps", nargs=-1, required=True, metavar="[OLD] NEW")
-@click.option("--crds", multiple=True, metavar="PATH", help="Definitions; they replace the dumps' by name.")
-@gate_options
-@click.option(
-    "--apply", "how", type=click.Choice(["merge", "replace"]), default="merge", show_default=True,
-    help="How manifests in NEW are applied to objects of OLD.",
-)  # fmt: skip
-@one_prefix_option
-@click.option("-o", "--output", type=_OUTPUT, default="table", show_default=True)
+@options(
+    "crds sidecar field_gates how etcd_prefix output",
+    **_CHANGES | {"crds": "Definitions; they replace the dumps' by name."},
+)
 def simulate(
     dumps: tuple[str, ...],
     crds: tuple[str, ...],

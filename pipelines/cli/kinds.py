@@ -6,29 +6,22 @@ from typing import Any
 
 import click
 
-from pipelines.cli.options.kubectl_flags import KubectlCommand, moment
-from pipelines.cli.options.kubernetes import kubernetes_option
+from pipelines.cli.options.kubectl_flags import KubectlCommand
+from pipelines.cli.options.made import options
 from pipelines.cli.query import query_options, run, source_options
 
 __all__ = ["api_resources", "describe", "events", "explain"]
-
-_dump_option = click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
 
 
 @click.command(
     "api-resources", cls=KubectlCommand, short_help="Print the kinds of a dump as kubectl api-resources does."
 )
 @click.argument("target", metavar="DUMP|REPORT")
-@click.option(
-    "-o", "--output", type=click.Choice(["", "wide", "name"]), default="", metavar="wide|name", help="Format."
+@options(
+    "output api_group namespaced verbs categories sort_by no_headers dumps",
+    output={"words": "-o --output wide|name", "help": "Format.", "default": "", "form": ("", "wide", "name")},
+    sort_by={"words": "--sort-by name|kind", "help": "Order.", "form": ("", "name", "kind")},
 )
-@click.option("--api-group", default=None, help="Only kinds of this group.")
-@click.option("--namespaced/--not-namespaced", default=None, help="Only kinds with, or without, namespaces.")
-@click.option("--verbs", default="", metavar="VERBS", help="Only kinds that can be asked for all of these.")
-@click.option("--categories", default="", metavar="NAMES", help="Only kinds of all these categories.")
-@click.option("--sort-by", type=click.Choice(["", "name", "kind"]), default="", metavar="name|kind", help="Order.")
-@click.option("--no-headers", is_flag=True, help="No header line.")
-@_dump_option
 @source_options
 def api_resources(target: str, **flags: Any) -> None:
     """Print the kinds that a server with the definitions of a dump has, each at its preferred version.
@@ -56,12 +49,7 @@ def api_resources(target: str, **flags: Any) -> None:
 @click.command(cls=KubectlCommand, short_help="Print what a definition says of a kind, as kubectl explain does.")
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("path", metavar="KIND[.FIELD]...")
-@click.option("--recursive", is_flag=True, help="All fields below, a line for each.")
-@click.option(
-    "--max-depth", type=click.IntRange(0), default=0, help="With --recursive: at most so many levels; 0: all."
-)
-@click.option("--api-version", default="", metavar="GROUP/VERSION", help="The version to explain.")
-@_dump_option
+@options("recursive max_depth api_version dumps")
 @source_options
 def explain(target: str, path: str, **flags: Any) -> None:
     """Print the description, the type and the fields of a custom kind or of one of its fields.
@@ -77,27 +65,19 @@ def explain(target: str, path: str, **flags: Any) -> None:
 
     if flags["max_depth"] and not flags["recursive"]:
         raise click.UsageError("--max-depth requires --recursive")
-    options = query_options(target, flags)
+    asked = query_options(target, flags)
     version, recursive, depth = flags["api_version"], flags["recursive"], flags["max_depth"]
-    run(lambda: run_explain(options, path, api_version=version, recursive=recursive, most_levels=depth))
+    run(lambda: run_explain(asked, path, api_version=version, recursive=recursive, most_levels=depth))
 
 
 @click.command(cls=KubectlCommand, short_help="Print the events of a dump as kubectl events does.")
 @click.argument("target", metavar="DUMP|REPORT")
-@click.option("-n", "--namespace", default="", help="Only events of this namespace.")
-@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces (the default; accepted as kubectl does).")
-@click.option("-l", "--selector", "labels", default="", help="Only events with these labels.")
-@click.option("--for", "about", default="", metavar="KIND/NAME", help="Only events about this object.")
-@click.option("--types", multiple=True, metavar="TYPES", help="Only events of these types: Normal, Warning.")
-@click.option("--no-headers", is_flag=True, help="No header line.")
-@click.option(
-    "--now",
-    default="",
-    metavar="TIME",
-    callback=moment,
-    help="Times relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
+@options(
+    "namespace all_namespaces labels about types no_headers now dumps",
+    namespace="Only events of this namespace.",
+    labels="Only events with these labels.",
+    now="Times relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
 )
-@_dump_option
 @source_options
 def events(
     target: str, *, about: str, types: tuple[str, ...], no_headers: bool, now: float | None, **flags: Any
@@ -111,25 +91,17 @@ def events(
     """
     from pipelines.run.objects.kinds import run_events  # noqa: PLC0415 - help stays light
 
-    options = query_options(target, flags)
-    run(lambda: run_events(options, about=about, types=types, headers=not no_headers, now=now))
+    asked = query_options(target, flags)
+    run(lambda: run_events(asked, about=about, types=types, headers=not no_headers, now=now))
 
 
 @click.command(cls=KubectlCommand, short_help="Print custom resources in words as kubectl describe does.")
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("args", nargs=-1, required=True, metavar="KIND [NAME]...")
-@click.option("-n", "--namespace", default="", help="Only objects of this namespace.")
-@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces (the default; accepted as kubectl does).")
-@click.option("-l", "--selector", "labels", default="", help="Only objects with these labels.")
-@click.option(
-    "--now",
-    default="",
-    metavar="TIME",
-    callback=moment,
-    help="Times of events relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
+@options(
+    "namespace all_namespaces labels now kubernetes dumps",
+    now="Times of events relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
 )
-@kubernetes_option
-@_dump_option
 @source_options
 def describe(target: str, args: tuple[str, ...], *, now: float | None, **flags: Any) -> None:
     """Print all fields of custom resources, and the events about them.
@@ -144,6 +116,6 @@ def describe(target: str, args: tuple[str, ...], *, now: float | None, **flags: 
     """
     from pipelines.run.objects.describe import run_describe  # noqa: PLC0415 - help stays light
 
-    options = query_options(target, flags)
-    options.args = args
-    run(lambda: run_describe(options, now=now))
+    asked = query_options(target, flags)
+    asked.args = args
+    run(lambda: run_describe(asked, now=now))

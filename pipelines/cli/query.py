@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from pipelines.cli.options.etcd_prefix import one_prefix_option
-from pipelines.cli.options.kubectl_flags import KubectlCommand, moment, unsupported
-from pipelines.cli.options.kubernetes import asked_release, kubernetes_option
+from pipelines.cli.options.forms import asked_release
+from pipelines.cli.options.kubectl_flags import KubectlCommand, unsupported
+from pipelines.cli.options.made import ONE_PREFIX, options, recorded
 from pipelines.console import OutputClosed, forget_output
 
 if TYPE_CHECKING:
@@ -17,29 +17,17 @@ if TYPE_CHECKING:
 
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["cluster_option", "query", "query_options", "run", "source_options"]
+__all__ = ["query", "query_options", "run", "source_options"]
 
 
-def source_options(command: Any) -> Any:
-    """Add the options for opening a dump."""
-    for option in (
-        click.option(
-            "--convert-with", default="", metavar="CMD", help="Command to run instead of conversion webhooks."
-        ),
-        click.option("--kms-decryptor", default="", metavar="CMD", help="Unwraps KMS data keys."),
-        click.option(
-            "--encryption-config", default="", metavar="FILE", help="EncryptionConfiguration of the API server."
-        ),
-        one_prefix_option,
-        click.option("--crds", multiple=True, metavar="PATH", help="File or folder of definitions."),
-    ):
-        command = option(command)
-    return command
-
-
-cluster_option = click.option(
-    "--cluster", "clusters", multiple=True, metavar="NAME", help="Only these clusters of the report of several."
+source_options = options(
+    "crds etcd_prefix encryption_config kms_decryptor convert_with",
+    crds="File or folder of definitions.",
+    etcd_prefix=ONE_PREFIX,
+    kms_decryptor="Unwraps KMS data keys.",
+    convert_with="Command to run instead of conversion webhooks.",
 )
+"""Adds the options for opening a dump."""
 
 
 def run(command: Callable[[], int]) -> NoReturn:
@@ -58,116 +46,28 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
     from auditor.server.reader import ReadMode  # noqa: PLC0415 - help stays light
     from pipelines.run.objects.query_options import QueryOptions  # noqa: PLC0415
 
-    return QueryOptions(
-        target=target,
-        dumps=flags.get("dumps", ()),
-        namespace="" if flags.get("all_namespaces") else flags.get("namespace", ""),
-        labels=flags.get("labels", ""),
-        fields=flags.get("fields", ""),
-        output=flags.get("output", ""),
-        crds=flags["crds"],
-        etcd_prefix=flags["etcd_prefix"],
-        encryption_config=flags["encryption_config"],
-        kms_decryptor=flags["kms_decryptor"],
-        convert_with=flags.get("convert_with", ""),
-        shown_as=flags.get("shown_as", "read"),
-        as_of=flags.get("as_of"),
-        clusters=flags.get("clusters", ()),
-        kubernetes=asked_release(),
-        where=flags.get("where", ""),
-        explain=flags.get("explain", False),
-        max_scan=flags.get("max_scan"),
-        save_index=flags.get("save_index", ""),
-        mode=ReadMode(
-            as_server=flags.get("as_server", False),
-            watch_cache=not flags.get("no_watch_cache", False),
-            streamed=flags.get("limit") is not None and not flags.get("sort_by"),
-            any_field=flags.get("any_field", False),
-            show_secrets=flags.get("show_secrets", False),
-        ),
+    made = recorded(QueryOptions, flags)
+    if flags.get("all_namespaces"):
+        made["namespace"] = ""
+    mode = ReadMode(
+        as_server=flags.get("as_server", False),
+        watch_cache=not flags.get("no_watch_cache", False),
+        streamed=flags.get("limit") is not None and not flags.get("sort_by"),
+        any_field=flags.get("any_field", False),
+        show_secrets=flags.get("show_secrets", False),
     )
+    return QueryOptions(target, **made | {"kubernetes": asked_release(), "mode": mode})
 
 
 @click.command(cls=KubectlCommand, short_help="Answer as kubectl get would have, from a dump or a report.")
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("args", nargs=-1, metavar="KIND [NAME]...")
-@cluster_option
-@click.option("-n", "--namespace", default="", help="Only objects of this namespace.")
-@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces (the default; accepted as kubectl does).")
-@click.option("-l", "--selector", "labels", default="", help="Only objects with these labels.")
-@click.option("--field-selector", "fields", default="", help="Only objects with these field values.")
-@click.option("--where", default="", metavar="CEL", help="Only objects for which this CEL expression is true.")
-@click.option(
-    "--explain", is_flag=True, help="Print where each part of the query ran, and how many rows each step left."
+@options(
+    "clusters_of_report namespace all_namespaces labels fields where explain max_scan save_index dumps any_field as_of "
+    "shown_as output_of_query template sort_by label_columns show_labels show_kind no_headers limit count "
+    "ignore_not_found show_managed_fields show_secrets server_print strict_templates allow_missing_template_keys "
+    "subresource now chunk_size watch watch_only output_watch_events raw as_server no_watch_cache kubernetes"
 )
-@click.option(
-    "--max-scan",
-    type=click.IntRange(0),
-    default=None,
-    metavar="ROWS",
-    help="Fail rather than read more rows of a kind.",
-)
-@click.option("--save-index", default="", metavar="DIR", help="Audit DUMP into DIR first, and answer from its index.")
-@click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
-@click.option("--any-field", is_flag=True, help="Let --field-selector use any path, not only the server's fields.")
-@click.option("--as-of", type=click.IntRange(1), default=None, metavar="REV", help="The state after this revision.")
-@click.option(
-    "--as",
-    "shown_as",
-    default="read",
-    show_default=True,
-    metavar="read|stored|VERSION",
-    help="Print objects as a server reads them, as they are stored, or at a version.",
-)
-@click.option(
-    "-o",
-    "--output",
-    default="",
-    metavar="FORMAT",
-    help="table (default), wide, json, yaml, kyaml, name, ndjson, csv, parquet[=FILE], jsonpath=..., "
-    "jsonpath-as-json=..., jsonpath-file=FILE, custom-columns=..., custom-columns-file=FILE, go-template=..., "
-    "go-template-file=FILE",
-)
-@click.option("--template", default="", metavar="TEXT", help="Template or its file, if not after -o FORMAT=.")
-@click.option("--sort-by", default="", metavar="PATH", help="Sort by a path, e.g. .spec.size, as kubectl compares.")
-@click.option("-L", "--label-columns", multiple=True, metavar="KEYS", help="Labels to show as columns.")
-@click.option("--show-labels", is_flag=True, help="Show all labels as the last column.")
-@click.option("--show-kind", is_flag=True, help="Print the kind before names.")
-@click.option("--no-headers", is_flag=True, help="No header line.")
-@click.option("--limit", type=click.IntRange(0), default=None, help="At most this many objects of each kind.")
-@click.option("--count", is_flag=True, help="Print only the number of objects.")
-@click.option("--ignore-not-found", is_flag=True, help="Print nothing about objects that do not exist.")
-@click.option("--show-managed-fields", is_flag=True, help="Print managedFields in json and yaml.")
-@click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are redacted.")
-@click.option(
-    "--server-print/--no-server-print",
-    default=True,
-    help="Columns of the kind, or only NAME and AGE.",
-    show_default=True,
-)
-@click.option("--strict-templates", is_flag=True, help="Missing fields are errors in jsonpath and go-template.")
-@click.option(
-    "--allow-missing-template-keys/--no-allow-missing-template-keys",
-    default=True,
-    hidden=True,
-    help="kubectl's name of --strict-templates.",
-)
-@click.option("--subresource", default="", metavar="NAME", help="The object through a subresource: status or scale.")
-@click.option(
-    "--now",
-    default="",
-    metavar="TIME",
-    callback=moment,
-    help="Ages relative to this time; `now` for the clock.  [default: for snapshots the newest time in them]",
-)
-@click.option("--chunk-size", type=int, default=500, hidden=True, help="Changes nothing: there is no server.")
-@click.option("-w", "--watch", is_flag=True, hidden=True)
-@click.option("--watch-only", is_flag=True, hidden=True)
-@click.option("--output-watch-events", is_flag=True, hidden=True)
-@click.option("--raw", default="", hidden=True)
-@click.option("--as-server", is_flag=True, help="Fail as a live server does if one object of a kind is broken.")
-@click.option("--no-watch-cache", is_flag=True, help="List by key, as a server without watch cache does.")
-@kubernetes_option
 @source_options
 def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
     """Answer as `kubectl get` would have, without a cluster.
@@ -198,23 +98,12 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
 
     if elsewhere := unsupported(flags):
         raise click.UsageError(elsewhere)
-    options = query_options(target, flags)
-    options.args = args
-    options.get = GetOptions(
-        label_columns=flags["label_columns"],
-        show_labels=flags["show_labels"],
-        show_kind=flags["show_kind"],
+    asked = query_options(target, flags)
+    asked.args = args
+    asked.get = GetOptions(
+        **recorded(GetOptions, {**flags, "clusters": None}),  # known when the report is open
         headers=not flags["no_headers"],
-        sort_by=flags["sort_by"],
-        ignore_not_found=flags["ignore_not_found"],
-        show_managed_fields=flags["show_managed_fields"],
-        limit=flags["limit"],
-        count=flags["count"],
-        server_print=flags["server_print"],
         allow_missing=flags["allow_missing_template_keys"] and not flags["strict_templates"],
         across=flags["all_namespaces"],
-        template=flags["template"],
-        subresource=flags["subresource"],
-        now=flags["now"],
     )
-    run(lambda: run_query(options))
+    run(lambda: run_query(asked))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipelines.cli.options.made import options
 from pipelines.console import ignore_closed_stdout
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["releases"]
 @click.command(short_help="List the releases of Kubernetes, and what changes between two of them.")
 @click.argument("first", default="", metavar="[FROM")
 @click.argument("last", default="", metavar="TO]")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@options("output", output=("text", "json"))
 def releases(first: str, last: str, *, output: str) -> None:
     """List the releases that --kubernetes takes, or what changes between two for objects, definitions and messages.
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from pipelines.cli.options.kubernetes import kubernetes_option
-from pipelines.cli.query import cluster_option, query_options, run, source_options
+from pipelines.cli.options.made import options
+from pipelines.cli.query import query_options, run, source_options
 
 __all__ = ["show"]
 
@@ -15,16 +15,11 @@ __all__ = ["show"]
 @click.command(short_help="Show everything known about one key.")
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("key", metavar="KEY|KIND/NAME")
-@cluster_option
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
-@click.option("--dump", "dumps", multiple=True, metavar="DUMP", help="Where the dump of REPORT is now.")
-@click.option("-n", "--namespace", default="", help="Namespace of KIND/NAME.")
-@click.option(
-    "--history", "with_history", is_flag=True, help="Print the revisions of the object that an etcd snapshot still has."
+@options(
+    "clusters_of_report output dumps namespace with_history as_diff show_secrets kubernetes",
+    output=("yaml", "json"),
+    namespace="Namespace of KIND/NAME.",
 )
-@click.option("--diff", "as_diff", is_flag=True, help="With --history: only what each revision changed.")
-@click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are redacted.")
-@kubernetes_option
 @source_options
 def show(target: str, key: str, *, output: str, with_history: bool, as_diff: bool, **flags: Any) -> None:
     """Print one key: its value as stored and as a server reads it, its findings, its impact, its revisions.
@@ -48,6 +43,6 @@ def show(target: str, key: str, *, output: str, with_history: bool, as_diff: boo
     if as_diff and not with_history:
         raise click.UsageError("--diff is about revisions: give --history too")
     if with_history:
-        options = query_options(target, flags)
-        run(lambda: run_history(options, key, output=output, as_diff=as_diff))
+        asked = query_options(target, flags)
+        run(lambda: run_history(asked, key, output=output, as_diff=as_diff))
     run(lambda: run_show(query_options(target, flags), key, output=output))

@@ -6,11 +6,13 @@ import textwrap
 
 import click
 
+from pipelines.cli.options.made import options
+
 __all__ = ["sources"]
 
 
 @click.command(short_help="List the supported formats of dumps.")
-@click.option("-o", "--output", type=click.Choice(["text", "name", "json"]), default="text", show_default=True)
+@options("output", output=("text", "name", "json"))
 def sources(output: str) -> None:
     """List the formats of dumps, how each is recognised and what it needs.
 

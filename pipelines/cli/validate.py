@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
-from pipelines.cli.options.kubernetes import kubernetes_option
-from pipelines.cli.options.render import render_option
-from pipelines.cli.report.report import format_option
+from pipelines.cli.options.made import options, recorded
+from pipelines.cli.report.report import formats_help
 
 __all__ = ["validate"]
 
 
 @click.command(short_help="Check manifests as `kubectl create --dry-run=server` does.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--crds", multiple=True, metavar="PATH", help="Definitions: files, a folder, a Helm chart, a dump.")
-@render_option
-@click.option("-n", "--namespace", metavar="NAME", help="Namespace of objects that name none; another one is an error.")
-@click.option(
-    "--field-validation",
-    type=click.Choice(["Strict", "Warn", "Ignore"], case_sensitive=False),
-    default="Strict",
-    show_default=True,
-    help="What unknown and duplicate fields are.",
+@options(
+    "crds render namespace_of_manifests field_validation kubernetes ignore_missing skip_others output_with_formats",
+    crds="Definitions: files, a folder, a Helm chart, a dump.",
+    output_with_formats=formats_help("validate"),
 )
-@kubernetes_option
-@click.option("--ignore-missing", is_flag=True, help="Pass over objects of kinds that have no definition.")
-@click.option("--skip-others", is_flag=True, help="Pass over documents with neither apiVersion nor kind; count them.")
-@format_option("validate", "output")
-def validate(
-    files: tuple[str, ...],
-    crds: tuple[str, ...],
-    namespace: str | None,
-    *,
-    render: bool,
-    field_validation: str,
-    ignore_missing: bool,
-    skip_others: bool,
-    kubernetes: str,  # noqa: ARG001 - the option itself has it reproduced
-    output: tuple[str, ...],
-) -> None:
+def validate(files: tuple[str, ...], **flags: Any) -> None:
     """Accept and refuse manifests as a create with `--dry-run=server` does, without a server.
 
     FILE is a file, a folder, a URL, or `-`. Definitions are read from --crds and from the files themselves. Objects
@@ -61,8 +41,6 @@ def validate(
     from pipelines.run.report.formats import split_outputs  # noqa: PLC0415
     from pipelines.run.validate import ValidateOptions, run_validate  # noqa: PLC0415
 
-    own, formats = split_outputs(output, "validate")
-    asked = ValidateOptions(
-        files, crds, tuple(own), namespace, field_validation, ignore_missing, tuple(formats), render, skip_others
-    )
+    own, formats = split_outputs(flags["output"], "validate")
+    asked = ValidateOptions(files, own=tuple(own), formats=tuple(formats), **recorded(ValidateOptions, flags))
     sys.exit(run_validate(asked))

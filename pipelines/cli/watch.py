@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from pipelines.cli.options.kubernetes import kubernetes_option
-from pipelines.cli.query import cluster_option, query_options, run, source_options
+from pipelines.cli.options.made import options
+from pipelines.cli.query import query_options, run, source_options
 
 __all__ = ["watch"]
 
@@ -15,15 +15,7 @@ __all__ = ["watch"]
 @click.command(short_help="Show what a watch would have sent, from the revisions of a dump.")
 @click.argument("target", metavar="DUMP")
 @click.argument("kind", metavar="KIND")
-@cluster_option
-@click.option("-n", "--namespace", default="", help="Only objects of this namespace.")
-@click.option("-l", "--selector", "labels", default="", help="Only objects with these labels.")
-@click.option("--field-selector", "fields", default="", help="Only objects with these field values.")
-@click.option("--any-field", is_flag=True, help="Let --field-selector use any path, not only the server's fields.")
-@click.option("--from", "after", type=click.IntRange(0), default=None, metavar="REV", help="Start after this revision.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--show-secrets", is_flag=True, help="Print the values of Secrets; otherwise they are redacted.")
-@kubernetes_option
+@options("clusters_of_report namespace labels fields any_field after output show_secrets kubernetes")
 @source_options
 def watch(target: str, kind: str, *, after: int | None, output: str, **flags: Any) -> None:
     """Print the changes of a kind's objects, as a watch with these selectors would have sent them.

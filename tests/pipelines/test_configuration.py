@@ -1,15 +1,22 @@
 """A configuration that no option names runs, writes, removes and reaches nothing, and is never read without a word."""
 
+import importlib
 import json
 import os
+import re
+import sys
+from dataclasses import make_dataclass
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from auditor.plan import options as options_of_run
+from auditor.plan.declared import COUNTS, RUNS, SHOWS, option
 from pipelines.cli import main as cli
 from pipelines.cli.config_file import spellings
-from pipelines.cli.options.safety import COUNTING, REACHING, SHOWING, refused_unnamed
+from pipelines.cli.options.made import Option, refused_unnamed
 from tests.command import auditor
 from tests.documents import definition_of
 from tests.shared import ROOT
@@ -28,24 +35,80 @@ def options(group=cli.cli, path=()):
         if isinstance(command, click.Group):
             yield from options(command, (*path, name))
         else:
-            yield from ((*path, name, one.name) for one in command.params if isinstance(one, click.Option))
+            yield from ((*path, name, each) for each in command.params if isinstance(each, click.Option))
 
 
-@pytest.mark.parametrize("option", list(options()), ids=" ".join)
-def test_the_effect_of_every_option_of_every_command_is_known(option):
-    names = {option[-1], " ".join(option)}
-    tables = [name for name in names for table in (REACHING, COUNTING, SHOWING) if name in table]
-    assert tables, "add it to one of the tables of pipelines/cli/options/safety.py"
-    assert len(tables) == len(set(tables))
+@pytest.mark.parametrize(("path", "option"), [(" ".join(each[:-1]), each[-1]) for each in options()])
+def test_every_option_of_every_command_is_declared_with_its_effect(path, option):
+    assert isinstance(option, Option), path
+    assert option.declared.effect, path
 
 
-def test_the_tables_name_no_option_that_is_not_there():
-    names = {option[-1] for option in options()} | {" ".join(option) for option in options()}
-    assert {*REACHING, *COUNTING, *SHOWING} <= names
+def test_an_option_that_is_not_declared_is_refused():
+    assert refused_unnamed(click.Option(["--brand-new"]), "x")
 
 
-def test_an_option_that_is_not_classified_is_refused():
-    assert refused_unnamed(("audit",), click.Option(["--brand-new"]), "x")
+@pytest.fixture
+def command_with(monkeypatch):
+    """Returns the command line that is made where an audit has one more option."""
+
+    def made(effect):
+        field = ("probe", str, option("--probe NAME", "An option that no other place names.", effect, "none"))
+        probed = make_dataclass("AuditOptions", [field], bases=(options_of_run.AuditOptions,), frozen=True)
+        monkeypatch.setattr(options_of_run, "AuditOptions", probed)
+        for name in [name for name in sys.modules if name.startswith("pipelines.cli")]:
+            monkeypatch.delitem(sys.modules, name)
+        package = importlib.import_module("pipelines")
+        monkeypatch.setattr(package, "cli", package.cli)  # the import of the new one sets it
+        return importlib.import_module("pipelines.cli.main").cli
+
+    return made
+
+
+def probed_run(group, *words, monkeypatch):
+    """Run an audit up to its start; return the result of click, and the probe that the run was given."""
+    started = []
+
+    def run(options):
+        started.append(options.probe)
+        raise click.Abort
+
+    monkeypatch.setattr("pipelines.run.fleet.run_anywhere", run)
+    return CliRunner().invoke(group, words, auto_envvar_prefix="AUDITOR"), started
+
+
+def test_an_option_is_declared_in_one_place(command_with, monkeypatch, tmp_path):
+    group = command_with(SHOWS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    shown = CliRunner().invoke(group, ["audit", "--help"]).output
+    assert re.search(r"--probe NAME +An option that no other place names\.\s+\[default: none]", shown)
+    audit = ("audit", SAMPLE, "--report", "r", "--jobs", "1")
+    assert probed_run(group, *audit, monkeypatch=monkeypatch)[1] == ["none"]
+    assert probed_run(group, *audit, "--probe", "flag", monkeypatch=monkeypatch)[1] == ["flag"]
+    (tmp_path / "auditor.yaml").write_text("audit: {probe: found}\n")
+    assert probed_run(group, *audit, monkeypatch=monkeypatch)[1] == ["found"]
+    monkeypatch.setenv("AUDITOR_AUDIT_PROBE", "environment")
+    assert probed_run(group, *audit, monkeypatch=monkeypatch)[1] == ["environment"]
+
+
+@pytest.mark.parametrize(
+    ("effect", "code", "said"),
+    [
+        (COUNTS, 1, "auditor.yaml does not set audit probe: only a file given with --config may decide"),
+        (RUNS, 2, "auditor.yaml: audit: probe: only a file given with --config may set this (it runs a command)"),
+    ],
+)
+def test_a_file_that_was_found_sets_an_option_by_its_effect(command_with, monkeypatch, tmp_path, effect, code, said):
+    group = command_with(effect)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    (tmp_path / "auditor.yaml").write_text("audit: {probe: found}\n")
+    audit = ("audit", SAMPLE, "--report", "r", "--jobs", "1")
+    ended, probes = probed_run(group, *audit, monkeypatch=monkeypatch)
+    assert (ended.exit_code, probes) == (code, ["none"] if code == 1 else [])
+    assert said in ended.output
+    assert probed_run(group, "--config", "auditor.yaml", *audit, monkeypatch=monkeypatch)[1] == ["found"]
 
 
 REFUSED = [

@@ -6,21 +6,31 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
-from pipelines.cli.options.overwriting import IN_PLACES_OF_THEIR_OWN, WRITING
-from pipelines.cli.options.safety import REACHING
+from pipelines.cli import main as cli
+from pipelines.cli.options.made import Option
 from tests.command import auditor
 from tests.documents import definition_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
-def test_every_option_that_names_a_place_to_write_is_in_a_table() -> None:
-    writing = {name for name, why in REACHING.items() if why.endswith(("and where", "write a file"))}
-    known = {*WRITING, *(name.rpartition(" ")[2] for name in IN_PLACES_OF_THEIR_OWN)}
-    assert writing <= known
+def options(group: click.Group = cli.cli) -> Iterator[Option]:
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            yield from options(command)
+        else:
+            yield from (each for each in command.params if isinstance(each, Option))
+
+
+def test_every_option_that_names_a_place_to_write_says_which_files_or_has_names_of_its_own() -> None:
+    writing = [each for each in options() if each.declared.effect.endswith(("and where", "write a file"))]
+    unguarded = {each.opts[0] for each in writing if not (each.declared.writes or each.declared.own_place)}
+    assert unguarded == {"--report"}, "that of `auditor accept`, which is read"
 
 
 @pytest.fixture

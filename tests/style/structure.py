@@ -35,7 +35,6 @@ LONG: Final = {
 LONG_FUNCTIONS: Final = {
     "auditor/crds/definition.py::definition_type",
     "auditor/report/manifest.py::write_manifest",
-    "pipelines/cli/upgrade.py::upgrade",
 }
 """Functions of 80 lines and more; the docstring of each says why (`Over 80 lines: ...`)."""
 MOST_FUNCTION_LINES: Final = 80

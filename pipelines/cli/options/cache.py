@@ -1,32 +1,13 @@
-"""Options about the cache of definitions between runs."""
+"""The folder of the cache of definitions between runs."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import click
 
-__all__ = ["cache_folder", "cache_options"]
-
-
-def cache_options(command: Any) -> Any:
-    """Add the options to a command."""
-    for option in reversed(
-        (
-            click.option(
-                "--cache",
-                default="",
-                metavar="DIR",
-                help="Folder for parsed definitions and generated code, reused by later runs  [default: "
-                "$XDG_CACHE_HOME/auditor]",
-            ),
-            click.option("--no-cache", is_flag=True, help="Keep nothing for later runs, and reuse nothing."),
-        )
-    ):
-        command = option(command)
-    return command
+__all__ = ["cache_folder"]
 
 
 def cache_folder(given: str, *, no_cache: bool) -> str:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
+from auditor.plan.declared import Declared
+from pipelines.cli.options.made import Option
+
 __all__ = ["add_insecure_http", "insecure_http"]
 
-_HELP = "Also read http:// URLs: not encrypted and not authenticated, so others can read and change them in transit."
+_DECLARED: Final = Declared(
+    "--insecure-http",
+    "Also read http:// URLs: not encrypted and not authenticated, so others can read and change them in transit.",
+    "it reads data that others can change in transit",
+    default=False,
+)
 
 
 def _allow(_: click.Context, __: click.Parameter, given: bool) -> None:
@@ -20,7 +28,7 @@ def _allow(_: click.Context, __: click.Parameter, given: bool) -> None:
 
 def insecure_http() -> Any:
     """Return the option; for a command and for the group (``AUDITOR_INSECURE_HTTP=1``)."""
-    return click.Option(["--insecure-http"], is_flag=True, expose_value=False, callback=_allow, help=_HELP)
+    return Option(declared=_DECLARED, expose_value=False, callback=_allow)
 
 
 def add_insecure_http(group: click.Group) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any, Final
 
 import click
 
-__all__ = ["KubectlCommand", "moment", "unsupported"]
+__all__ = ["KubectlCommand", "unsupported"]
 
 _TRUE: Final = frozenset(["1", "t", "T", "true", "TRUE", "True"])
 _FALSE: Final = frozenset(["0", "f", "F", "false", "FALSE", "False"])
@@ -41,22 +40,6 @@ def _plain(arg: str, switches: dict[str, click.Option], shorts: set[str]) -> lis
     if value not in _FALSE:
         raise click.BadParameter(f'"{value}" is neither true nor false', param_hint=name)
     return [*switches[name].secondary_opts[:1]]
-
-
-def moment(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
-    """Return the time of ``--now`` in seconds since 1970, or None if it is not given."""
-    del ctx, param
-    if not value:
-        return None
-    if value == "now":
-        return datetime.datetime.now(datetime.UTC).timestamp()
-    if value.replace(".", "", 1).isdigit() and value.isascii():
-        return float(value)
-    try:
-        time = datetime.datetime.fromisoformat(value)
-    except ValueError:
-        raise click.BadParameter("a time like 2026-11-25T02:03:04Z, seconds since 1970, or the word now") from None
-    return (time if time.tzinfo is not None else time.replace(tzinfo=datetime.UTC)).timestamp()
 
 
 def unsupported(flags: dict[str, Any]) -> str:

@@ -14,43 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-__all__ = ["IN_PLACES_OF_THEIR_OWN", "WRITING", "guard_inputs", "note_input"]
+    from auditor.plan.declared import Declared
+
+__all__ = ["guard_inputs", "note_input"]
 
 _NOTED: Final = "auditor.inputs"
-_PAGE: Final = ("index.html", "report.css", "report.js")
-
-
-def _of_format(text: str) -> list[str]:
-    """Return the files of `-o FORMAT=FILE` or `-o html=FOLDER/`."""
-    target = text.partition("=")[2]
-    return [f"{target}{name}" for name in (_PAGE if target.endswith("/") else ("",))] if target else []
-
-
-def _of_query(text: str) -> list[str]:
-    return [text.partition("=")[2]] if text.startswith("parquet=") else []
-
-
-def _of_plan(text: str) -> list[str]:
-    base = text.removesuffix(".json").removesuffix(".sh")
-    return [f"{base}.json", f"{base}.sh"]
-
-
-WRITING: Final[dict[str, Callable[[str], list[str]]]] = {
-    "outputs": _of_format,
-    "upgrade output": _of_format,
-    "validate output": _of_format,
-    "query output": _of_query,
-    "plan_file": _of_plan,
-    "accept file": lambda text: [text],
-}
-"""Options that name files to write, by name or by command and name, and the files that a value of them names."""
-
-IN_PLACES_OF_THEIR_OWN: Final = frozenset({
-    "audit report", "upgrade report", "report_root", "report_name", "save_index", "audit history", "cache",
-})  # fmt: skip
-"""Options whose folder takes files of its own names alone; a report is refused where a folder holds others."""
 
 
 def note_input(context: click.Context, path: str) -> None:
@@ -62,37 +32,25 @@ _READING: Final = frozenset({"PATH", "FILE", "OLD", "REPORT", "DUMP", "DIR"})
 """What options call a value that names a file or folder."""
 
 
-def guard_inputs(group: click.Group, path: tuple[str, ...] = ()) -> None:
+def guard_inputs(group: click.Group) -> None:
     """Have each command of a group refuse to write over what it reads, or to read a device, before it reads."""
-    for name, command in group.commands.items():
+    for command in group.commands.values():
         if isinstance(command, click.Group):
-            guard_inputs(command, (*path, name))
-        else:
-            writes = any(_files_of((*path, name), str(one.name)) for one in command.params)
-            names = {str(one.name): one.opts[0] for one in command.params if _is_read(one)}
-            arguments = [str(one.name) for one in command.params if isinstance(one, click.Argument)]
-            if writes or names or arguments:
-                command.callback = _guarded(command.callback, (*path, name), names, arguments)
+            guard_inputs(command)
+        elif command.params:
+            command.callback = _guarded(command.callback, command.params)
 
 
-def _is_read(parameter: click.Parameter) -> bool:
-    return isinstance(parameter, click.Option) and parameter.metavar in _READING
-
-
-def _files_of(command: tuple[str, ...], option: str) -> Callable[[str], list[str]] | None:
-    return WRITING.get(" ".join((*command, option))) or WRITING.get(option)
-
-
-def _guarded(callback: Any, command: tuple[str, ...], reading: dict[str, str], arguments: list[str]) -> Any:
+def _guarded(callback: Any, parameters: list[click.Parameter]) -> Any:
     @functools.wraps(callback)
     def run(*args: Any, **values: Any) -> Any:
-        for name, flag in reading.items():
-            for text in _texts(values.get(name)):
-                _check_regular(flag, text)
-        for name in arguments:
-            for text in _texts(values.get(name)):
-                _check_regular(name.upper(), text, is_pipe_read=True)
-        _check(command, values)
+        for parameter in sorted(parameters, key=lambda each: isinstance(each, click.Argument)):
+            is_argument = isinstance(parameter, click.Argument)
+            if is_argument or parameter.metavar in _READING:
+                shown = str(parameter.name).upper() if is_argument else parameter.opts[0]
+                for text in _texts(values.get(str(parameter.name))):
+                    _check_regular(shown, text, is_pipe_read=is_argument)
+        _check({str(each.name): each for each in parameters}, values)
         return callback(*args, **values)
 
     return run
@@ -117,18 +75,18 @@ def _check_regular(flag: str, path: str, *, is_pipe_read: bool = False) -> None:
         raise PlanError(where, what, "a file or folder", "write what it gives to a file first")
 
 
-def _check(command: tuple[str, ...], values: dict[str, Any]) -> None:
+def _check(parameters: dict[str, click.Parameter], values: dict[str, Any]) -> None:
     """Refuse a file to write that is a device or a pipe, or one of the files to read.
 
     Raises:
         PlanError: It is.
     """
     writing = [
-        (option, target)
-        for option, value in values.items()
-        if (files := _files_of(command, option)) is not None
+        (parameters[name].opts[0], target)
+        for name, value in values.items()
+        if (declared := _declared(parameters, name)) is not None and declared.writes is not None
         for text in _texts(value)
-        for target in files(text)
+        for target in declared.writes(text)
     ]
     if not writing:
         return
@@ -136,15 +94,14 @@ def _check(command: tuple[str, ...], values: dict[str, Any]) -> None:
     from auditor.sources.stores.locations import local_path, shown_url  # noqa: PLC0415
 
     places = [(option, target, local_path(target) or target) for option, target in writing]
-    names = {one.name: one.opts[0] for one in click.get_current_context().command.params}
     for option, target, place in places:
         if kind := _irregular_target(place):
-            raise PlanError(str(names.get(option, option)), f"{target} {kind}", "the path of a file, which is replaced")
-    for source, shown in _read(command, values):
+            raise PlanError(option, f"{target} {kind}", "the path of a file, which is replaced")
+    for source, shown in _read(parameters, values):
         for option, target, place in places:
             if why := _overlap(place, source):
-                found = f"{shown_url(target)} is {why.format(shown)} that this command reads"
-                raise PlanError(str(names.get(option, option)), found, "another file")
+                conflict = f"{shown_url(target)} is {why.format(shown)} that this command reads"
+                raise PlanError(option, conflict, "another file")
 
 
 def _irregular_target(place: str) -> str:
@@ -155,18 +112,24 @@ def _irregular_target(place: str) -> str:
     return irregular(place) or ("is in /dev" if os.path.realpath(os.path.dirname(place)) == "/dev" else "")  # noqa: PTH120 - of a URL too
 
 
+def _declared(parameters: dict[str, click.Parameter], name: str) -> Declared | None:
+    """Return the declaration of a parameter; None for an argument."""
+    return getattr(parameters.get(name), "declared", None)
+
+
 def _texts(value: Any) -> list[str]:
     return [each for each in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(each, str) and each]
 
 
-def _read(command: tuple[str, ...], values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _read(parameters: dict[str, click.Parameter], values: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the files, folders and URLs that a command reads, each with its name for a message."""
     from auditor.sources.stores.locations import local_path  # noqa: PLC0415
 
     for path in click.get_current_context().meta.get(_NOTED, ()):
         yield path, path
     for option, value in values.items():
-        if {option, " ".join((*command, option))} & IN_PLACES_OF_THEIR_OWN or _files_of(command, option) is not None:
+        declared = _declared(parameters, option)
+        if declared is not None and (declared.own_place or declared.writes is not None):
             continue
         for text in _texts(value):
             path = local_path(text) or text

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from auditor.report.formats.registry import formats_of, own_forms
+from pipelines.cli.options.made import options
 from pipelines.console import ignore_closed_stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["format_option", "report"]
+__all__ = ["formats_help", "report"]
 
 
-def format_option(command: str, name: str = "outputs") -> Callable[[Any], Any]:
-    """Return a decorator that adds -o to a command.
+def formats_help(command: str) -> str:
+    """Return the help of -o of a command.
 
     Args:
         command: Name of the command, as the table of formats has it.
-        name: Name of the parameter.
     """
     own = own_forms(command)
     others = _listed([one for one in formats_of(command) if one not in own], "or")
@@ -29,14 +29,7 @@ def format_option(command: str, name: str = "outputs") -> Callable[[Any], Any]:
     else:
         text = f"{_listed(own, 'or')} of the answer itself ({own[0]} is the default), or its findings as {others}. "
         text += "Without FILE it is printed."
-    return click.option(
-        "-o",
-        "--output",
-        name,
-        multiple=True,
-        metavar="FORMAT[=FILE]",
-        help=f"{text} Several are possible.",
-    )
+    return f"{text} Several are possible."
 
 
 def _listed(names: Sequence[str], last: str) -> str:
@@ -45,11 +38,11 @@ def _listed(names: Sequence[str], last: str) -> str:
 
 @click.command(short_help="Write a report as HTML, SARIF, JUnit, metrics and other formats.")
 @click.argument("report", metavar="REPORT")
-@click.option("--cluster", multiple=True, metavar="NAME", help="Only these clusters of a fleet.")
-@click.option(
-    "--history", default="", metavar="DIR", help="Show the runs of this history of `auditor audit` in a page."
+@options(
+    "clusters_of_fleet history outputs",
+    history="Show the runs of this history of `auditor audit` in a page.",
+    outputs=formats_help("report"),
 )
-@format_option("report")
 def report(report: str, cluster: tuple[str, ...], history: str, outputs: tuple[str, ...]) -> None:
     """Write a stored report in other formats: `-o FORMAT` prints one, `-o FORMAT=FILE` writes it.
 

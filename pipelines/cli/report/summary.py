@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from pipelines.cli.options.view import view_options
+from pipelines.cli.options.made import FORMS_OF_ROWS, options
 from pipelines.console import ignore_closed_stdout
 
 __all__ = ["summary"]
@@ -14,8 +14,7 @@ __all__ = ["summary"]
 
 @click.command(short_help="Show the summary of a report: verdict, worst and new causes.")
 @click.argument("report", metavar="REPORT")
-@click.option("--cluster", multiple=True, metavar="NAME", help="Only these clusters of a fleet.")
-@view_options
+@options("clusters_of_fleet output lines color", output=FORMS_OF_ROWS)
 def summary(report: str, cluster: tuple[str, ...], output: str, lines: int, color: str) -> None:
     """Show the summary of a report: the verdict against the last run, then causes, worst and new ones first.
 

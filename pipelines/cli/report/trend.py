@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from pipelines.cli.options.made import options
 from pipelines.console import ignore_closed_stdout
 
 __all__ = ["trend"]
@@ -13,10 +14,7 @@ __all__ = ["trend"]
 
 @click.command(short_help="Show the history of causes: first seen, age, counts, and kinds that became noisy.")
 @click.argument("history", metavar="HISTORY")
-@click.option("--cluster", multiple=True, metavar="NAME", help="Only these clusters.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--lines", type=click.IntRange(0), default=25, show_default=True, help="Lines at most; 0 prints all.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@options("clusters_of_fleet output lines color", clusters_of_fleet="Only these clusters.", color="")
 def trend(history: str, cluster: tuple[str, ...], output: str, lines: int, color: str) -> None:
     """Show the history of causes that `auditor audit --history` wrote, in a folder or an object store.
 
