@@ -196,7 +196,7 @@ class RowWriter:
         outcome: Outcome = NOT_ASKED,
         controller: str | None = None,
     ) -> None:
-        """Write the row of a key.
+        """Write the row of a key; of an object that breaks its kind, or cannot be deleted, keep the name and why.
 
         Args:
             row: The identity of the row.
@@ -207,11 +207,11 @@ class RowWriter:
             controller: The controller of the object, or None if it has none or it is not known.
         """
         if row_class.impacts:
-            kind, place = (row.group or "", row.kind or row.plural or ""), (row.namespace, row.name)
-            place_ = row.place  # with a reason, the key fits no object of its kind
-            advice = _NO_REQUEST if place_ is not None and place_.status in _LISTED and place_.reason else ""
-            why = "" if reason is None or reason == RULES_GIVEN_UP else reason  # no list breaks because of that
-            self.alarm(kind, row.key, place, row_class.impacts, f"{why}{advice}", outcome.why_stuck)
+            kind = (row.group or "", row.kind or row.plural or "")
+            because = "" if reason is None or reason == RULES_GIVEN_UP else reason  # rules that gave up break no list
+            if _is_out_of_reach(row):
+                because += _NO_REQUEST
+            self.alarm(kind, row.key, (row.namespace, row.name), row_class.impacts, because, outcome.why_stuck)
         self.write(
             row.at,
             row_class.number,
@@ -304,6 +304,12 @@ class RowWriter:
                 self.result.impacts[(kind, impact)] += count
         self.sink.write(self, self.owner.parts)
         return self.result
+
+
+def _is_out_of_reach(row: RowHead) -> bool:
+    """Return whether a LIST reads the key of a row but no request names it: no object of its kind has such a key."""
+    place = row.place
+    return place is not None and place.status in _LISTED and bool(place.reason)
 
 
 class PartFiles:

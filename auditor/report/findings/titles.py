@@ -46,17 +46,24 @@ def kind_name(group: str, kind: str) -> str:
 
 
 def title_of(key: CauseKey) -> str:
-    """Return a line about a cause, without its kind."""
+    """Return a line about a cause, without its kind: what the impact is, or the field, what is wrong and a detail."""
     if key.impact:
         return f"{key.form} {IMPACT_TITLES.get(key.impact, key.impact)}".lstrip()
-    what = TYPE_TITLES.get(key.type, key.type)
     field = "the object" if key.field == "<nil>" else key.field
-    if key.rule:
-        return f"{field}: {what}: rule {_short(key.rule)}"
-    form = key.form.removeprefix("in body ").replace('""', "…").removesuffix(": …")
-    form = form.replace("float6N", "float64").replace("int6N", "int64")  # the rest of a type whose bits are a number
-    form = "" if form.lower().startswith(what.lower()) else form
-    return f"{field}: {what}" + (f": {_short(form)}" if form else "")
+    problem = TYPE_TITLES.get(key.type, key.type)
+    detail = f"rule {_short(key.rule)}" if key.rule else _short(_detail_of(key.form, problem))
+    return f"{field}: {problem}: {detail}".removesuffix(": ")
+
+
+def _detail_of(form: str, problem: str) -> str:
+    """Return what the form of a message says beyond the problem, for people; empty if it says no more.
+
+    `in body should match "^a$"` begins as validators of schemas do. A form has no values (`form_of`): quotes without
+    one are shown as an ellipsis, and the digits that it took from the names of types are put back.
+    """
+    detail = form.removeprefix("in body ").replace('""', "…").removesuffix(": …")
+    detail = detail.replace("float6N", "float64").replace("int6N", "int64")
+    return "" if detail.lower().startswith(problem.lower()) else detail
 
 
 def _short(text: str, longest: int = 80) -> str:
