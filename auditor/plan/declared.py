@@ -36,7 +36,7 @@ class Declared:
         effect: `COUNTS`, `SHOWS`, or the reason why only a configuration given with --config may set it.
         default: Its value where it is not given. False makes it a switch, a tuple lets it be given several times.
         form: What its value is: a tuple of choices, the least of its numbers, or the name of
-            a form of `pipelines.cli.options.forms`.
+            a form of `pipelines.cli.options.made`.
         hidden: Whether the help leaves it out.
         required: Whether it must be given.
         eager: Whether it is read before the other options.

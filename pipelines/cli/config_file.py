@@ -1,4 +1,6 @@
-"""Defaults of options from files: the file given with --config; else the user's own, overridden by `./auditor.yaml`.
+"""Defaults of options: variables of the environment, and files.
+
+A file is the one given with --config; else the user's own, overridden by `./auditor.yaml`.
 
 An `auditor.yaml` in an unpacked backup was not written by the user who looks into the backup. So what a file that was
 not given with --config sets depends on the effect of an option (`auditor.plan.declared`), and its path is always
@@ -8,17 +10,19 @@ printed, with what it does not set.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from auditor.base.visible import visible
 from auditor.plan.declared import COUNTS
 from pipelines.cli.options.made import Option, refused_unnamed
 from pipelines.cli.options.overwriting import note_input
 
-__all__ = ["load_configuration", "shown", "spellings"]
+__all__ = ["check_environment", "load_configuration", "shown", "spellings"]
 
 _NAME: Final = "auditor.yaml"
 _MOST_BYTES: Final = 1 << 20
@@ -137,31 +141,31 @@ def _defaults(
     """Return the defaults of a group's commands; unknown commands and options are refused, not ignored."""
     made: dict[str, Any] = {}
     for name, options in content.items():
-        at = f"{where}: {shown(name)}"
+        place = f"{where}: {shown(name)}"
         command = group.get_command(context, name)
         if command is None:
             known = ", ".join(sorted(group.commands))
-            raise click.UsageError(f"{at}: there is no such command; expected one of {known}")
+            raise click.UsageError(f"{place}: there is no such command; expected one of {known}")
         if not isinstance(options, dict):
-            raise click.UsageError(f"{at}: expected a mapping of options")
+            raise click.UsageError(f"{place}: expected a mapping of options")
         below = (*path, name)
         if isinstance(command, click.Group):
-            made[name] = _defaults(context, command, options, at, path=below, trusted=trusted, ignored=ignored)
+            made[name] = _defaults(context, command, options, place, path=below, trusted=trusted, ignored=ignored)
             continue
         named = spellings(command)
         unknown = [option for option in options if option.replace("-", "_") not in named]
         if unknown:
             advice = f"see `auditor {' '.join(below)} -h`"
-            raise click.UsageError(f"{at}: {shown(unknown[0])}: there is no such option; {advice}")
+            raise click.UsageError(f"{place}: {shown(unknown[0])}: there is no such option; {advice}")
         made[name] = {}
         for option, value in options.items():
             parameter = named[option.replace("-", "_")]
             if not trusted and (why := refused_unnamed(parameter, value)):
-                raise click.UsageError(f"{at}: {option}: {why}")
+                raise click.UsageError(f"{place}: {option}: {why}")
             if not trusted and isinstance(parameter, Option) and parameter.declared.effect == COUNTS:
                 ignored.append(f"{' '.join(below)} {option.replace('_', '-')}")
                 continue
-            made[name][parameter.name] = _default(parameter, value, f"{at}: {option}")
+            made[name][parameter.name] = _default(parameter, value, f"{place}: {option}")
     return made
 
 
@@ -176,13 +180,67 @@ def _default(option: click.Option, value: Any, where: str) -> Any:
 def spellings(command: click.Command) -> dict[str, click.Option]:
     """Return the options of a command by each of their names, underscores for dashes."""
     return {
-        spelling.lstrip("-").replace("-", "_"): one
-        for one in command.params
-        if isinstance(one, click.Option)
-        for spelling in (*one.opts, f"--{one.name}")
+        spelling.lstrip("-").replace("-", "_"): option
+        for option in command.params
+        if isinstance(option, click.Option)
+        for spelling in (*option.opts, f"--{option.name}")
     }
 
 
 def shown(text: str) -> str:
     """Return text of a file for a terminal: characters that are not printable are escaped."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape", "replace").decode() for each in text)
+
+
+# -- environment -------------------------------------------------------------------------------------------------------
+
+_PREFIX: Final = "AUDITOR_"
+_OWN: Final = frozenset({"AUDITOR_INSECURE_HTTP", "AUDITOR_PROG_NAME"})
+_OF_COMMANDS: Final = "AUDITOR_KMS_"
+"""Prefix of the variables that are set for the command of --kms-decryptor."""
+_OF_SERVICES: Final = re.compile(
+    r"AUDITOR_(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_[A-Z]+(_(PROTO|PORT|ADDR))?)?)"
+)
+"""Variables that a kubelet sets in each container for services named auditor, or auditor-something."""
+_NEAR: Final = 0.8
+
+
+def check_environment(group: click.Group) -> None:
+    """Report variables that belong to no option, and accept options by the names of their flags.
+
+    Raises:
+        click.UsageError: A variable begins with the name of a command, or is similar to that of an option.
+    """
+    given = [name for name in os.environ if name.startswith(_PREFIX)]
+    if not given:
+        return
+    import difflib  # noqa: PLC0415 - only where there is a variable
+
+    known = _known(group, "AUDITOR")
+    begins = tuple(f"{_PREFIX}{name.upper().replace('-', '_')}_" for name in group.commands)
+    for name in sorted(given):
+        if canonical := known.get(name):
+            os.environ.setdefault(canonical, os.environ[name])
+        elif name not in _OWN and not name.startswith(_OF_COMMANDS) and not _OF_SERVICES.fullmatch(name):
+            rest = name.removeprefix(_PREFIX)
+            same = [each for each in known if each in {f"{begin}{rest}" for begin in begins}]  # the command is missing
+            near = (same or difflib.get_close_matches(name, [*known, *_OWN], n=1, cutoff=0))[0]
+            problem = f"{visible(name)}: no option has this environment variable; the nearest is {near}"
+            alike = difflib.SequenceMatcher(None, rest, near.removeprefix(_PREFIX)).ratio()
+            if same or alike >= _NEAR or name.startswith(begins):
+                raise click.UsageError(f"{problem}; unset it, or see `auditor -h`")
+            click.echo(f"warning: {problem}", err=True)
+
+
+def _known(group: click.Group, prefix: str) -> dict[str, str]:
+    """Return the variables of all options, each with the name that click looks up."""
+    made = {} if prefix.count("_") else {"AUDITOR_CONFIG": "AUDITOR_CONFIG"}
+    for name, command in group.commands.items():
+        below = f"{prefix}_{name.upper().replace('-', '_')}"
+        if isinstance(command, click.Group):
+            made |= _known(command, below)
+            continue
+        options: dict[str, Any] = spellings(command)
+        long = {spelling: option for spelling, option in options.items() if len(spelling) > 1}
+        made |= {f"{below}_{spelling.upper()}": f"{below}_{option.name.upper()}" for spelling, option in long.items()}
+    return made

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from auditor.plan.options import FAIL_ON
-from pipelines.cli.options.forms import asked_release
-from pipelines.cli.options.made import options
+from pipelines.cli.options.made import asked_release, options
 from pipelines.cli.query import query_options, source_options
 from pipelines.console import OutputClosed, forget_output, ignore_closed_stdout
 

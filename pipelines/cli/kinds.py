@@ -1,4 +1,4 @@
-"""The commands about kinds and events of a dump, as kubectl has them; only click is imported here."""
+"""The commands that look at kinds, events, fields, keys and changes of a dump; only click is imported here."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from pipelines.cli.options.kubectl_flags import KubectlCommand
 from pipelines.cli.options.made import options
-from pipelines.cli.query import query_options, run, source_options
+from pipelines.cli.query import KubectlCommand, query_options, run, source_options
 
-__all__ = ["api_resources", "describe", "events", "explain"]
+__all__ = ["api_resources", "describe", "events", "explain", "fields", "show", "watch"]
 
 
 @click.command(
@@ -37,8 +36,8 @@ def api_resources(target: str, **flags: Any) -> None:
     wanted = ResourceFilter(
         api_group=flags["api_group"],
         namespaced=flags["namespaced"],
-        verbs=tuple(one for one in flags["verbs"].split(",") if one),
-        categories=tuple(one for one in flags["categories"].split(",") if one),
+        verbs=tuple(filter(None, flags["verbs"].split(","))),
+        categories=tuple(filter(None, flags["categories"].split(","))),
         sort_by=flags["sort_by"],
         output=flags["output"],
         headers=not flags["no_headers"],
@@ -119,3 +118,85 @@ def describe(target: str, args: tuple[str, ...], *, now: float | None, **flags: 
     asked = query_options(target, flags)
     asked.args = args
     run(lambda: run_describe(asked, now=now))
+
+
+@click.command(short_help="List what field selectors can select by.")
+@click.argument("target", metavar="DUMP|REPORT")
+@click.argument("kind", metavar="KIND")
+@options(
+    "clusters_of_report values namespace limit output dumps kubernetes",
+    namespace="With --values: only objects of this namespace.",
+    limit={"help": "At most this many values a field.", "default": 20, "form": 1},
+)
+@source_options
+def fields(target: str, kind: str, *, values: bool, limit: int, output: str, **flags: Any) -> None:
+    """List the fields that a kind can be selected by, for each version that is served.
+
+    A selector compares texts: a missing field counts as "". With --values the distinct texts are counted, the most
+    frequent first.
+
+    \b
+    Examples:
+      auditor fields snapshot.db widgets
+      auditor fields out/ pods --values
+    """
+    from pipelines.run.objects.fields import run_fields  # noqa: PLC0415 - help stays light
+
+    run(lambda: run_fields(query_options(target, flags), kind, values=values, limit=limit, output=output))
+
+
+@click.command(short_help="Show everything known about one key.")
+@click.argument("target", metavar="DUMP|REPORT")
+@click.argument("key", metavar="KEY|KIND/NAME")
+@options(
+    "clusters_of_report output dumps namespace with_history as_diff show_secrets kubernetes",
+    output=("yaml", "json"),
+    namespace="Namespace of KIND/NAME.",
+)
+@source_options
+def show(target: str, key: str, *, output: str, with_history: bool, as_diff: bool, **flags: Any) -> None:
+    """Print one key: its value as stored and as a server reads it, its findings, its impact, its revisions.
+
+    KEY is the etcd key, or [NAMESPACE/]NAME if the dump was an export; KIND/NAME with -n NAMESPACE names it as kubectl
+    does. For a report its rows and findings come first, and KEY may be the id of a cause: its first object is shown.
+
+    --history prints each revision that the snapshot still has, oldest first: with -o json or yaml as a list of objects,
+    with --diff as the lines that changed.
+
+    \b
+    Examples:
+      auditor show snapshot.db /registry/example.com/widgets/prod/front
+      auditor show out/ /registry/example.com/widgets/prod/front
+      auditor show out/ 3fa91c02
+      auditor show snapshot.db widgets/front -n prod --history --diff
+    """
+    from pipelines.run.objects.show import run_show  # noqa: PLC0415 - help stays light
+    from pipelines.run.objects.show_history import run_history  # noqa: PLC0415
+
+    if as_diff and not with_history:
+        raise click.UsageError("--diff is about revisions: give --history too")
+    if with_history:
+        asked = query_options(target, flags)
+        run(lambda: run_history(asked, key, output=output, as_diff=as_diff))
+    run(lambda: run_show(query_options(target, flags), key, output=output))
+
+
+@click.command(short_help="Show what a watch would have sent, from the revisions of a dump.")
+@click.argument("target", metavar="DUMP")
+@click.argument("kind", metavar="KIND")
+@options("clusters_of_report namespace labels fields any_field after output show_secrets kubernetes")
+@source_options
+def watch(target: str, kind: str, *, after: int | None, output: str, **flags: Any) -> None:
+    """Print the changes of a kind's objects, as a watch with these selectors would have sent them.
+
+    An object that starts to match the selectors is ADDED; one that stops matching, or is deleted, is DELETED. An etcd
+    database holds every revision since its last compaction.
+
+    \b
+    Examples:
+      auditor watch snapshot.db widgets --field-selector spec.color=blue
+      auditor watch snapshot.db widgets -n prod --from 123456 -o json
+    """
+    from pipelines.run.objects.watch import run_watch  # noqa: PLC0415 - help stays light
+
+    run(lambda: run_watch(query_options(target, flags), kind, after=after, output=output))

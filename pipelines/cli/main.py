@@ -21,27 +21,20 @@ from auditor.base.visible import visible
 from pipelines.cli.audit import audit
 from pipelines.cli.changes import changes
 from pipelines.cli.completion import completion, install_completion, kubectl_answers
-from pipelines.cli.config_file import load_configuration
+from pipelines.cli.config_file import check_environment, load_configuration
 from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
-from pipelines.cli.environment import check_environment
-from pipelines.cli.fields import fields
 from pipelines.cli.gates import gates
-from pipelines.cli.kinds import api_resources, describe, events, explain
+from pipelines.cli.kinds import api_resources, describe, events, explain, fields, show, watch
 from pipelines.cli.options.insecure_http import add_insecure_http
 from pipelines.cli.options.overwriting import guard_inputs
 from pipelines.cli.query import query
 from pipelines.cli.releases import releases
-from pipelines.cli.report.accept import accept
-from pipelines.cli.report.findings import findings
-from pipelines.cli.report.report import report
-from pipelines.cli.report.summary import summary
+from pipelines.cli.report.report import accept, findings, report, summary
 from pipelines.cli.report.trend import trend
-from pipelines.cli.show import show
 from pipelines.cli.sources import sources
 from pipelines.cli.upgrade import upgrade
 from pipelines.cli.validate import validate
-from pipelines.cli.watch import watch
 from pipelines.console import OutputClosed, forget_output, watch_streams
 from pipelines.deep import allow_depth
 from pipelines.exit_codes import Ended, exit_code_of, forget_reports, has_report, reason_of

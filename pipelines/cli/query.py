@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from pipelines.cli.options.forms import asked_release
-from pipelines.cli.options.kubectl_flags import KubectlCommand, unsupported
-from pipelines.cli.options.made import ONE_PREFIX, options, recorded
+from pipelines.cli.options.made import ONE_PREFIX, asked_release, options, recorded
 from pipelines.console import OutputClosed, forget_output
 
 if TYPE_CHECKING:
@@ -17,8 +15,11 @@ if TYPE_CHECKING:
 
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["query", "query_options", "run", "source_options"]
+__all__ = ["KubectlCommand", "query", "query_options", "run", "source_options"]
 
+
+_TRUE: Final = frozenset(["1", "t", "T", "true", "TRUE", "True"])
+_FALSE: Final = frozenset(["0", "f", "F", "false", "FALSE", "False"])
 
 source_options = options(
     "crds etcd_prefix encryption_config kms_decryptor convert_with",
@@ -28,6 +29,47 @@ source_options = options(
     convert_with="Command to run instead of conversion webhooks.",
 )
 """Adds the options for opening a dump."""
+
+
+class KubectlCommand(click.Command):
+    """A command whose boolean options may have a value after ``=``, as those of Go programs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Bring options to the form that click reads."""
+        switches: dict[str, click.Option] = {}
+        shorts: set[str] = set()
+        for param in self.params:
+            if isinstance(param, click.Option) and param.is_flag:
+                switches |= dict.fromkeys((*param.opts, *param.secondary_opts), param)
+            elif isinstance(param, click.Option):
+                shorts |= {name for name in param.opts if len(name) == 2}
+        end = args.index("--") if "--" in args else len(args)
+        plain = [word for arg in args[:end] for word in _plain(arg, switches, shorts)]
+        return super().parse_args(ctx, plain + args[end:])
+
+
+def _plain(arg: str, switches: dict[str, click.Option], shorts: set[str]) -> list[str]:
+    name, equals, value = arg.partition("=")
+    if equals and name in shorts:
+        return [name, value]
+    if not equals or name not in switches:
+        return [arg]
+    if value in _TRUE:
+        return [name]
+    if value not in _FALSE:
+        raise click.BadParameter(f'"{value}" is neither true nor false', param_hint=name)
+    return [*switches[name].secondary_opts[:1]]
+
+
+def _unsupported(flags: dict[str, Any]) -> str:
+    """Return the command to use instead of an unsupported flag of kubectl; empty if there is none."""
+    if flags.get("watch") or flags.get("watch_only"):
+        return "a dump does not change: `auditor watch DUMP KIND` prints the changes that it holds"
+    if flags.get("output_watch_events"):
+        return "--output-watch-events option can only be used with --watch or --watch-only"
+    if flags.get("raw"):
+        return "--raw asks a server for a path: `auditor query DUMP KIND -o json` prints a LIST, `auditor show` one key"
+    return ""
 
 
 def run(command: Callable[[], int]) -> NoReturn:
@@ -96,7 +138,7 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
     from auditor.printing.get.options import GetOptions  # noqa: PLC0415 - help stays light
     from pipelines.run.query import run_query  # noqa: PLC0415
 
-    if elsewhere := unsupported(flags):
+    if elsewhere := _unsupported(flags):
         raise click.UsageError(elsewhere)
     asked = query_options(target, flags)
     asked.args = args

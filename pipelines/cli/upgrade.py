@@ -9,8 +9,7 @@ import click
 
 from auditor.plan.options import FAIL_ON, AuditOptions, Scope
 from pipelines.cli.audit import jobs_of
-from pipelines.cli.options.forms import asked_release
-from pipelines.cli.options.made import ONE_PREFIX, options, recorded
+from pipelines.cli.options.made import ONE_PREFIX, asked_release, options, recorded
 from pipelines.cli.report.report import formats_help
 from pipelines.console import ignore_closed_stdout
 

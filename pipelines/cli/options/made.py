@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from auditor.base.visible import visible
 from auditor.plan.declared import COUNTS, SHOWS, Declared
 from auditor.plan.options import AuditOptions, Scope
-from pipelines.cli.options.forms import FORMS
 from pipelines.cli.options.table import TABLE
+from pipelines.limits import Memory, Seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FORMS_OF_ROWS", "ONE_PREFIX", "Option", "of_run", "options", "recorded", "refused_unnamed"]
+    from pipelines.run.job.keep import Keep
+
+__all__ = ["FORMS_OF_ROWS", "ONE_PREFIX", "Option", "asked_release", "of_run", "options", "recorded", "refused_unnamed"]
 
 ONE_PREFIX: Final = {"help": "Prefix of the API server's keys.", "form": "prefix"}
 """Change of --etcd-prefix for a command that reads the keys of one API server."""
@@ -28,6 +33,143 @@ _FROM_THEIR_FIELDS: Final = {
     if "option" in each.metadata
 }
 _DECLARED: Final = _FROM_THEIR_FIELDS | TABLE
+
+
+_OCTAL: Final = re.compile(r"(0o?)?([0-7]{3})")
+_OWNER: Final = 0o600
+_ANYBODY: Final = 0o666
+
+
+def _age(_: click.Context, __: click.Parameter, value: str) -> float | None:
+    """Return the seconds of an age that was given as 90m, 26h, 2d or 1d12h."""
+    text = value.strip().lower()
+    if not text:
+        return None
+    if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+", text):
+        raise click.BadParameter(f"{value!r} is not an age; expected a number and a unit, such as 90m, 26h or 2d")
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+    return sum(float(number) * units[unit] for number, unit in re.findall(r"([\d.]+)([smhdw])", text))
+
+
+def _share(_: click.Context, __: click.Parameter, value: str) -> float:
+    """Return a share of objects that was given as 0.01 or 1%."""
+    text = value.strip() or "0"
+    try:
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise click.BadParameter(f"{value!r} is not a share; expected a number from 0 to 1, or a percentage such as 1%")
+    return share
+
+
+def _day(_: click.Context, __: click.Parameter, value: str) -> str:
+    try:
+        return datetime.date.fromisoformat(value).isoformat()
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a date; expected one such as 2026-12-31") from None
+
+
+def _moment(_: click.Context, __: click.Parameter, value: str) -> float | None:
+    """Return the time of ``--now`` in seconds since 1970, or None if it is not given."""
+    if not value:
+        return None
+    if value == "now":
+        return datetime.datetime.now(datetime.UTC).timestamp()
+    if value.replace(".", "", 1).isdigit() and value.isascii():
+        return float(value)
+    try:
+        time = datetime.datetime.fromisoformat(value)
+    except ValueError:
+        raise click.BadParameter("a time like 2026-11-25T02:03:04Z, seconds since 1970, or the word now") from None
+    return (time if time.tzinfo is not None else time.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def _keep(_: click.Context, __: click.Parameter, value: str) -> Keep | None:
+    if not value.strip():
+        return None
+    from pipelines.run.job.keep import Keep  # noqa: PLC0415 - only where it is given
+
+    keep = Keep.parse(value)
+    if keep is None:
+        raise click.BadParameter(f"{value!r}; expected a number of reports such as 30, or an age such as 90d, 12w, 36h")
+    return keep
+
+
+def _mode(context: click.Context, option: click.Parameter, given: Any) -> str:
+    """Return three octal digits: the owner can read and write, and no file of a report is executable."""
+    text = str(given or "")
+    octal = _OCTAL.fullmatch(text)
+    mode = int(octal[2], 8) if octal else 0
+    if text and (mode & ~_ANYBODY or mode & _OWNER != _OWNER):
+        raise click.BadParameter(f"{text!r} is not a file mode; expected 0600 to 0666, e.g. 0640", context, option)
+    return octal[2] if octal else ""
+
+
+def _prefixes(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the prefixes of API servers' keys, each once: slashes around them do not count."""
+    different: dict[str, str] = {}
+    for prefix in value or (AuditOptions.etcd_prefix,):
+        different.setdefault(prefix.strip("/"), prefix)
+    return tuple(different.values())
+
+
+def _prefix(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> str:
+    """Return the prefix; refuse several."""
+    prefixes = _prefixes(context, option, value)
+    if len(prefixes) > 1:
+        given = visible(", ".join(prefixes))
+        raise click.UsageError(
+            f"{context.command_path} takes one --etcd-prefix; given: {given} (`auditor audit` takes several)"
+        )
+    return prefixes[0]
+
+
+def _ray(context: click.Context, _: click.Parameter, address: str) -> str:
+    """Refuse an address without Ray, and Ray if it is not installed, before a dump is opened."""
+    engine = context.params.get("engine")
+    if address and engine != "ray":
+        raise click.UsageError("--ray-address needs --engine ray")
+    if engine == "ray":
+        from pipelines.engines.ray import import_ray  # noqa: PLC0415 - only when asked
+
+        import_ray()
+    return address
+
+
+def _run_as(context: click.Context, _: click.Parameter, value: str) -> str:
+    """Reproduce a release until the command ends; return its name."""
+    from auditor.releases import find_release, running_as  # noqa: PLC0415 - help stays light
+
+    release = find_release(value)
+    context.with_resource(running_as(release))
+    return release.name
+
+
+def asked_release() -> str:
+    """Return the release that the current command was asked for; empty without --kubernetes, and outside commands."""
+    context = click.get_current_context(silent=True)
+    source = None if context is None else context.get_parameter_source("kubernetes")
+    if context is None or source in (None, click.core.ParameterSource.DEFAULT):
+        return ""
+    return str(context.params["kubernetes"])
+
+
+_FORMS: Final[dict[str, dict[str, Any]]] = {
+    "age": {"callback": _age},
+    "day": {"callback": _day},
+    "keep": {"callback": _keep},
+    "memory": {"type": Memory()},
+    "mode": {"callback": _mode},
+    "moment": {"callback": _moment},
+    "prefix": {"callback": _prefix},
+    "prefixes": {"callback": _prefixes},
+    "ray": {"callback": _ray},
+    "release": {"callback": _run_as},
+    "seconds": {"type": Seconds()},
+    "share": {"callback": _share},
+}
+"""What click takes for each form of a declaration."""
 
 
 class Option(click.Option):
@@ -55,7 +197,7 @@ class Option(click.Option):
         elif isinstance(form, int):
             given["type"] = click.IntRange(form)
         else:
-            given |= FORMS.get(form, {})
+            given |= _FORMS.get(form, {})
         super().__init__([*declared.flags, declared.name], **{**given, **more})
         self.declared = declared
 

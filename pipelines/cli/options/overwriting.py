@@ -146,7 +146,7 @@ def _matches(pattern: str) -> Iterator[tuple[str, str]]:
     from auditor.sources.stores.patterns import expand, has_wildcards  # noqa: PLC0415
 
     if has_wildcards(pattern) and not is_remote(pattern):
-        yield from ((one.path, one.path) for one in expand(pattern))
+        yield from ((dump.path, dump.path) for dump in expand(pattern))
 
 
 def _of_fleet(path: str) -> Iterator[tuple[str, str]]:
@@ -166,7 +166,7 @@ def _dumps_of(report: Path) -> list[str]:
     if not os.path.isfile(report / MANIFEST):  # noqa: PTH113 - pathlib's raises for a name that is too long
         return []
     manifest = parse_manifest(manifest_bytes(report)) or {"inputs": ()}
-    names = [one.get("name") for one in manifest["inputs"] if type(one) is dict]
+    names = [entry.get("name") for entry in manifest["inputs"] if type(entry) is dict]
     places = [place for name in names if type(name) is str for place in (name, str(report.parent / name))]
     return [place for place in places if os.path.exists(place)]  # noqa: PTH110 - likewise
 

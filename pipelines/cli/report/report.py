@@ -1,19 +1,21 @@
-"""`auditor report`, and the option -o of the commands that write one."""
+"""The commands that show a report or accept its findings, and the option -o of the commands that write one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import datetime
+import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from auditor.report.formats.registry import formats_of, own_forms
-from pipelines.cli.options.made import options
+from pipelines.cli.options.made import FORMS_OF_ROWS, options
 from pipelines.console import ignore_closed_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["formats_help", "report"]
+__all__ = ["accept", "findings", "formats_help", "report", "summary"]
 
 
 def formats_help(command: str) -> str:
@@ -23,7 +25,7 @@ def formats_help(command: str) -> str:
         command: Name of the command, as the table of formats has it.
     """
     own = own_forms(command)
-    others = _listed([one for one in formats_of(command) if one not in own], "or")
+    others = _listed([name for name in formats_of(command) if name not in own], "or")
     if not own:
         text = f"Also write the report as {others}; without FILE it is printed instead of the summary."
     else:
@@ -74,3 +76,79 @@ def report(report: str, cluster: tuple[str, ...], history: str, outputs: tuple[s
     with ignore_closed_stdout():
         wanted = parse_outputs(outputs, report)
         write_report(report, wanted, cluster, history_at(history, cluster) if history else None)
+
+
+@click.command(short_help="Show the summary of a report: verdict, worst and new causes.")
+@click.argument("report", metavar="REPORT")
+@options("clusters_of_fleet output lines color", output=FORMS_OF_ROWS)
+def summary(report: str, cluster: tuple[str, ...], output: str, lines: int, color: str) -> None:
+    """Show the summary of a report: the verdict against the last run, then causes, worst and new ones first.
+
+    REPORT is a folder that `auditor audit` or `auditor upgrade` wrote, or its URL in an object store.
+
+    \b
+    Examples:
+      auditor summary out/tonight
+      auditor summary s3://reports/tonight -o json
+    """
+    from auditor.report.findings.filters import Filters  # noqa: PLC0415
+    from pipelines.run.report.findings import ViewOptions, run_summary  # noqa: PLC0415
+
+    with ignore_closed_stdout():
+        sys.exit(run_summary(ViewOptions(report, output, color, lines, Filters(clusters=cluster))))
+
+
+@click.command(short_help="List the causes of a report, or the objects of one cause.")
+@click.argument("report", metavar="REPORT")
+@click.argument("cause", metavar="[CAUSE]", default="")
+@options(
+    "clusters_of_fleet namespaces kind severities change owner output lines color",
+    output=FORMS_OF_ROWS,
+)
+def findings(report: str, cause: str, *, output: str, lines: int, color: str, **flags: Any) -> None:
+    """List the causes of a report, worst and new ones first; with CAUSE show its objects and their findings.
+
+    REPORT is a folder that `auditor audit` or `auditor upgrade` wrote, or its URL in an object store. CAUSE is an id
+    from the list, or its first digits; the id of a topic, as the summary has it, lists the causes of the topic.
+
+    \b
+    Examples:
+      auditor findings out/tonight --change new
+      auditor findings out/tonight 9b20e7d4
+      auditor findings out/tonight -n 'team-*' --severity critical --severity high -o csv
+    """
+    from auditor.report.findings.filters import Filters  # noqa: PLC0415
+    from pipelines.run.report.findings import ViewOptions, run_findings  # noqa: PLC0415
+
+    names = ("cluster", "namespace", "kind", "severity", "change", "owner")
+    filters = Filters(*(flags[name] for name in names))
+    with ignore_closed_stdout():
+        sys.exit(run_findings(ViewOptions(report, output, color, lines, filters), cause))
+
+
+@click.command(short_help="Accept the findings of a cause until a day, with a reason.")
+@click.argument("cause", metavar="CAUSE")
+@options("reason until decided_by in_namespaces in_clusters name allow_critical report_of_cause file")
+def accept(cause: str, *, report: str, file: str, **flags: Any) -> None:
+    """Add an entry to a file of accepted findings, for `auditor audit --accept FILE`.
+
+    Accepted findings are counted, but set no exit code. After its last day an entry accepts nothing any more.
+
+    \b
+    Examples:
+      auditor accept 9b20e7d4 --reason 'migration in progress, TICKET-12' --until 2026-12-31
+      auditor accept 9b20 --report out/tonight -n 'dev-*' --reason 'test data' --until 2027-01-31
+    """
+    from pipelines.run.report.accept import run_accept  # noqa: PLC0415
+
+    values = {
+        "cluster": flags["cluster"],
+        "namespace": flags["namespace"],
+        "name": flags["name"],
+        "reason": flags["reason"],
+        "expires": flags["until"],
+        "owner": flags["owner"],
+        "allowCritical": flags["allow_critical"],
+    }
+    today = datetime.datetime.now(datetime.UTC).date()
+    click.echo(run_accept(cause, values, file=file, report=report, today=today))
