@@ -15,34 +15,30 @@ if TYPE_CHECKING:
     from auditor.plan.plan import Plan, SourceShard
     from auditor.shards.result import ShardResult
 
-__all__ = ["PRELOAD", "expect_workers", "lost_later", "lost_remaining_later", "ready_later", "remaining_later"]
+__all__ = ["PRELOAD", "expect_workers", "lost_later", "ready_later"]
 
 PRELOAD: Final = ("pipelines.preload",)
 """Modules that the fork server of workers imports."""
 
 _WORTH_WORKERS: Final = 1 << 20
 """Size in bytes of a dump from which on workers are prepared while it is read."""
-_WORTH_ONE: Final = 64 << 20
-"""The same if rows of an earlier report are reused; then even one worker is a process beside the assembly."""
 
 
-def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, since: str = "", fleet: bool = False) -> bool:
-    """Start the fork server, if there will be workers; few objects change since an earlier report.
+def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, fleet: bool = False) -> bool:
+    """Start the fork server, if there will be workers.
 
     Args:
         dumps: The dumps of the run.
         engine: Its engine.
         jobs: Its number of workers.
-        since: The earlier report whose rows are reused.
         fleet: Whether each of several dumps is that of a cluster.
 
     Returns:
         Whether there will certainly be workers.
     """
-    least = _WORTH_ONE if since else _WORTH_WORKERS
-    if engine != "processes" or (jobs == 1 and not since):
+    if engine != "processes" or jobs == 1:
         return False
-    if not (fleet and jobs > 1) and all(_size(dump) < least for dump in dumps):
+    if not fleet and all(_size(dump) < _WORTH_WORKERS for dump in dumps):
         return False
     from pipelines.engines import expect_processes  # noqa: PLC0415
 
@@ -76,17 +72,3 @@ def lost_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -
         if found is not None:
             return found
     return lost_shard(item, error, plan=plan, parts=parts)
-
-
-def remaining_later(plan: Plan, parts: str, whole: Plan) -> Callable[[SourceShard], ShardResult]:
-    """Prepare a worker with `auditor.shards.remaining.setup_remaining`."""
-    from auditor.shards.remaining import setup_remaining  # noqa: PLC0415
-
-    return setup_remaining(plan, parts, whole)
-
-
-def lost_remaining_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
-    """Write the rows of a shard whose worker died twice, as `auditor.shards.remaining.lost_remaining`."""
-    from auditor.shards.remaining import lost_remaining  # noqa: PLC0415
-
-    return lost_remaining(item, error, plan=plan, parts=parts)

@@ -37,8 +37,6 @@ __all__ = [
     "in_one_piece",
     "index_in",
     "is_null",
-    "is_sorted",
-    "joined_texts",
     "may_hold",
     "own_files",
     "parquet_footer",
@@ -345,11 +343,7 @@ def starts_with(array: Any, beginning: str) -> NDArray[np.bool_]:
 
 def unlike_next(array: Any) -> NDArray[np.bool_]:
     """Return for each value but the last whether the next one differs; null beside a value gives null."""
-    return _truths(_function("not_equal", *_with_next(array)))
-
-
-def _with_next(array: Any) -> tuple[Any, Any]:
-    return array.slice(0, max(0, len(array) - 1)), array.slice(1)
+    return _truths(_function("not_equal", array.slice(0, max(0, len(array) - 1)), array.slice(1)))
 
 
 def _truths(claims: Any) -> NDArray[np.bool_]:
@@ -361,15 +355,6 @@ def _truths(claims: Any) -> NDArray[np.bool_]:
 def fill_null(array: Any, value: Any) -> Any:
     """Return an array with a value in place of nulls."""
     return _function("coalesce", array, pa.scalar(value, array.type)) if array.null_count else array
-
-
-def is_sorted(*columns: Any) -> bool:
-    """Return whether rows are sorted by some columns without nulls, the first column before the others."""
-    fits: Any = True
-    for one in reversed(columns):
-        before, after = _with_next(one)
-        fits = _truths(_function("less", before, after)) | (_truths(_function("equal", before, after)) & fits)
-    return bool(np.all(fits))
 
 
 def index_in(array: Any, among: Any) -> Any:
@@ -385,13 +370,6 @@ def byte_lengths(array: Any) -> Any:
 def flattened(lists: Any) -> tuple[Any, Any]:
     """Return the items of lists, and for each item the position of its list."""
     return _function("list_flatten", lists), _function("list_parent_indices", lists)
-
-
-def joined_texts(columns: Any, between: str) -> Any:
-    """Return one text for each row, of an array of lists of texts or of several arrays of texts without nulls."""
-    if isinstance(columns, pa.Array):
-        return _function("binary_join", columns, between)
-    return _function("binary_join_element_wise", *columns, between, options=_compute().JoinOptions())
 
 
 def as_binary(array: Any) -> Any:

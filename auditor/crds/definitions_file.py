@@ -29,11 +29,7 @@ FILE: Final = "definitions.ndjson"
 
 @dataclass(frozen=True, slots=True)
 class DefinitionEntry:
-    """Position of one definition in the definitions file, and the names that find it; parsed at its first use.
-
-    Attributes:
-        in_use: Hash of the part that servers use (`auditor.crds.specs.digest_in_use`); empty until it is known.
-    """
+    """Position of one definition in the definitions file, and the names that find it; parsed at its first use."""
 
     name: str
     group: str
@@ -43,7 +39,6 @@ class DefinitionEntry:
     stored: bool
     offset: int = 0
     length: int = 0
-    in_use: str = ""
 
 
 class DefinitionsFile:
@@ -97,10 +92,6 @@ class DefinitionsFile:
             for start, stop in spans:
                 stream.seek(start)
                 yield stream.read(stop - start)
-
-    def whole(self) -> bytes:
-        """Return the content."""
-        return self.path.read_bytes()
 
 
 def write_definitions(

@@ -7,8 +7,6 @@ mostly does not. So a spec that is known is neither decoded nor encoded again (`
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -22,15 +20,13 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definitions_file import DefinitionEntry
 
-__all__ = ["KNOWN_SPECS", "KnownSpecs", "digest_in_use", "split_spec"]
+__all__ = ["KNOWN_SPECS", "KnownSpecs", "split_spec"]
 
 _LEAST_BYTES: Final = 1000
 """Shorter specs are read faster than they are looked up."""
 _START: Final = 200
 """Bytes at the beginning of a spec that its place is found by."""
 _MOST_BYTES: Final = 16 << 20
-_DIGEST_SIZE: Final = 16
-_TEXT: Final = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 
 class _WithSpec(msgspec.Struct):
@@ -60,45 +56,16 @@ def split_spec(data: bytes) -> tuple[bytes, bytes] | None:
     return data[:at] + b"{}" + data[at + len(spec) :], spec
 
 
-def digest_in_use(document: JsonObject, *, stored: bool) -> str:
-    """Return the hash of the part of a definition that servers use, without metadata and times, which change every day.
-
-    Args:
-        document: The definition.
-        stored: As `DefinitionEntry.stored`.
-
-    Raises:
-        KeyError: It has no spec.
-        TypeError, AttributeError: It is malformed, or has a number that only Go decodes.
-    """
-    return _hashed(_around_spec(document, stored=stored), document["spec"])
-
-
-def _around_spec(document: JsonObject, *, stored: bool) -> list[Any]:
-    """Return what servers use of a definition, with None in the place of its spec."""
-    status = document.get("status") or {}
-    conditions = sorted((one.get("type"), one.get("status")) for one in status.get("conditions") or ())
-    is_deleted = bool((document.get("metadata") or {}).get("deletionTimestamp"))
-    return [stored, document.get("apiVersion"), None, status.get("acceptedNames"), [*conditions, is_deleted]]
-
-
-def _hashed(around: list[Any], spec: Any) -> str:
-    text = orjson.dumps([*around[:2], spec, *around[3:]], option=_TEXT)
-    return hashlib.blake2b(text, digest_size=_DIGEST_SIZE).hexdigest()
-
-
 class _Spec(NamedTuple):
     """A known spec.
 
     Attributes:
         names: The parts of it that `definition_entry` reads.
         text: Its JSON with sorted keys.
-        digests: What `digest_in_use` returns, by what is around it in the definition.
     """
 
     names: JsonObject
     text: bytes
-    digests: dict[bytes, str]
 
 
 _NAMING: Final = ("group", "names", "scope")
@@ -139,19 +106,14 @@ class KnownSpecs:
         if not _is_definition(rest) or type(name := rest["metadata"]["name"]) is not str:
             return None
         spec = self._known.get(parts[1]) or self._add(parts[1], data)
-        around = _around_spec(rest, stored=True)
-        key = orjson.dumps(around, option=_TEXT)
-        digest = spec.digests.get(key)
-        if digest is None:
-            digest = spec.digests[key] = _hashed(around, orjson.Fragment(spec.text))
         entry = definition_entry(name, {**rest, "spec": spec.names}, stored=True)
         text = orjson.dumps({**rest, "spec": orjson.Fragment(spec.text)}, option=orjson.OPT_SORT_KEYS)
-        return replace(entry, in_use=digest), text
+        return entry, text
 
     def _add(self, text: bytes, data: bytes) -> _Spec:
         document = jsontext.decode(data)["spec"]
         names = {name: document[name] for name in _NAMING if name in document}
-        found = _Spec(names, orjson.dumps(document, option=orjson.OPT_SORT_KEYS), {})
+        found = _Spec(names, orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
         self._size += len(text)
         if self._size > self._most:
             self._known.clear()

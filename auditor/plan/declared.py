@@ -82,9 +82,8 @@ def option(words: str, text: str, effect: str, default: Any = "", **more: Any) -
         effect: See `Declared`.
         default: The value of the field where the option is not given.
         more: Further attributes of `Declared`; `given` is the default on the command line, if it is another;
-            `default_factory` makes the default of the field, and `metadata` is of the field.
+            `default_factory` makes the default of the field.
     """
     made = {"default_factory": more.pop("default_factory")} if "default_factory" in more else {"default": default}
-    metadata = more.pop("metadata", {})
     declared = Declared(words, text, effect, more.pop("given", default), **more)
-    return field(**made, metadata={**metadata, "option": declared})
+    return field(**made, metadata={"option": declared})

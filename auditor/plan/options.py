@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Final
+from dataclasses import dataclass
 
 from auditor.plan.declared import COUNTS, READS_KEYS, RUNS, SHOWS, TRUSTS_MACHINES, WRITES, option
 from auditor.releases import Release, active, find_release
@@ -33,20 +32,9 @@ class Scope:
         return not (self.namespace or self.labels or self.fields or self.include or self.exclude)
 
 
-CONTENT: Final = {"counts": "content"}
-"""Metadata of a field that names files: the fingerprint uses their content, not their names."""
-UNNAMED: Final = {"unnamed": "1.37"}
-"""Metadata of the field for the release: earlier auditors, which had no such option, reproduced this release."""
-GIVEN: Final = {"counts": "given"}
-"""Metadata of a field that enters the fingerprint only as set or not set."""
-
-
 @dataclass(frozen=True)
 class VerdictOptions:
     """The options that the rows of an object depend on.
-
-    The fingerprint of a report is made of all of them (`auditor.plan.state.fingerprint`): a report whose options differ
-    in one of them is not reused.
 
     Attributes:
         at: stored, storage, served, or the name of a version.
@@ -105,10 +93,9 @@ class VerdictOptions:
         COUNTS,
         (),
         hidden=True,
-        metadata=CONTENT,
     )
     encryption_config: str = option(
-        "--encryption-config FILE", "EncryptionConfiguration of the API server.", READS_KEYS, metadata=CONTENT
+        "--encryption-config FILE", "EncryptionConfiguration of the API server.", READS_KEYS
     )
     redact: bool = option(
         "--redact",
@@ -122,7 +109,7 @@ class VerdictOptions:
         RUNS,
     )
     old: tuple[str, ...] = option(
-        "--old OLD", "Earlier state: check DUMP as updates of its objects.", COUNTS, (), metadata=GIVEN
+        "--old OLD", "Earlier state: check DUMP as updates of its objects.", COUNTS, ()
     )
     apply: str = option(
         "--apply",
@@ -139,7 +126,6 @@ class VerdictOptions:
         default_factory=lambda: active().name,
         form="release",
         eager=True,
-        metadata=UNNAMED,
     )
 
     @property
@@ -170,8 +156,6 @@ class RunOptions:
         kms_decryptor: Command that unwraps data keys of KMS providers; empty if there is none.
         source: Format of the dumps; empty: detected from their content.
         salvage: For damaged databases, also take what no tree of pages reaches any more.
-        since: An earlier report whose results are reused for unchanged objects; empty if there is none.
-        verify_sample: Share of the unchanged objects that are audited again and must give the reused rows.
         verify_proven: Share of the objects proven valid by generated code that the reference judges again and must
             confirm; their bytes alone decide which ones.
         diff: An earlier report with which findings are compared; empty if there is none.
@@ -193,8 +177,7 @@ class RunOptions:
         shard_bytes: Bytes of values that a shard is to stay below; the cut does not depend on the number of workers.
         shard_rows: Number of rows without values that are as much work as `shard_bytes`.
         memory: Bytes that all processes may hold together; 0: no bound.
-        seconds_per_object: Limit of processor time for the rules of one object. The result of an object beyond it is
-            not reused.
+        seconds_per_object: Limit of processor time for the rules of one object.
         cache: Folder that caches what is computed from definitions; empty means no cache.
         until: Time (as of `time.time`) after which no object is judged; 0: no limit.
     """
@@ -269,19 +252,6 @@ class RunOptions:
     salvage: bool = option(
         "--salvage", "Also read pages of a damaged database that nothing refers to.", COUNTS, default=False
     )
-    since: str = option(
-        "--since REPORT",
-        "Reuse the results of this report for unchanged objects.",
-        "its rows would be reused as results of this run",
-    )
-    verify_sample: float = option(
-        "--verify-sample SHARE",
-        "With --since: check this share (0.01, 1%) of the unchanged objects again; results must agree.",
-        COUNTS,
-        0.0,
-        given="",
-        form="share",
-    )
     verify_proven: float = option(
         "--verify-proven SHARE",
         "Check this share of the objects proven by generated code again, without it; exit with 70 if the answers "
@@ -351,7 +321,7 @@ class RunOptions:
     )
     require_change: bool = option(
         "--require-change",
-        "Exit with 3 if a dump is that of the --since or --diff report, or of an older revision.",
+        "Exit with 3 if a dump is that of the --diff report, or of an older revision.",
         COUNTS,
         default=False,
     )
@@ -395,8 +365,3 @@ class RunOptions:
 @dataclass(frozen=True)
 class AuditOptions(VerdictOptions, RunOptions):
     """One audit run: the options that verdicts depend on, and those that they do not."""
-
-    @property
-    def verdict(self) -> VerdictOptions:
-        """The options that verdicts depend on."""
-        return VerdictOptions(**{one.name: getattr(self, one.name) for one in fields(VerdictOptions)})

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import orjson
-
 from auditor.base.disk_cache import use_cache
 from auditor.crds.conversion import LostWebhook
 from auditor.crds.definitions_file import FILE, DefinitionsFile, write_definitions
@@ -23,7 +21,7 @@ from auditor.plan.dumps import (
     stored_definitions,
 )
 from auditor.plan.webhooks import lost_webhooks
-from auditor.sources.crd_files import files_digest, no_collector
+from auditor.sources.crd_files import no_collector
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.state import changes, states_below
 from auditor.sources.plan import damage_beside
@@ -77,7 +75,6 @@ class Plan:
         entries: One for each of its lines, sorted by name.
         from_files: Names of the definitions that came from files; they count as established.
         crds_sha256: Hash over that file.
-        files_sha256: Hash over the files that definitions came from; empty if there are none or the hash is unknown.
         old: Dumps of the state before, if there is one to compare with; they get no rows.
         identities: File of the identities of its objects (`auditor.plan.identities`).
         sealed: Names of definitions in a dump that are sealed by a provider for which no key was given.
@@ -91,7 +88,6 @@ class Plan:
     from_files: frozenset[str]
     crds_sha256: str
     options: AuditOptions
-    files_sha256: str = ""
     old: tuple[SourcePlan, ...] = ()
     identities: str = ""
     sealed: frozenset[str] = frozenset()
@@ -136,13 +132,11 @@ class Given(NamedTuple):
 
     Attributes:
         by_name: Each with its JSON; the place in the definitions file is still open.
-        files_sha256: As in `Plan`.
         states: The files, as they were before they were read.
         unread: Files that may hold more of them.
     """
 
     by_name: dict[str, tuple[DefinitionEntry, bytes]]
-    files_sha256: str
     states: tuple[FileState, ...] = ()
     unread: tuple[Damage, ...] = ()
 
@@ -150,7 +144,6 @@ class Given(NamedTuple):
 @no_collector()
 def read_definitions(
     paths: Sequence[str],
-    known: Callable[[str], tuple[list[bytes], set[str]] | None] | None = None,
     cache: str = "",
     render: Render | None = None,
 ) -> Given:
@@ -158,8 +151,6 @@ def read_definitions(
 
     Args:
         paths: As `definitions_at` takes them.
-        known: Function from a hash of files to what is known about them, as `OldReport.definitions`; known files are
-            not parsed.
         cache: Cache folder, for a process that does not use it yet.
         render: How charts are rendered; None if they are not.
 
@@ -169,33 +160,12 @@ def read_definitions(
     """
     use_cache(cache)
     states = tuple(state for path in paths if path != "-" and not is_remote(path) for state in states_below(path))
-    files_sha256 = "" if render else files_digest(paths)
-    unread: tuple[Damage, ...] = ()
-    written = known(files_sha256) if known and files_sha256 else None
-    by_name = None if written is None else _as_written(*written)
-    if by_name is None:
-        found = definitions_at(paths, render=render)
-        unread = found.unread
-        documents = {definition_name(document): document for document in found.documents}
-        by_name = {name: encoded_definition(name, document, stored=False) for name, document in documents.items()}
-    if paths and not by_name and not unread:
+    given = definitions_at(paths, render=render)
+    documents = {definition_name(document): document for document in given.documents}
+    by_name = {name: encoded_definition(name, document, stored=False) for name, document in documents.items()}
+    if paths and not by_name and not given.unread:
         raise no_definition(paths)
-    return Given(by_name, "" if unread else files_sha256, states, unread)
-
-
-def _as_written(lines: list[bytes], names: set[str]) -> dict[str, tuple[DefinitionEntry, bytes]] | None:
-    """Return the definitions of some names among lines, or None if they would be written in another way."""
-    found = {}
-    for line in lines:
-        try:
-            document = orjson.loads(line)
-        except orjson.JSONDecodeError:  # a number or a string that only Go's own decoder reads
-            return None
-        if (name := definition_name(document)) in names:
-            found[name] = encoded_definition(name, document, stored=False)
-            if found[name][1] != line:
-                return None
-    return found if found.keys() == names else None
+    return Given(by_name, states, given.unread)
 
 
 def make_plan(
@@ -252,7 +222,6 @@ def make_plan(
         entries=entries,
         from_files=frozenset(given.by_name),
         crds_sha256=sha256,
-        files_sha256=given.files_sha256,
         options=options,
         old=tuple(old),
         identities=str(identities) if old else "",

@@ -159,7 +159,7 @@ def scope_reasons(manifest: dict[str, Any]) -> list[str]:
 
 def stale_dumps(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the stale dumps, each once."""
-    sections = (manifest, manifest.get("since") or {}, manifest.get("diff") or {})
+    sections = (manifest, manifest.get("diff") or {})
     found = [one for section in sections for one in section.get("stale") or ()]
     return list({(one["source"], one.get("cluster")): one for one in reversed(found)}.values())[::-1]
 

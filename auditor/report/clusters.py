@@ -148,14 +148,11 @@ def narrowed_manifest(manifest: dict[str, Any], wanted: Sequence[str]) -> dict[s
         stale = (section or {}).get("stale") or ()
         return {"stale": [one for one in stale if one.get("cluster") in names]}
 
+    diff = {"diff": {**manifest["diff"], **fresh(manifest["diff"])}} if manifest.get("diff") else {}
     return {
         **manifest,
         **fresh(manifest),
-        **{
-            name: manifest[name] and {**manifest[name], **fresh(manifest[name])}
-            for name in ("since", "diff")
-            if name in manifest
-        },
+        **diff,
         "clusters": own,
         "inputs": [source for source in manifest["inputs"] if source.get("cluster") in names],
         "exit_code": _INCOMPLETE if _INCOMPLETE in codes else max(codes),

@@ -19,28 +19,14 @@ def show_command(report: str, first: dict[str, Any]) -> str:
 
 
 def compared(manifest: dict[str, Any], report: str) -> list[str]:
-    """Return blocks of a summary: how many results were reused, and which findings are new or fixed.
+    """Return the block of a summary that says which findings are new or fixed; none without an earlier report.
 
     Args:
         manifest: The content of manifest.json.
         report: The folder of the report, as the user named it.
     """
-    since, diff = manifest.get("since"), manifest.get("diff")
-    return [*([_reused(since)] if since else []), *([_changed(diff, report)] if diff else [])]
-
-
-def _reused(since: dict[str, Any]) -> str:
-    why = ", ".join(f"{count:,} {reason}" for reason, count in since["why"].items())
-    line = (
-        f"Since {since['report']}: {since['kept']:,} objects unchanged (results reused), {since['audited']:,} checked"
-    )
-    line += f" ({why})" if why else ""
-    if since["gone"]:
-        line += f", {since['gone']:,} deleted"
-        line += " or changed" if "new or changed" in since["why"] else ""
-    if since["sample"]["objects"]:
-        line += f"\nSample: {since['sample']['objects']} unchanged objects were checked again; all results agree"
-    return line
+    diff = manifest.get("diff")
+    return [_changed(diff, report)] if diff else []
 
 
 def _changed(diff: dict[str, Any], report: str) -> str:

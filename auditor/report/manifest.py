@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import os
 from collections import Counter
 from contextlib import contextmanager
@@ -14,10 +15,10 @@ import pyarrow as pa
 import auditor
 from auditor.base import tables
 from auditor.base.errors import PlanError
+from auditor.base.given_file import read_given
 from auditor.base.statuses import Impact, Status
 from auditor.crds.outline import outline, skeleton, stored_versions
 from auditor.plan.dumps import first_not_before, open_live
-from auditor.plan.state import gate_options, report_state
 from auditor.releases import active
 from auditor.report.releases.server_seen import server_seen
 from auditor.selectors.partitions import written_folders
@@ -299,6 +300,14 @@ def scope_options(scope: Scope) -> dict[str, Any]:
     }
 
 
+def _content_digest(path: str) -> str:
+    """Return the hash of a file that an option names."""
+    try:
+        return hashlib.blake2b(read_given(path), digest_size=16).hexdigest()
+    except OSError:
+        return f"cannot be read: {path}"
+
+
 def write_manifest(
     plan: Plan,
     total: ShardResult,
@@ -308,7 +317,6 @@ def write_manifest(
     seconds: float,
     exit_code: int,
     versions: list[Any],
-    since: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write manifest.json and return it; a folder without it is no report.
 
@@ -341,7 +349,6 @@ def write_manifest(
             "sha256": plan.crds_sha256,
             "count": len(plan.entries),
             "from_files": sorted(plan.from_files),
-            "files_sha256": plan.files_sha256 or None,
         },
         "options": {
             "at": options.at,
@@ -351,12 +358,10 @@ def write_manifest(
             "convert_with": options.convert_with or None,
             "skip": list(options.skip),
             "ratcheting": options.ratcheting,
-            "gates": gate_options(options),
+            "gates": [options.field_gates, *map(_content_digest, options.gate_sidecars)],
             "apply": options.apply if options.old else None,
             "scope": scope_options(options.scope),
         },
-        "state": report_state(plan),
-        "since": since,
         "missing": [],
         "stale": [],
         "started": started,

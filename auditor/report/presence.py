@@ -108,19 +108,16 @@ def note_presence(options: AuditOptions, folder: Path, manifest: dict[str, Any])
         manifest: The manifest of the report.
 
     Raises:
-        PlanError: An earlier report is none, or the file of clusters cannot be read.
+        PlanError: The earlier report is none, or the file of clusters cannot be read.
     """
-    given = {"--since": options.since, "--diff": options.diff}
-    earlier = [read_manifest(report, option) for option, report in given.items() if report]
+    earlier = [read_manifest(options.diff, "--diff")] if options.diff else []
     listed = read_clusters(options.clusters) if options.clusters else None
     too_old = _too_old(options, manifest)
-    with whole_report(options.diff or options.since) if earlier else nullcontext():
+    with whole_report(options.diff) if earlier else nullcontext():
         manifest["missing"] = missing_clusters(manifest, earlier, listed)
-        if options.since:
-            manifest["since"]["stale"] = stale_dumps(manifest, earlier[0], (Path(options.since), folder))
-        found = [*(manifest["since"] or {}).get("stale", ()), *too_old]
+        found = [*too_old]
         if options.diff:
-            found += stale_dumps(manifest, earlier[-1], (Path(options.diff), folder))
+            found += stale_dumps(manifest, earlier[0], (Path(options.diff), folder))
     manifest["stale"] = too_old
     is_stale = bool(found) and (options.require_change or options.max_age is not None)
     if manifest["exit_code"] != _NOTHING_CODE and (manifest["missing"] or is_stale):
@@ -220,11 +217,9 @@ def _floor(source: dict[str, Any], revisions: list[int]) -> dict[str, Any]:
 
 def _newest_seen(before: dict[str, Any], cluster: str) -> list[int]:
     """Return the newest revisions that earlier reports knew, if the report itself was of an older dump."""
-    sections = [(before.get(name) or {}).get("stale") or () for name in ("since", "diff")]
     return [
         one["newest_revision"]
-        for stale in sections
-        for one in stale
+        for one in (before.get("diff") or {}).get("stale") or ()
         if (one["cluster"] or "") == cluster and one.get("newest_revision") is not None
     ]
 

@@ -58,7 +58,7 @@ def redact_report(folder: Path, manifest: dict[str, Any]) -> None:
     """Redact a report that is not published yet, its tables, its manifest and the manifest as the run returns it.
 
     The run has just written these tables, so they are read without the bounds for reports of others
-    (`auditor.base.parquet_guard`); rows that it reuses of an earlier report were read within these bounds.
+    (`auditor.base.parquet_guard`).
     """
     for table, change in (
         ("objects", _objects),

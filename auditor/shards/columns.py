@@ -115,10 +115,6 @@ class ObjectRows:
         """Set the controller of the last row."""
         self._controllers[len(self._rows) - 1] = controller
 
-    def positions(self) -> list[int]:
-        """Return the position of each row in the shard's part of the live table."""
-        return self._rows.column(0)
-
     def class_of(self, shared: tuple[Any, ...]) -> int:
         """Return the number of a class.
 

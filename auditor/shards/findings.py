@@ -15,8 +15,6 @@ from auditor.shards.columns import FlatRows, array_of, shared_column
 from auditor.shards.updates import CREATE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from auditor.base.longtext import LongText
     from auditor.base.records import Finding
     from auditor.shards.columns import ObjectRows
@@ -140,10 +138,6 @@ class FoundRows:
         if row != self._object:
             self._object, self._left = row, _OBJECT_TEXT
         return LONGEST if self._left > 0 else SHORT
-
-    def positions(self) -> NDArray[np.int64]:
-        """Return the position of each row's object in the shard's part of the live table."""
-        return np.array(self.objects.positions(), np.int64)[np.array(self._rows.column(0), np.int64)]
 
     def counts(self) -> list[tuple[tuple[Kind, str, str, str], int]]:
         """Return (kind of the object, check, field, type) of findings of a create, with how many there are."""

@@ -322,14 +322,13 @@ class PartFiles:
         """Return the collector of the index rows of a shard."""
         return IndexBuilder(owner, cluster, source, meta, live)
 
-    def has_objects(self, owner: ObjectJudge, keys: pa.ChunkedArray, entry: DefinitionEntry, source: int) -> bool:  # noqa: ARG002 - other sinks
+    def has_objects(self, owner: ObjectJudge, keys: pa.ChunkedArray, entry: DefinitionEntry) -> bool:
         """Return whether a dump has objects of a definition.
 
         Args:
             owner: The auditor of the shard.
-            keys: The keys of the dump, as far as the plan of the owner has them.
+            keys: The keys of the dump.
             entry: The definition.
-            source: The number of the dump.
         """
         return has_objects(keys, entry, owner.plan.options.etcd_prefix)
 

@@ -47,15 +47,13 @@ class ShardKeys:
     Args:
         owner: The auditor of the shard, with the programs.
         rows: Receives the rows.
-        number: The number of the dump.
-        table: Its live table, as far as the plan of the owner has it.
+        table: The live table of the dump.
     """
 
-    def __init__(self, owner: ObjectJudge, rows: RowWriter, number: int, table: Any) -> None:
+    def __init__(self, owner: ObjectJudge, rows: RowWriter, table: Any) -> None:
         options = owner.plan.options
         self.owner = owner
         self.rows = rows
-        self.number = number
         self.table = table
         self.at = options.at_of_exports if rows.is_export else options.at
         self.fast_paths = FastPaths(owner, rows, self.at)
@@ -294,7 +292,7 @@ class ShardKeys:
         entry = self.owner.by_name.get(row.name or "")
         if row.key is None or entry is None:
             return True
-        return self.rows.sink.has_objects(self.owner, self.table["key"], entry, self.number)
+        return self.rows.sink.has_objects(self.owner, self.table["key"], entry)
 
     def custom(self, row: RowHead, definition: CustomResourceDefinition) -> None:
         """Judge a custom resource and write all its rows."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import codecs
 import gc
-import hashlib
-import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,11 +29,11 @@ from auditor.sources.stores.patterns import fetched
 from auditor.sources.yaml import YamlError, yaml_chunks, yaml_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from auditor.base.records import JsonObject
 
-__all__ = ["definitions_in", "documents_of", "files_digest", "no_collector", "read_crd_documents"]
+__all__ = ["definitions_in", "documents_of", "no_collector", "read_crd_documents"]
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"
@@ -130,46 +128,19 @@ def _refuse(error: OSError) -> None:
     raise SourceError(str(error.filename), str(error.strerror)) from error
 
 
-def _files(paths: Iterable[str], *, every: bool = False) -> Iterator[Path]:
-    """Yield the files that are read; with `every`, those that are not manifests by their names, too."""
+def _files(paths: Iterable[str]) -> Iterator[Path]:
+    """Yield the files that are read."""
     for given in paths:
         path = Path(given)
         if path.is_dir():
-            chosen, others = manifest_files(path, _refuse)
-            for one in (*chosen, *others) if every else chosen:
-                if odd := not_a_file(one):
-                    raise SourceError(str(one), odd)
-                yield one
+            for file in manifest_files(path, _refuse)[0]:
+                if odd := not_a_file(file):
+                    raise SourceError(str(file), odd)
+                yield file
         elif path.exists():
             yield path
         else:
             raise SourceError(given, "no such file or folder", "files of definitions")
-
-
-def files_digest(paths: Sequence[str]) -> str:
-    """Return a hash over the names and bytes of all files of these paths: any of them may hold definitions.
-
-    Returns:
-        Hexadecimal; empty if there are none, or if some are not local files, which can be read twice.
-    """
-    if not paths:
-        return ""
-    running = hashlib.sha256()
-    try:
-        for given in paths:
-            if given == "-" or is_remote(given):
-                return ""
-            for path in _files([given], every=True):
-                if not path.is_file():
-                    return ""
-                with path.open("rb") as file:  # a dump may be larger than memory
-                    size = os.fstat(file.fileno()).st_size
-                    running.update(b"%d %d " % (len(path.name), size) + os.fsencode(path.name))
-                    while block := file.read(1 << 20):
-                        running.update(block)
-    except (OSError, SourceError):  # reading it later reports the error
-        return ""
-    return running.hexdigest()
 
 
 @contextmanager

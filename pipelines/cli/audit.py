@@ -31,7 +31,7 @@ __all__ = ["audit", "jobs_of"]
 _IN_ORDER: Final = """
 crds render report report_root report_name keep_reports no_lock dry_run force report_mode at jobs engine ray_address
 memory time_per_object time_in_all cache no_cache fail_on fail_on_sealed etcd_prefix encryption_config kms_decryptor
-convert_with kubernetes source salvage skip cluster feature_gates old apply since verify_sample verify_proven diff
+convert_with kubernetes source salvage skip cluster feature_gates old apply since verify_proven diff
 clusters fleet max_age require_change only_new severity max_new fail_on_standing accept owners history keep_history
 notify outputs redact field_gates sidecar include exclude all_namespaces explain_program fields labels namespace
 log_format quiet verbose
@@ -67,15 +67,15 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
       auditor audit snapshot.db --report out/ --include Certificate.cert-manager.io -n prod
       auditor audit --old snapshot.db manifests/ --report out/ --apply merge
       auditor audit '/backups/*.db' --report /backups/report --engine ray --ray-address auto
-      auditor audit today.db --report out/today --since out/yesterday --diff out/yesterday --only-new
-      auditor audit today.db --report-root out/ --since auto --diff auto --only-new --keep-reports 30
+      auditor audit today.db --report out/today --diff out/yesterday --only-new
+      auditor audit today.db --report-root out/ --diff auto --only-new --keep-reports 30
     """
     LOG.configure(as_json=flags["log_format"] == "json", quiet=flags["quiet"], verbose=flags["verbose"])
-    fleet, since, engine = flags["fleet"], flags["since"], flags["engine"]
+    fleet, engine = flags["fleet"], flags["engine"]
     if bool(dumps) == bool(fleet):
         raise click.UsageError("give either dumps or --fleet FILE: what is audited")
     root, keep, no_lock, dry_run = (flags[name] for name in ("report_root", "keep_reports", "no_lock", "dry_run"))
-    _check_target(flags["report"], root, since, flags["diff"], asked=bool(keep or no_lock or dry_run))
+    _check_target(flags["report"], root, flags["diff"], asked=bool(keep or no_lock or dry_run))
     flags["memory"] = flags["memory"] or share_of_memory()
     if flags["memory"]:
         bound_process(flags["memory"])
@@ -83,7 +83,7 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
 
     flags["jobs"] = jobs_of(engine, flags["jobs"])
     is_fleet = bool(fleet) or len(flags["etcd_prefix"]) > 1 or any(map(has_wildcards, dumps))
-    expect_workers(dumps, engine=engine, jobs=flags["jobs"], since=since, fleet=is_fleet)
+    expect_workers(dumps, engine=engine, jobs=flags["jobs"], fleet=is_fleet)
     outputs = flags["outputs"]
     run_options = _options(dumps, flags)
     _check_combinations(run_options)
@@ -135,14 +135,14 @@ def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
     return AuditOptions(dumps, **made)
 
 
-def _check_target(report: str, root: str, since: str, diff: str, *, asked: bool) -> None:
+def _check_target(report: str, root: str, diff: str, *, asked: bool) -> None:
     """Refuse a report without a place, with two, and options that need --report-root."""
     if bool(report) == bool(root):
         raise click.UsageError("give either --report DIR or --report-root DIR: where the report is written")
     if root:
         return
-    if "auto" in (since, diff):
-        raise click.UsageError("--since auto and --diff auto need --report-root: the newest report below it is used")
+    if diff == "auto":
+        raise click.UsageError("--diff auto needs --report-root: the last reports below it are used")
     if asked:
         raise click.UsageError("--keep-reports, --no-lock and --dry-run need --report-root")
 
@@ -153,18 +153,12 @@ def _check_combinations(options: AuditOptions) -> None:
     Raises:
         UsageError: There is one.
     """
-    if options.verify_sample and not options.since:
-        raise click.UsageError("--verify-sample needs --since: it verifies the results that are reused from a report")
-    if options.since and options.redact:
-        raise click.UsageError("--since reuses rows as they are; --redact needs every object checked: leave one out")
     if options.only_new and not options.diff:
         raise click.UsageError("--only-new needs --diff: it names the report that findings are compared with")
     if options.most_new and not options.diff:
         raise click.UsageError("--max-new needs --diff: it names the report that findings are compared with")
-    if options.require_change and not (options.since or options.diff):
-        raise click.UsageError("--require-change needs --since or --diff: it names the report of the last dump")
-    if options.since and options.old:
-        raise click.UsageError("--since reuses rows as they are; --old checks every object as an update: leave one out")
+    if options.require_change and not options.diff:
+        raise click.UsageError("--require-change needs --diff: it names the report of the last dump")
 
 
 def _run(

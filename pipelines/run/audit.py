@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from auditor.shards.result import ShardResult
     from auditor.sources.late import LateDigests
     from auditor.sources.plan import Damage, SourcePlan
-    from pipelines.run.incremental import Earlier
 
 __all__ = ["PROGRESS_EVERY", "exit_code", "new_report", "run_audit", "run_shards", "write_meter"]
 
@@ -55,11 +54,11 @@ def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None
 
 
 def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dict[str, Any]]:
-    expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs, since=options.since)
+    expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs)
     from auditor.plan.cut import cut_shards  # noqa: PLC0415
     from auditor.plan.plan import look_again, make_plan  # noqa: PLC0415
     from auditor.report.check import check_report  # noqa: PLC0415
-    from auditor.report.manifest import merge, whole_report, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
+    from auditor.report.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.sources.late import LateDigests  # noqa: PLC0415
     from pipelines.run.report.lifecycle import note_lifecycle  # noqa: PLC0415
@@ -67,23 +66,14 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
     with new_report(options) as (spool, parts):
-        earlier, digests = None, LateDigests()
-        if options.since:
-            from pipelines.run.incremental import Earlier, audit_since  # noqa: PLC0415
-
-            with whole_report(options.since):
-                earlier = Earlier(options, apart=expected)
-        with _from_files(options, earlier, apart=expected) as from_files:
+        digests = LateDigests()
+        with _from_files(options, apart=expected) as from_files:
             plan = make_plan(options, spool, from_files, go_on=True, digests=digests)
         check_plan(plan)
         _check_version(plan)
         _log_sources(plan, digests)
-        since: dict[str, Any] | None = None
-        if earlier is not None:
-            total, since = audit_since(plan, spool, parts, run, earlier)
-        else:
-            lost = partial(lost_later, plan=plan, parts=str(parts))
-            total = merge(run(partial(ready_later, plan, str(parts)), cut_shards(plan), options, lost, spool))
+        lost = partial(lost_later, plan=plan, parts=str(parts))
+        total = merge(run(partial(ready_later, plan, str(parts)), cut_shards(plan), options, lost, spool))
         write_empty_parts(plan, parts, "objects", "findings")
         versions = write_versions(plan, total, parts)
         for source, damage in digests.settle(plan.sources):
@@ -92,7 +82,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
         code = exit_code(options, plan.sources, total)
         seconds = time.monotonic() - clock
         manifest = write_manifest(
-            plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions, since=since
+            plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions
         )
         note_lifecycle(plan, manifest, parts)
         check_report(options, parts, manifest, total)
@@ -160,22 +150,18 @@ def _check_version(plan: Plan) -> None:
         raise PlanError("--at", f"no definition has the version {at}", expected)
 
 
-def _from_files(
-    options: AuditOptions, earlier: Earlier | None, *, apart: bool
-) -> AbstractContextManager[Callable[[], Given]]:
+def _from_files(options: AuditOptions, *, apart: bool) -> AbstractContextManager[Callable[[], Given]]:
     """Return a context manager that yields a function returning the definitions in files.
 
     Args:
         options: The options of the run.
-        earlier: The report whose rows are reused; it may already hold the definitions.
         apart: Read them in a process that is needed later in any case, while this one opens the dumps.
     """
     from auditor.plan.definition_paths import render_of  # noqa: PLC0415
     from auditor.plan.plan import read_definitions  # noqa: PLC0415
     from pipelines.engines import run_in_background  # noqa: PLC0415
 
-    known = None if earlier is None else earlier.report.definitions
-    read = partial(read_definitions, options.crds, known, options.cache, render_of(options))
+    read = partial(read_definitions, options.crds, options.cache, render_of(options))
     return run_in_background(read, PRELOAD) if apart and options.crds and "-" not in options.crds else nullcontext(read)
 
 
@@ -222,7 +208,6 @@ def run_shards(
     options: AuditOptions,
     lost: Any,
     spool: Path,
-    beside: Callable[[Any], None] | None = None,
     *,
     apart: bool = False,
 ) -> list[Any]:
@@ -232,7 +217,6 @@ def run_shards(
         ready: Makes the function that a worker calls with each of its shards; picklable.
         lost: Called with a shard whose worker died twice, and the error; returns the shard's result.
         spool: Folder for temporary files of this run.
-        beside: Called with each result as it arrives, for work in this process while workers audit.
         apart: Judge no object in this process.
     """
     from pipelines.engines import run_inline, run_processes  # noqa: PLC0415
@@ -242,28 +226,18 @@ def run_shards(
 
         answers = run_ray(ready, shards, on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs)
     elif not apart and (
-        options.engine == "inline" or ((options.jobs == 1 or len(shards) <= 1) and _fits(options, shards, beside))
+        options.engine == "inline" or ((options.jobs == 1 or len(shards) <= 1) and _fits(options, shards))
     ):
         answers = run_inline(ready, shards, on_lost=lost)
     else:
         jobs = max(1, min(options.jobs, len(shards)))
         answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=PRELOAD)
-    if beside is not None:
-        answers = _passed_to(answers, beside)
     return _with_progress(answers, shards, show=options.progress)
 
 
-def _fits(options: AuditOptions, shards: list[SourceShard], beside: Any) -> bool:
-    """Return whether this process may audit objects itself: none is too large for it, and it has no other work."""
-    if beside is not None and len(shards) > 1:
-        return False
+def _fits(options: AuditOptions, shards: list[SourceShard]) -> bool:
+    """Return whether this process may audit objects itself: none is too large for it."""
     return not options.memory or all(item.largest * SIZE_IN_MEMORY < options.memory for item in shards)
-
-
-def _passed_to(answers: Any, beside: Callable[[Any], None]) -> Iterator[Any]:
-    for answer in answers:
-        beside(answer)
-        yield answer
 
 
 PROGRESS_EVERY = 5.0

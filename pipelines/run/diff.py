@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 import auditor
 from auditor.base import tables
-from auditor.base.arrow import in_one_piece, plain, whole_parquet
+from auditor.base.arrow import cast, dictionary_encoded, in_one_piece, plain, take, whole_parquet
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import visible, visible_tree
 from auditor.base.wording import are, counted
@@ -39,7 +39,6 @@ from auditor.report.terminal import damage_lines
 from auditor.report.worse import WorseObjects
 from auditor.shards.columns import write_parquet, write_row_groups
 from auditor.sources.stores.locations import shown_url
-from pipelines.reuse.rows import encoded
 from pipelines.run.diff_side import FINDING, OBJECT, Side
 from pipelines.run.remote import reports_here
 
@@ -233,7 +232,18 @@ def _only_follows(side: Side, mask: Numbers) -> Numbers:
 
 
 def _marked(rows: pa.Table, change: Numbers, schema: pa.Schema) -> pa.Table:
-    return encoded(rows.append_column("change", pa.array(change.tolist(), pa.string())), schema)
+    rows = rows.append_column("change", pa.array(change.tolist(), pa.string()))
+    return pa.table([_in_type(rows[field.name].combine_chunks(), field.type) for field in schema], schema=schema)
+
+
+def _in_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a column in the type of its field; dictionaries have the values that occur, in order of appearance."""
+    if not pa.types.is_dictionary(kind):
+        return cast(column, kind) if pa.types.is_dictionary(column.type) else column
+    if not pa.types.is_dictionary(column.type):
+        return cast(dictionary_encoded(column), kind)
+    appearing = dictionary_encoded(column.indices)
+    return pa.DictionaryArray.from_arrays(appearing.indices, take(column.dictionary, appearing.dictionary))
 
 
 def _distinct(rows: pa.Table) -> int:

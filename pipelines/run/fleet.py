@@ -150,12 +150,11 @@ def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
 
 
 def _name_as_given(manifest: dict[str, Any], options: AuditOptions, local: AuditOptions) -> None:
-    """Write the earlier reports into a manifest as the user named them, not as the copies that were read."""
-    if (options.since, options.diff) == (local.since, local.diff):
+    """Write the earlier report into a manifest as the user named it, not as the copy that was read."""
+    if options.diff == local.diff:
         return
-    for name, given in (("since", options.since), ("diff", options.diff)):
-        if manifest.get(name):
-            manifest[name]["report"] = shown_url(given)
+    if manifest.get("diff"):
+        manifest["diff"]["report"] = shown_url(options.diff)
     from auditor.report.manifest import MANIFEST  # noqa: PLC0415 - heavy imports only when work is done
 
     (Path(local.report) / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")

@@ -38,7 +38,7 @@ _MOST_FINDINGS: Final = 100
 _OF_EACH: Final = ("ratcheting", "gates", "etcd_prefix")
 """Options that may differ between the clusters of a fleet."""
 _OF_CLUSTER: Final = (
-    *("exit_code", "counts", "parts", "state", "not_evaluated", "encryption", "namespaces", "deleting", "kinds"),
+    *("exit_code", "counts", "parts", "not_evaluated", "encryption", "namespaces", "deleting", "kinds"),
 )
 """What the manifest of a fleet has of each cluster as its own manifest has it."""
 _WORST: Final = (3, 1, 0)
@@ -244,8 +244,6 @@ def _joined(
             }
             for cluster, manifest in manifests
         ],
-        "state": None,
-        "since": _since(manifests),
         "inputs": [
             *({**source, "cluster": cluster.name} for cluster, manifest in manifests for source in manifest["inputs"]),
             *(_unread(cluster, error) for cluster, error in failed),
@@ -284,23 +282,6 @@ def _joined(
         ),
         **lifecycle_of(each),
         "lost": [f"{cluster.name}: {text}" for cluster, manifest in manifests for text in manifest["lost"]],
-    }
-
-
-def _since(manifests: list[tuple[Cluster, dict[str, Any]]]) -> dict[str, Any] | None:
-    """Return the sums of the clusters' counts of reused rows."""
-    each = [manifest["since"] for _, manifest in manifests if manifest["since"]]
-    if not each:
-        return None
-    why: Counter[str] = Counter()
-    for since in each:
-        why.update(since["why"])
-    sample = {name: sum(since["sample"][name] for since in each) for name in ("objects", "different")}
-    return {
-        **each[0],
-        **{name: sum(since[name] or 0 for since in each) for name in ("kept", "audited", "gone")},
-        "why": dict(sorted(why.items())),
-        "sample": {**each[0]["sample"], **sample},
     }
 
 

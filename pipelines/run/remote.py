@@ -33,17 +33,15 @@ def report_here(options: AuditOptions) -> Iterator[AuditOptions]:
         PlanError: The target exists already, or cannot be written.
         SourceError: An earlier report cannot be fetched, or the store refuses the new one.
     """
-    local = replace(options, report=_local(options.report), since=_local(options.since), diff=_local(options.diff))
+    local = replace(options, report=_local(options.report), diff=_local(options.diff))
     url = local.report if is_remote(local.report) else ""
-    if not url and not is_remote(local.since) and not is_remote(local.diff):
+    if not url and not is_remote(local.diff):
         yield local
         return
     with temporary_folder("report") as folder:
         if is_web(url):
             raise PlanError(shown_url(url), "a report cannot be written to a web server", "a folder, or an s3:// URL")
         replaced = _replaced(local) if url else []
-        if is_remote(local.since):
-            local = replace(local, since=_one(local.since, folder / "since"))
         if is_remote(local.diff):
             local = replace(local, diff=_one(local.diff, folder / "diff"))
         if url:

@@ -32,7 +32,7 @@ def local_files(paths: Iterable[str]) -> Iterator[Path]:
 
 
 def mode_of(options: AuditOptions, report: Path) -> int:
-    """Return the permissions of the files of a report: the strictest of its dumps and of the earlier reports it uses.
+    """Return the permissions of the files of a report: the strictest of its dumps and of the earlier report it uses.
 
     Args:
         options: The options of the run.
@@ -47,9 +47,9 @@ def mode_of(options: AuditOptions, report: Path) -> int:
     for path in local_files((*options.dumps, *options.old)):
         for seen in _seen(path):
             mode &= _read_by(seen, group)
-    for earlier in filter(None, (options.since, options.diff)):
-        if not is_remote(earlier) and (Path(earlier) / MANIFEST).exists():
-            mode &= _read_by((Path(earlier) / MANIFEST).stat(), group)
+    earlier = Path(options.diff) / MANIFEST
+    if options.diff and not is_remote(options.diff) and earlier.exists():
+        mode &= _read_by(earlier.stat(), group)
     return mode | _OWNER
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import random
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
 from auditor.crds.definitions_file import DefinitionEntry, definition_entry, encode_definition
-from auditor.crds.specs import KnownSpecs, digest_in_use, split_spec
+from auditor.crds.specs import KnownSpecs, split_spec
 from auditor.golang import jsontext
 from auditor.sources.crd_files import definitions_in, read_crd_documents
 from tests.corpus import real_definitions
@@ -26,12 +25,8 @@ def usual(data: bytes) -> list[tuple[DefinitionEntry, bytes]]:
         document = jsontext.decode(data)
     except jsontext.GoJsonError:
         return []
-    found = []
-    for one in definitions_in(document):
-        text = encode_definition(one)
-        entry = definition_entry(one["metadata"]["name"], one, True)
-        found.append((replace(entry, in_use=digest_in_use(json.loads(text), stored=True)), text))
-    return found
+    found = definitions_in(document)
+    return [(definition_entry(one["metadata"]["name"], one, True), encode_definition(one)) for one in found]
 
 
 def document(name: str = "a", **metadata: Any) -> dict[str, Any]:

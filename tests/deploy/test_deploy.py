@@ -148,7 +148,7 @@ def test_options_in_jobs_exist() -> None:
     given = {one for text in texts for one in re.findall(r"(--[a-z][a-z-]+)(?==| auto| \$)", text)}
     given -= {"--endpoints", "--cacert", "--cert", "--key", "--from"}  # of etcdctl and kubectl
     known = set(re.findall(r"--[a-z][a-z-]+", auditor("audit", "--help").stdout))
-    assert {"--report-root", "--since", "--diff", "--keep-reports"} <= given <= known
+    assert {"--report-root", "--diff", "--keep-reports"} <= given <= known
 
 
 # ---- systemd

@@ -63,7 +63,7 @@ def sample_cases(tree: Path) -> Iterator[Case]:
     yield Case("sample-old", ("audit", dump, "--old", dump))
     yield Case("sample-redacted", ("audit", dump, "--redact"))
     yield Case("sample-scope", ("audit", dump, "--include", "Loaf.bakery.example.com"))
-    yield Case("sample-since", ("audit", dump, "--since", "sample-storage"))
+    yield Case("sample-diff", ("audit", dump, "--diff", "sample-storage"))
     new = str(tree / "sample-data" / "next-crds.yaml")
     yield Case("sample-upgrade", ("upgrade", dump, "--new-crds", new))
     yield Case("sample-upgrade-delete", ("upgrade", dump, "--new-crds", new, "--missing", "delete"))
@@ -116,7 +116,7 @@ def corpus_cases(corpus: Path, crds: Path, folder: Path) -> Iterator[Case]:
     yield Case(f"{name}-export-fast", ("audit", str(corpus), *given, "--skip", "updates"))
     yield Case(f"{name}-keyed", ("audit", str(keyed)))
     yield Case(f"{name}-keyed-fast", ("audit", str(keyed), "--skip", "updates"))
-    yield Case(f"{name}-night", ("audit", str(night), "--since", f"{name}-keyed"))
+    yield Case(f"{name}-night", ("audit", str(night), "--diff", f"{name}-keyed"))
     yield Case(f"{name}-keyed-workers", ("audit", str(keyed)), jobs=2)
     for jobs in (1, 2):
         words = ("audit", f"{fleet}/*.json", "--cluster-name", "{name}")

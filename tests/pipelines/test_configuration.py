@@ -114,7 +114,7 @@ def test_a_file_that_was_found_sets_an_option_by_its_effect(command_with, monkey
 REFUSED = [
     ("audit", "kms-decryptor", "touch ran"), ("audit", "kms_decryptor", "touch ran"), ("audit", "force", True),
     ("audit", "report", "elsewhere"), ("audit", "crds", "https://example.invalid/crds.yaml"), ("audit", "engine", "ray"),
-    ("audit", "crds", ["crds", "s3://bucket/crds"]), ("audit", "encryption-config", "x.yaml"), ("audit", "since", "old"),
+    ("audit", "crds", ["crds", "s3://bucket/crds"]), ("audit", "encryption-config", "x.yaml"), ("audit", "diff", "old"),
     ("audit", "diff", "old"), ("audit", "ray-address", "example.invalid:1"), ("audit", "old", "https://example.invalid/"),
     ("audit", "sidecar", "HTTPS://example.invalid/x"), ("audit", "insecure-http", True), ("query", "save-index", "out"),
     ("query", "show-secrets", True), ("query", "output", "parquet=out"), ("query", "kms-decryptor", "touch ran"),

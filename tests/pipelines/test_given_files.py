@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILES = {
-    "audit": ("crds", "old", "sidecar", "owners", "accept", "clusters", "encryption-config", "since", "diff"),
+    "audit": ("crds", "old", "sidecar", "owners", "accept", "clusters", "encryption-config", "diff"),
     "upgrade": ("new-crds", "old-crds", "via", "sidecar", "old-sidecar", "encryption-config"),
     "query": ("crds", "dump", "encryption-config"),
     "validate": ("crds",),

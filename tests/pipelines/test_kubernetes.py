@@ -10,8 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import auditor as library
-from auditor.plan.options import AuditOptions
-from auditor.plan.state import fingerprint
 from auditor.releases import DEFAULT, active
 from pipelines.cli.main import cli
 from tests.command import auditor
@@ -91,28 +89,6 @@ def test_the_tables_name_the_release(dump: Path) -> None:
     for table in ("objects", "findings"):
         (part,) = (dump.parent / "report" / table).glob("*.parquet")
         assert pq.read_schema(part).metadata[b"auditor.kubernetes_release"] == b"v1.38.0-alpha.2"
-
-
-def test_a_report_of_another_release_is_not_reused(dump: Path) -> None:
-    report = dump.parent / "report"
-    audit(dump)
-    report.rename(dump.parent / "old")
-    _, manifest, messages = audit(dump, "--kubernetes", "1.38", "--since", dump.parent / "old")
-    assert manifest["since"]["kept"] == 0
-    assert messages == [NEW_TEXT]
-    report.rename(dump.parent / "new")
-    _, manifest, messages = audit(dump, "--kubernetes", "1.38", "--since", dump.parent / "new")
-    assert manifest["since"]["kept"] == 92
-    assert messages == [NEW_TEXT]
-
-
-def test_the_release_counts_in_the_fingerprint_and_reports_of_before_stay_good() -> None:
-    named, default = AuditOptions(dumps=(), kubernetes="1.38"), AuditOptions(dumps=())
-    assert default.kubernetes == DEFAULT.name
-    assert fingerprint(named.verdict) != fingerprint(default.verdict)
-    with library.running_as("1.38"):
-        assert AuditOptions(dumps=()).verdict == named.verdict
-    assert fingerprint(default.verdict) == "e6e05867611a8c919343c7ae87b5e659", "that of an auditor without the option"
 
 
 def test_each_cluster_of_a_fleet_has_its_release(dump: Path) -> None:

@@ -144,12 +144,6 @@ def test_what_an_earlier_report_could_not_see_is_not_new(tmp_path: Path) -> None
     assert [(one["change"], one["new_objects"]) for one in found["causes"]] == [(None, 0)] * 2
 
 
-def test_reused_rows_tell_the_same(night: dict[str, Any], tmp_path: Path) -> None:
-    later = OBJECTS | dict([in_("live", "a-new-first-one")])  # values are at other places in the file
-    found = report(tmp_path, etcdctl_text(later), "--since", str(night["report"]))
-    assert (found["deleting"], found["namespaces"]) == (night["deleting"], night["namespaces"])
-
-
 def test_a_fleet_has_those_of_each_cluster(tmp_path: Path) -> None:
     clusters = {"east": OBJECTS, "west": OBJECTS | dict([namespace("gone"), namespace("going")])}
     for name, objects in clusters.items():

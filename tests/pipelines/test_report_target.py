@@ -158,11 +158,11 @@ def test_a_report_in_a_file_store_is_a_folder(dump: Path, tmp_path: Path) -> Non
     (tmp_path / "r" / "x").write_text("precious")
     assert "not part of its report: x;" in audit(dump, url, "--force").output
     (tmp_path / "r" / "x").unlink()
-    done = audit(dump, url, "--force", "--since", url, "--diff", url)
+    done = audit(dump, url, "--force", "--diff", url)
     assert done.code == 0, done.output
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_bytes())
     assert manifest["files"]
-    assert (manifest["since"]["report"], manifest["diff"]["report"]) == (url, url)
+    assert manifest["diff"]["report"] == url
     same = auditor("diff", url, tmp_path / "r")
     assert same.code == 0
     assert f"Since {url}: 0 findings new, 1 the same, 0 fixed\n" in same.output
@@ -180,7 +180,7 @@ def test_tables_without_rows_are_there(dump: Path, tmp_path: Path) -> None:
     paths = [str(path) for name in ("findings", "fixed") for path in (tmp_path / "b" / name).glob("*.parquet")]
     both = ds.dataset(paths).to_table()
     assert (len(paths), both.num_rows, both.schema.names) == (2, 0, tables.COMPARED.names)
-    assert audit(dump, tmp_path / "c", "--diff", tmp_path / "b", "--since", tmp_path / "b").code == 0
+    assert audit(dump, tmp_path / "c", "--diff", tmp_path / "b").code == 0
     assert auditor("diff", tmp_path / "a", tmp_path / "c").code == 0
 
 
@@ -235,9 +235,8 @@ def test_the_strictest_of_several_inputs_counts(dump: Path, tmp_path: Path) -> N
             done = auditor(*words)
             assert done.code == 0, done.output
             assert modes(tmp_path / f"r{number}") == private
-        for option in ("--since", "--diff"):
-            assert audit(dump, tmp_path / f"r{option}", option, tmp_path / "r0").code == 0
-            assert modes(tmp_path / f"r{option}") == private
+        assert audit(dump, tmp_path / "later", "--diff", tmp_path / "r0").code == 0
+        assert modes(tmp_path / "later") == private
     finally:
         os.umask(before)
 

@@ -57,5 +57,5 @@ def test_a_killed_run_is_recorded_as_not_ended_and_leaves_nothing_behind(tmp_pat
     run.communicate(timeout=120)
     record = last_run(tmp_path / "root")
     assert (record["ended"], record["exit_code"], record["reason"]) == (None, None, "running, or killed")
-    assert auditor("audit", SAMPLE, "--jobs", 1, "--report-root", "root", "--since", "auto", cwd=tmp_path).code == 1
+    assert auditor("audit", SAMPLE, "--jobs", 1, "--report-root", "root", "--diff", "auto", cwd=tmp_path).code == 1
     assert sorted(path.name for path in (tmp_path / "root").iterdir() if path.name.startswith(".")) == [LOCK_FILE]

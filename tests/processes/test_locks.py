@@ -31,8 +31,8 @@ def holder(root: Path) -> subprocess.Popen[str]:
 
 def test_a_second_run_ends_with_5_and_names_the_first(tmp_path: Path) -> None:
     def audit(*options: str) -> Ended:
-        since = ("--since", "auto", "--diff", "auto", "--only-new", "--no-fail-on-standing")
-        return auditor("audit", SAMPLE, "--jobs", 1, "--report-root", "root", *since, *options, cwd=tmp_path)
+        nightly = ("--diff", "auto", "--only-new", "--no-fail-on-standing")
+        return auditor("audit", SAMPLE, "--jobs", 1, "--report-root", "root", *nightly, *options, cwd=tmp_path)
 
     root = tmp_path / "root"
     assert audit().code == 1

@@ -128,7 +128,7 @@ def command(*options: Any) -> list[str]:
     return [sys.executable, "-m", "pipelines", "audit", "dump.db", "--jobs", "2", *map(str, options)]
 
 
-JOB = ("--report-root", "root", "--since", "auto", "--diff", "auto", "--only-new")
+JOB = ("--report-root", "root", "--diff", "auto", "--only-new")
 
 
 def start(folder: Path, options: tuple[Any, ...], **more: Any) -> subprocess.Popen[str]:
@@ -221,7 +221,6 @@ def test_the_job_looks_after_itself(
         assert manifest["counts"]["statuses"].get("invalid", 0) == len(large)
         assert manifest["counts"]["statuses"].get("unreadable", 0) == len(torn)
         if known is not None:
-            assert manifest["since"] is not None
             assert manifest["diff"]["findings"].get("new", 0) == len(new)
         known, seen = (large, torn), len(reports_in(root))
         assert seen <= kept
@@ -304,7 +303,7 @@ def test_a_disk_that_is_full_costs_one_night(tmp_path: Path, left: int) -> None:
     if can.returncode:
         pytest.skip(f"no file system can be mounted here: {can.stderr.strip()}")
     call = [sys.executable, "-c", FULL_DISK, str(tmp_path / "disk")]
-    audit = [sys.executable, "-m", "pipelines", "audit", str(tmp_path / "dump.db"), "--since", "auto", "--diff", "auto"]
+    audit = [sys.executable, "-m", "pipelines", "audit", str(tmp_path / "dump.db"), "--diff", "auto"]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "LEFT": str(left)}
     command_line = [*unshare, *call, *audit, "--jobs", "2", "--fail-on", "never"]
     done = subprocess.run(command_line, capture_output=True, text=True, env=env, check=False)

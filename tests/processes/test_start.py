@@ -106,14 +106,6 @@ def test_a_process_that_only_distributes_shards_does_not_load_what_checks_object
     assert not modules & JUDGES
 
 
-@pytest.mark.usefixtures("of_an_audit")
-def test_who_keeps_rows_of_an_earlier_report_does_not_load_that_either(manifests: Path) -> None:
-    arguments = ("audit", "ovens.ndjson", "--crds", "crd.yaml", "--report", "since", "--jobs", "2")
-    modules = loaded(manifests, *arguments, "--since", "yesterday")
-    assert {"pipelines.reuse.assembly", "pipelines.reuse.groups", "multiprocess"} <= modules
-    assert not modules & JUDGES
-
-
 @without_pandas
 def test_a_validation_of_a_manifest_loads_no_functions_of_arrow(manifests: Path) -> None:
     modules = loaded(manifests, "validate", "oven.json", "--crds", "crd.yaml")
@@ -150,17 +142,17 @@ def test_an_answer_to_a_shell_loads_little(manifests: Path, words: str, most: in
 
 
 @pytest.mark.parametrize(
-    ("size", "jobs", "since", "expected"),
-    [(2 << 20, 2, "", True), (2 << 20, 1, "", False), (2 << 20, 2, "report", False), (1 << 10, 2, "", False)],
+    ("size", "jobs", "expected"),
+    [(2 << 20, 2, True), (2 << 20, 1, False), (1 << 10, 2, False)],
 )
 def test_workers_are_made_ready_before_anything_heavy_is_loaded(
-    tmp_path: Path, size: int, jobs: int, since: str, expected: bool
+    tmp_path: Path, size: int, jobs: int, expected: bool
 ) -> None:
     (tmp_path / "dump").write_bytes(bytes(size))
     code = (
         "import sys\n"
         "from pipelines.workers import expect_workers\n"
-        f"expect_workers(['dump'], engine='processes', jobs={jobs}, since={since!r})\n"
+        f"expect_workers(['dump'], engine='processes', jobs={jobs})\n"
         "forkserver = sys.modules.get('multiprocess.forkserver')\n"
         "print(bool(forkserver and forkserver._forkserver._forkserver_pid), *sys.modules)\n"
     )

@@ -47,7 +47,6 @@ def test_the_columns_of_the_object_are_those_of_its_row(rows):
     assert (first["kind"], first["namespace"], first["name"], first["key"]) == ("B", "n", "y", "/r/g/bs/n/y")
     assert (second["kind"], second["namespace"], second["name"], second["mod_revision"]) == ("A", "m", "z", 9)
     assert second["bad_value"] == '{"b":[null]}'
-    assert rows.positions().tolist() == [1, 2]
 
 
 def test_what_is_reported_is_with_the_finding_that_it_is_about(rows):

@@ -19,7 +19,6 @@ __all__ = ["documents_use_plain_words", "names_use_plain_words", "texts_use_plai
 FORBIDDEN: Final = {
     r"\btold\b": "reported, printed, detected",
     r"\b(stands?|stood)\b(?! (in )?for\b)": "is, is listed, is written",
-    r"\b(rows|keys|results) (that )?((is|are|were) )?kept\b": "reused",
     r"\b(comes?|came|coming) to\b": "results in",
     r"\bof (which|whom|whose)\b": "two sentences",
     r"\bmend(s|ed|ing)?\b": "repair",

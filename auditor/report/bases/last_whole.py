@@ -178,7 +178,7 @@ def _manifest(
     return {
         "shown": last.shown,
         **{name: newest[name] for name in ("tool", "started", "exit_code")},
-        **{name: {"stale": (newest.get(name) or {}).get("stale") or []} for name in ("since", "diff")},
+        "diff": {"stale": (newest.get("diff") or {}).get("stale") or []},
         "kubernetes_release": ", ".join(
             sorted({one for base in manifests for one in base["kubernetes_release"].split(", ")})
         ),

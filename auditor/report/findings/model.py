@@ -64,8 +64,7 @@ class Run:
         started: When it began, UTC.
         seconds: How long it took.
         keys: Keys that were seen.
-        reused: Objects whose results were reused from an earlier report; None without one.
-        checked: Objects that were judged; all of them without an earlier report.
+        checked: Objects that were judged.
         tool: Version of the auditor.
         kubernetes: Kubernetes release whose behaviour it reproduces.
         exit_code: Exit code of the run.
@@ -77,7 +76,6 @@ class Run:
     started: datetime.datetime
     seconds: float
     keys: int
-    reused: int | None
     checked: int
     tool: str
     kubernetes: str
@@ -244,10 +242,9 @@ def _ambiguous(causes: Iterable[Cause]) -> frozenset[str]:
 
 
 def _run(manifest: dict[str, Any]) -> Run:
-    since, diff = manifest.get("since") or {}, manifest.get("diff") or {}
+    diff = manifest.get("diff") or {}
     own = manifest["options"].get("cluster")
     names = [one["name"] for one in manifest["clusters"]] if is_fleet(manifest) else [own] if own else []
-    rows = manifest["counts"]["rows"]
     return Run(
         clusters=tuple(names),
         sources=tuple(
@@ -264,8 +261,7 @@ def _run(manifest: dict[str, Any]) -> Run:
         started=_time(manifest["started"]) or datetime.datetime.fromtimestamp(0, datetime.UTC),
         seconds=manifest["seconds"],
         keys=manifest["counts"]["keys"],
-        reused=since.get("kept"),
-        checked=since.get("audited", rows),
+        checked=manifest["counts"]["rows"],
         tool=manifest["tool"]["version"],
         kubernetes=manifest["kubernetes_release"],
         exit_code=manifest["exit_code"],

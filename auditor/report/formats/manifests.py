@@ -134,7 +134,6 @@ def content_of_answers(
             started=started,
             seconds=seconds,
             keys=len(answers),
-            reused=None,
             checked=len(answers),
             tool=auditor.__version__,
             kubernetes=active().version,

@@ -197,7 +197,6 @@ def _run_data(run: Run) -> dict[str, Any]:
         "seconds": run.seconds,
         "keys": run.keys,
         "checked": run.checked,
-        "reused": run.reused,
         "auditor": run.tool,
         "kubernetes": run.kubernetes,
         "exit_code": run.exit_code,

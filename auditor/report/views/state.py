@@ -102,8 +102,6 @@ def state_lines(model: FindingsModel) -> list[Line]:
     if versions := [one for one in manifest["stored_versions"] if not one["storage"]]:
         texts = [f"{one['objects']:,} {one['crd']} at {one['version']}" for one in versions[:3]]
         lines.append(Line(f"NOT STORED AT THE STORAGE VERSION  {_listed(texts, len(versions))}"))
-    if reused := _reused(manifest):
-        lines.append(Line(reused))
     return lines
 
 
@@ -141,19 +139,6 @@ def _keys(manifest: dict[str, Any]) -> str:
     parts += [f"{counts['out_of_scope']:,} out of scope"] if counts["out_of_scope"] else []
     none = "none was read" if unread_of(manifest) else "none in the dump"
     return f"{keys}{rows}: {', '.join(parts) or none}"
-
-
-def _reused(manifest: dict[str, Any]) -> str:
-    """Return why objects were checked again, and the results for the others; empty without an earlier report."""
-    since = manifest.get("since")
-    if not since:
-        return ""
-    parts = [f"{count:,} {reason}" for reason, count in since["why"].items()]
-    if since["gone"]:
-        parts.append(f"{since['gone']:,} deleted" + (" or changed" if "new or changed" in since["why"] else ""))
-    if since["sample"]["objects"]:
-        parts.append(f"{objects(since['sample']['objects'])} of the unchanged checked again: all results agree")
-    return f"SINCE {since['report']}  {', '.join(parts)}" if parts else ""
 
 
 def _changes(manifest: dict[str, Any]) -> list[str]:

@@ -97,8 +97,6 @@ def _head(model: FindingsModel) -> list[Line]:
     if len(revisions) == 1:
         file += f" at revision {revisions[0]}"
     work = f"{run.keys:,} {by_count(run.keys, 'key', 'keys')}"
-    if run.reused is not None:
-        work = f"{run.reused:,} {by_count(run.reused, 'object', 'objects')} unchanged, {run.checked:,} checked"
     release = "" if run.kubernetes == DEFAULT.version else f"Kubernetes {visible(run.kubernetes)}"
     parts = [visible(name), file, release, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
     line = f"{VERDICT_WORDS[word]}  " + " · ".join(filter(None, parts))

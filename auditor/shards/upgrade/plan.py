@@ -241,7 +241,6 @@ def _applied(old: Plan, given: dict[str, JsonObject], path: Path) -> Plan:
         entries=entries,
         from_files=old.from_files | given.keys(),
         crds_sha256=sha256,
-        files_sha256="",
     )
 
 

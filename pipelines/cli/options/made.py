@@ -63,6 +63,14 @@ def _share(_: click.Context, __: click.Parameter, value: str) -> float:
     return share
 
 
+def _refuse_since(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    """Refuse an option that the command had until results of other reports were no longer reused."""
+    if value is not None:
+        raise click.UsageError(
+            "--since is gone, as each night is audited whole: write --diff REPORT to see what changed since a report"
+        )
+
+
 def _day(_: click.Context, __: click.Parameter, value: str) -> str:
     try:
         return datetime.date.fromisoformat(value).isoformat()
@@ -167,6 +175,7 @@ _FORMS: Final[dict[str, dict[str, Any]]] = {
     "ray": {"callback": _ray},
     "release": {"callback": _run_as},
     "seconds": {"type": Seconds()},
+    "gone_since": {"callback": _refuse_since},
     "share": {"callback": _share},
 }
 """What click takes for each form of a declaration."""

@@ -65,7 +65,8 @@ TABLE: Final[dict[str, Declared]] = {
         "With --report-root: do not keep other runs out.",
         "two runs could write at the same time",
     ),
-    "dry_run": _off("--dry-run", "With --report-root: print what would be written, reused and removed.", COUNTS),
+    "since": Declared("--since REPORT", "", SHOWS, None, form="gone_since", hidden=True, eager=True),
+    "dry_run": _off("--dry-run", "With --report-root: print what would be written, compared and removed.", COUNTS),
     "no_cache": _off("--no-cache", "Keep nothing for later runs, and reuse nothing."),
     "notify": _many(
         "--notify URL",

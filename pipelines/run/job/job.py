@@ -17,7 +17,7 @@ from pipelines.run.job.lock import run_lock
 from pipelines.run.job.roots import DEFAULT_NAME, free_name, open_root, report_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from auditor.plan.options import AuditOptions
     from pipelines.run.job.bases import Bases
@@ -29,8 +29,7 @@ __all__ = ["AUTO", "JobOptions", "plan_job", "planned_lines", "run_job"]
 _NOTHING: Final = 2
 """The exit code of a run that has judged nothing."""
 AUTO = "auto"
-"""The value of --since that names the newest complete report of the root, and of --diff: the last whole one of each
-cluster."""
+"""The value of --diff that names the last whole report of each cluster below the root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +74,16 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
     now = datetime.datetime.now(datetime.UTC)
     name = report_name(job.name, now) if options.force else free_name(job.name, now, root)
     recorded = written_reports(root)
-    is_listed = AUTO in (options.since, options.diff) or job.keep is not None or recorded is None
+    is_listed = options.diff == AUTO or job.keep is not None or recorded is None
     reports = root.reports() if is_listed else []
     bases = choose_bases(reports, options) if options.diff == AUTO else None
     options = replace(
         options,
         report=root.path_of(name),
-        since=_newest(reports) if options.since == AUTO else options.since,
         diff=("" if bases is None else AUTO) if options.diff == AUTO else options.diff,
     )
     if not options.diff:
-        options = replace(options, only_new=False)
-    if not options.since:
-        options = replace(options, verify_sample=0.0)
-    if not options.since and not options.diff:
-        options = replace(options, require_change=False)
+        options = replace(options, only_new=False, require_change=False)
     written = recorded or []
     if is_listed:
         written = [one.name for one in reports if recorded is None or one.name in recorded]
@@ -98,17 +92,12 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
     return _Planned(root, options, name, bases, written, [(one, root.refusal(one)) for one in surplus])
 
 
-def _newest(reports: Sequence[StoredReport]) -> str:
-    return reports[0].location if reports else ""
-
-
 def planned_lines(planned: _Planned) -> list[str]:
     """Return what --dry-run prints."""
     options = planned.options
     lines = [f"would write   {shown_url(options.report)}"]
     diff = planned.bases.lines() if planned.bases else [shown_url(options.diff) or "no report"]
-    for option, earlier in (("--since", [shown_url(options.since) or "no report"]), ("--diff", diff)):
-        lines += [f"{option:<13} {shown}" for shown in earlier]
+    lines += [f"{'--diff':<13} {shown}" for shown in diff]
     for report, refusal in planned.surplus:
         shown = shown_url(report.location)
         names = named(_needed(planned, report))
@@ -136,12 +125,12 @@ def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
             root.clear(name)
         planned = plan_job(job, options, root)
         made = planned.options
-        if AUTO in (options.since, options.diff) and not made.since and not made.diff:
-            LOG.info("first", f"no earlier report below {shown_url(root.location)}: every object is checked")
+        if options.diff == AUTO and not made.diff:
+            LOG.info("first", f"no earlier report below {shown_url(root.location)}: nothing is compared")
         if planned.bases is not None:
             folder = stack.enter_context(temporary_folder("base"))
             made = replace(made, diff=earlier_report(planned.bases, stack, folder))
-        earlier = made.since or (planned.bases.newest.location if planned.bases else made.diff)
+        earlier = planned.bases.newest.location if planned.bases else made.diff
         record = LastRun(root, made.report, earlier, planned.written)
         record.write_start()
         root.begin(planned.name)

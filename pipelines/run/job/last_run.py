@@ -32,7 +32,7 @@ class LastRun:
     Args:
         root: Where it is written.
         report: The report that the run writes.
-        since: The earlier report that it uses; empty if there is none.
+        since: The earlier report that it compares with; empty if there is none.
         reports: Names of the complete reports that runs for this root have written.
     """
 

@@ -66,7 +66,7 @@ MAIN: tuple[tuple[str, ...], ...] = (
     ("watch", "DUMP", "ws", "--from", "1"),
     ("sources",),
     ("upgrade", "DUMP", "--new-crds", "SOUND", "--report", "UP"),
-    ("audit", "DUMP", "--report", "R2", "--since", "REPORT", "--diff", "REPORT", "--only-new"),
+    ("audit", "DUMP", "--report", "R2", "--diff", "REPORT", "--only-new"),
     ("audit", "DUMP", "--report", "R3", "--at", "served"),
     ("audit", "DUMP", "--report", "R4", "-n", "d", "-l", "a=b", "--field-selector", "spec.a=y"),
     ("audit", "SOUNDDUMP", "--report", "R5", "--crds", "DUMP"),

@@ -198,7 +198,7 @@ def _commands(draw: random.Random, dump: str, kinds: list[str], key: str) -> lis
         ("gates", "list", dump),
         ("validate", dump),
         ("upgrade", dump, "--new-crds", dump, "--report", "out2", "--jobs", "1"),
-        ("audit", dump, "--report", "out2", "--since", "out", "--diff", "out", "--jobs", "1", "--force"),
+        ("audit", dump, "--report", "out2", "--diff", "out", "--jobs", "1", "--force"),
         ("diff", "out", "out"),
     )
     audit = ("audit", dump, "--report", "out", "--jobs", "1", *draw.choice(((), (), ("--at", "served"), ("--redact",))))
@@ -321,7 +321,7 @@ def drawn_report(draw: random.Random, folder: Path) -> Case:
     choices: list[tuple[str, ...]] = [
         ("query", "old", "ws"), ("query", "old", "ws", "--field-selector", "spec.a=x"), ("query", "old", "ws", "-o", "json"),
         ("show", "old", "d/o1"), ("fields", "old", "ws", "--values"), ("diff", "old", "old"), ("diff", "old", "old", "-o", "ndjson"),
-        ("audit", "dump.ndjson", "--report", "out", "--since", "old", "--jobs", "1"),
+        ("audit", "dump.ndjson", "--report", "out", "--diff", "old", "--jobs", "1"),
         ("audit", "dump.ndjson", "--report", "out2", "--diff", "old", "--only-new", "--jobs", "1"),
         ("audit", "old", "--report", "out2", "--jobs", "1", "--force"),
     ]  # fmt: skip

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
-import pytest
 
 from tests.command import auditor
 from tests.fuzz.hostile.documents import definition
@@ -108,17 +107,3 @@ def test_a_redacted_report_is_asked_through_its_dump(tmp_path: Path) -> None:
     _run("audit", dump, "--report", tmp_path / "r", "--jobs", 1, "--redact", "--fail-on", "never")
     code, shown = _run("query", tmp_path / "r", "ws", "--field-selector", f"spec.color={_SECRET}-color", "-o", "name")
     assert (code, shown.splitlines()) == (0, ["w.ex.com/a", "w.ex.com/b"])
-
-
-@pytest.mark.parametrize("more", [["--verify-sample", "1"], []])
-def test_rows_of_a_redacted_report_are_not_reused(tmp_path: Path, more: list[str]) -> None:
-    dump = _dump(tmp_path)
-    _run("audit", dump, "--report", tmp_path / "r", "--jobs", 1, "--redact", "--fail-on", "never")
-    code, said = _run(
-        "audit", dump, "--report", tmp_path / "s", "--redact", "--since", tmp_path / "r", "--jobs", 1, *more
-    )
-    assert code == 2
-    assert "--redact" in said
-    code, _ = _run("audit", dump, "--report", tmp_path / "t", "--since", tmp_path / "r", "--jobs", 1, *more)
-    assert code == 1
-    assert _SECRET in _texts(tmp_path / "t")

@@ -69,7 +69,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         *_AUDITS,
         (*_AUDITS[1], "--explain-program", "W"),
         ("audit", "{folder}", "--report", "out-folder", "--jobs", "1"),
-        ("audit", "{snapshot}", "--report", "out-since", "--since", "report", "--diff", "report", "--jobs", "1"),
+        ("audit", "{snapshot}", "--report", "out-diff", "--diff", "report", "--jobs", "1"),
         ("audit", "{etcdctl}", "--report", "out-diff", "--diff", "report", "--only-new", "--jobs", "1"),
         ("audit", "{export}", "--crds", "{garbage}", "--report", "out2", "--jobs", "1"),
         ("audit", "fleet/*/dump.json", "--cluster-name", "{1}", "--report", "out-fleet", "--force", "--jobs", "1"),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Audit = Callable[..., Ended]
 
-NIGHTLY = ("--report-root", "root", "--since", "auto", "--diff", "auto", "--only-new", "--no-fail-on-standing")
+NIGHTLY = ("--report-root", "root", "--diff", "auto", "--only-new", "--no-fail-on-standing")
 NOW = datetime(2026, 11, 25, 2, 0, 5, tzinfo=UTC)
 
 
@@ -96,14 +96,13 @@ def test_of_the_reports_beside_that_of_the_run_the_newest_remain(text: str, rema
 def test_two_nights(tmp_path: Path, audit: Audit) -> None:
     first = audit(*NIGHTLY)
     assert first.code == 1
-    assert "no earlier report below root: every object is checked" in first.stderr
+    assert "no earlier report below root: nothing is compared" in first.stderr
     (one,) = reports(tmp_path / "root")
-    assert manifest(tmp_path / "root" / one)["since"] is None
     assert last_run(tmp_path / "root")["exit_code"] == 1
     second = audit(*NIGHTLY, "--report-name", "second")
     assert second.code == 0, second.stderr
     found = manifest(tmp_path / "root" / "second")
-    assert found["since"]["report"] == found["diff"]["report"] == f"root/{one}"
+    assert found["diff"]["report"] == f"root/{one}"
     record = last_run(tmp_path / "root")
     assert (record["report"], record["since"], record["exit_code"]) == ("root/second", f"root/{one}", 0)
     assert record["started"] <= record["ended"] == record["last_success"]["ended"]
@@ -209,7 +208,7 @@ def test_the_earlier_report_is_the_newest_complete_one(tmp_path: Path, audit: Au
     [
         ((), "give either --report DIR or --report-root DIR"),
         (("--report", "r", "--report-root", "root"), "give either"),
-        (("--report", "r", "--since", "auto"), "need --report-root"),
+        (("--report", "r", "--diff", "auto"), "needs --report-root"),
         (("--report", "r", "--keep-reports", "3"), "need --report-root"),
         (("--report-root", "root", "--keep-reports", "many"), "expected a number of reports such as 30"),
         (("--report-root", "root", "--report-name", "../x"), "cannot be the name of a report"),
@@ -267,7 +266,7 @@ def test_an_unwritable_root_ends_with_4(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.slow
 def test_nights_in_a_store(tmp_path: Path, audit: Audit, store: str) -> None:
     root = f"{store}/reports"
-    nightly = ("--report-root", root, "--since", "auto", "--diff", "auto", "--only-new", "--keep-reports", "2")
+    nightly = ("--report-root", root, "--diff", "auto", "--only-new", "--keep-reports", "2")
     nightly = (*nightly, "--no-fail-on-standing")
     for night in ("one", "two", "three"):
         done = audit(*nightly, "--report-name", night)
@@ -376,9 +375,9 @@ def test_an_unreachable_store_ends_with_4(audit: Audit, monkeypatch: pytest.Monk
 def test_planning_writes_nothing(tmp_path: Path) -> None:
     from auditor.plan.options import AuditOptions
 
-    planned = plan_job(JobOptions(str(tmp_path / "root")), AuditOptions(dumps=("x",), since="auto", verify_sample=0.1))
-    assert planned.options.since == ""
-    assert planned.options.verify_sample == 0
+    planned = plan_job(JobOptions(str(tmp_path / "root")), AuditOptions(dumps=("x",), diff="auto", only_new=True))
+    assert planned.options.diff == ""
+    assert not planned.options.only_new
     assert not (tmp_path / "root").exists()
 
 

@@ -150,13 +150,3 @@ def test_an_upgrade_converts_as_well(dump: Path) -> None:
     manifest = json.loads((dump.parent / "up" / "manifest.json").read_bytes())
     (definition,) = manifest["upgrade"]["definitions"]
     assert definition["categories"] == {"unchanged": 6}
-
-
-def test_rows_of_a_kind_that_the_command_converts_are_not_reused(dump: Path) -> None:
-    command = hook(dump.parent)
-    audited(dump, "--convert-with", command)
-    (dump.parent / "report").rename(dump.parent / "old")
-    _, manifest, _ = audited(dump, "--convert-with", command, "--since", str(dump.parent / "old"))
-    assert manifest["since"]["audited"] >= 6
-    _, manifest, _ = audited(dump, "--since", str(dump.parent / "old"))
-    assert manifest["since"]["kept"] == 0

@@ -1,17 +1,19 @@
 """Each finding is new, the same or fixed; nothing is called fixed that was only not looked at."""
 
 import json
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from auditor.base.errors import DamagedDump, PlanError
 from auditor.plan.options import Scope
 from pipelines.run.fleet import run_anywhere
 from tests.command import auditor
-from tests.pipelines.reuse.support import Store, definition, loaf
-from tests.pipelines.reuse.test_since import DELETING, FORMS, bakery, day, two_days
+from tests.pipelines.reuse.support import DELETING, FORMS, Store, bakery, day, definition, loaf, two_days
 from tests.report.summaries import summary_of
 
 
@@ -212,21 +214,6 @@ def test_a_finding_that_several_requests_meet_is_said_to_count_for_each(nights, 
     assert f"(one that several requests have counted once: {len(distinct)} new, " in said
 
 
-def test_kept_rows_are_marked_as_well(nights, tmp_path):
-    first = bakery()
-    second = first.copy()
-    second.put(loaf("loaf-03", grams=901))
-    first, second = two_days(tmp_path, "etcdctl", first, second)
-    old, _, _ = nights.audit(first)
-    whole, expected, _ = nights.audit(second, diff=str(old))
-    kept, manifest, _ = nights.audit(second, diff=str(old), since=str(old))
-    assert marked(whole) == marked(kept)
-    assert expected["diff"] == manifest["diff"]
-    again, manifest, _ = nights.audit(second, diff=str(kept), since=str(kept))
-    assert manifest["diff"]["findings"]["new"] == 0
-    assert {change for _, _, change in marked(again)} == {"same"}
-
-
 def test_two_reports_are_compared_without_an_audit(nights, tmp_path):
     first = bakery()
     second = first.copy()
@@ -254,6 +241,118 @@ def test_two_reports_are_compared_without_an_audit(nights, tmp_path):
     assert "expected two reports, or two dumps" in done.stderr
 
 
+@pytest.mark.parametrize("night", ["was sealed", "is sealed"])
+def test_a_finding_of_an_object_that_is_sealed_is_not_fixed(nights, tmp_path, night):
+    first, second = bakery(), bakery()
+    key = "/registry/bakery.example.com/loafs/north/heavy"
+    (second if night == "is sealed" else first).put(b"k8s:enc:aescbc:v1:key1:xxxxxxxx", key)
+    first, second = two_days(tmp_path, "etcdctl", first, second)
+    old, _, _ = nights.audit(first)
+    _, manifest, code = nights.audit(
+        second, diff=str(old), only_new=True, fail_on="unreadable", fail_on_sealed=True, fail_on_standing=False
+    )
+    assert manifest["diff"]["findings"]["fixed"] == 0
+    assert manifest["diff"]["worse"]["unreadable"] == 0
+    assert (code, manifest["diff"]["not_judged"]) == ((1, 1) if night == "is sealed" else (0, 0))
+
+
+def test_objects_of_a_definition_that_is_sealed_are_not_orphaned(nights, tmp_path):
+    store = bakery()
+    store.put(
+        b"k8s:enc:aescbc:v1:key1:x", "/registry/apiextensions.k8s.io/customresourcedefinitions/ghosts.gone.example.com"
+    )
+    _, manifest, _ = nights.audit(day(store, tmp_path, "etcdctl", 1))
+    assert manifest["counts"]["statuses"]["sealed"] == 2
+    assert "orphaned" not in manifest["counts"]["statuses"]
+
+
+@pytest.mark.parametrize("shard_bytes", [300, 1 << 20])
+def test_what_crashes_a_server_is_named_before_what_breaks_lists(nights, tmp_path, shard_bytes):
+    """However the dump is cut."""
+    store = Store(definition(), *(loaf(f"loaf-{number}") for number in range(9)))
+    store.put(b"{torn", Store.key(loaf("a-torn")))
+    crashing = {name: part for name, part in loaf("m").items() if name != "metadata"}
+    store.put(json.dumps(crashing).encode(), Store.key(loaf("m-crashes")))
+    _, manifest, _ = nights.audit(day(store, tmp_path, "etcdctl", 1), shard_bytes=shard_bytes)
+    broken = [kind["breaking"] for kind in manifest["kinds"] if kind["breaking"]]
+    assert [(one["impact"], one["key"].rpartition("/")[2]) for one in broken] == [("crashes-server", "m-crashes")]
+
+
+def test_what_is_stuck_at_a_later_version_alone_is_named_too(nights, tmp_path):
+    made = definition(versions=("v1", "v1beta1"))
+    made["spec"]["conversion"] = {"strategy": "Webhook"}  # so that v1, which comes first, tells nothing
+    stuck = loaf("stuck", version="v1beta1", grams=900, flour="sand", metadata={**DELETING, "generation": -1})
+    _, manifest, _ = nights.audit(day(Store(made, stuck, loaf("x")), tmp_path, "etcdctl", 1), at="served")
+    assert [kind["stuck"]["key"].rpartition("/")[2] for kind in manifest["kinds"] if kind["stuck"]] == ["stuck"]
+
+
+# ---- earlier reports that are none
+
+
+def test_a_folder_that_is_no_report_is_refused(nights, tmp_path):
+    with pytest.raises(PlanError, match="is not a report"):
+        nights.audit(day(bakery(), tmp_path, "export", 1), diff=str(tmp_path))
+
+
+@pytest.mark.parametrize("table", ["objects", "findings"])
+def test_a_report_with_missing_parts_is_refused(nights, tmp_path, table):
+    path = day(bakery(), tmp_path, "export", 1)
+    old, _, _ = nights.audit(path)
+    shutil.rmtree(old / table)
+    with pytest.raises(PlanError, match=rf"--diff: .*/{table} holds 0 rows"):
+        nights.audit(path, diff=str(old))
+
+
+def test_a_report_with_a_part_that_is_cut_short_is_refused(nights, tmp_path):
+    path = day(bakery(), tmp_path, "export", 1)
+    old, _, _ = nights.audit(path)
+    os.truncate(next(old.glob("findings/*")), 300)
+    with pytest.raises(DamagedDump, match=r"findings/part-00000.parquet: is damaged"):
+        nights.audit(path, diff=str(old))
+
+
+@pytest.mark.parametrize(
+    ("table", "damage"),
+    [
+        ("objects", lambda data: data[:4] + b"\xff" * 60 + data[64:]),
+        ("findings", lambda data: data.replace(b"namespace", b"namespacf")),
+    ],
+    ids=["page", "column"],
+)
+def test_a_report_with_a_part_whose_bytes_changed_is_refused(nights, tmp_path, table, damage):
+    path = day(bakery(), tmp_path, "etcdctl", 1)
+    old, _, _ = nights.audit(path)
+    part = next((old / table).glob("*"))
+    part.write_bytes(damage(part.read_bytes()))
+    with pytest.raises(DamagedDump, match=rf"{table}/part-00000.parquet: is damaged: \w"):
+        nights.audit(path, diff=str(old))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--since", "a"], "Error: --since is gone, as each night is audited whole: write --diff REPORT to see "),
+        (["--since", "auto", "--diff", "a"], "write --diff REPORT"),
+        (["--verify-sample", "1%"], "No such option '--verify-sample'"),
+        (["--only-new"], "needs --diff"),
+        (["--require-change"], "needs --diff"),
+    ],
+)
+def test_options_without_a_meaning_are_refused(tmp_path, words, said):
+    done = auditor("audit", "x.json", "--report", tmp_path / "r", *words)
+    assert done.code == 2
+    assert said in done.stderr
+
+
+def test_the_report_can_be_replaced_by_the_one_that_is_compared_with_it(nights, tmp_path):
+    path = day(bakery(), tmp_path, "etcdctl", 1)
+    words = ("audit", path, "--report", tmp_path / "r", "--fail-on", "never", "--jobs", 1)
+    assert auditor(*words).code == 0
+    done = auditor(*words, "--force", "--diff", tmp_path / "r")
+    assert done.code == 0, done.stderr
+    assert "1 stale dump (compared with" in done.stdout
+
+
 # ---- fleets
 
 
@@ -275,28 +374,6 @@ def audit_fleet(nights, pattern, **options):
     made = AuditOptions(dumps=(pattern,), cluster="{1}", report=str(report), fail_on="never")
     code, manifest = run_anywhere(replace(made, **options))
     return report, manifest, code
-
-
-def test_a_fleet_keeps_the_rows_of_each_cluster(nights, tmp_path):
-    east, west = bakery(), Store(definition(most=4), loaf("heavy"), loaf("light", grams=1))
-    after = east.copy()
-    after.put(loaf("loaf-03", grams=901))
-    old, _, _ = audit_fleet(nights, fleet(tmp_path, 1, east=east, west=west))
-    pattern = fleet(tmp_path, 2, east=after, west=west, north=Store(definition(), loaf("young", grams=900)))
-    whole, expected, _ = audit_fleet(nights, pattern)
-    kept, manifest, _ = audit_fleet(nights, pattern, since=str(old), verify_sample=0.3)
-    parts = sorted(path.relative_to(whole) for path in whole.rglob("*.parquet"))
-    assert parts == sorted(path.relative_to(kept) for path in kept.rglob("*.parquet"))
-    for part in parts:
-        assert pq.ParquetFile(whole / part).read().equals(pq.ParquetFile(kept / part).read()), part
-    since = manifest["since"]
-    assert since["why"].pop("sample") == since["sample"]["objects"] > 0
-    assert since["why"] == {"changed": 1, "not certain": 1, "the cluster is not in the report": 2}
-    same = set(expected) - {"since", "started", "seconds", "programs", "fallbacks", "clusters"}
-    assert {name: expected[name] for name in same} == {name: manifest[name] for name in same}
-    _, manifest, _ = audit_fleet(nights, pattern, since=str(kept), diff=str(old))
-    assert manifest["since"]["audited"] == 1
-    assert (manifest["diff"]["findings"]["new"], manifest["diff"]["uncompared"]) == (1, 1)
 
 
 def test_findings_of_a_fleet_are_distinguished_by_cluster(nights, tmp_path):

@@ -1,6 +1,6 @@
 """Thirty-six drawn nights of a fleet, held against a model of the truth: what is broken, missing, stale, sealed or fixed.
 
-Dumps are cut short, runs are scoped, skip checks, and reuse the rows of the night before.
+Dumps are cut short, runs are scoped and skip checks.
 """
 
 import json
@@ -68,7 +68,6 @@ class Night:
     stale: set
     scope: str = ""
     skip: tuple = ()
-    since: bool = False
     seen: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -152,10 +151,10 @@ def draw(rng, world, taken, number):
     if number == 1:
         missing = stale = set()
     if number in PLAIN:
-        return Night(dumps, missing, stale, since=rng.random() < 0.5)
+        return Night(dumps, missing, stale)
     scope = rng.choice(("", "", "", *SCOPES))
     skip = rng.choice(((), (), (), ("rules",), ("updates",)))
-    return Night(dumps, missing, stale, scope, skip, since=rng.random() < 0.5)
+    return Night(dumps, missing, stale, scope, skip)
 
 
 def rows_of(report, table="findings"):
@@ -174,7 +173,6 @@ def test_twelve_nights_agree_with_the_truth(nights, tmp_path, seed):
     for number in range(1, 13):
         night = draw(rng, world, taken, number)
         options = {"diff": str(report)} if report else {}
-        options |= {"since": str(report)} if report and night.since else {}
         pattern = fleet(tmp_path, number, **night.dumps)
         report, manifest, code = audit_fleet(
             nights, pattern, scope=SCOPES[night.scope][0], skip=night.skip, **options

@@ -9,9 +9,8 @@ import pytest
 from auditor.base.errors import PlanError
 from auditor.report.presence import read_clusters
 from tests.command import auditor
-from tests.pipelines.reuse.support import Store, definition, loaf
+from tests.pipelines.reuse.support import Store, day, definition, loaf
 from tests.pipelines.reuse.test_diff import audit_fleet, fleet
-from tests.pipelines.reuse.test_since import day
 from tests.report.summaries import summary_of
 
 FINE = Store(definition(), loaf("x"))
@@ -21,14 +20,13 @@ def names(manifest):
     return [one["name"] for one in manifest["missing"]]
 
 
-@pytest.mark.parametrize("option", ["since", "diff", "only-new", "clusters"])
+@pytest.mark.parametrize("option", ["diff", "only-new", "clusters"])
 def test_a_cluster_without_a_dump_is_missing(nights, tmp_path, option):
     old, _, code = audit_fleet(nights, fleet(tmp_path, 1, east=FINE, south=FINE, west=FINE))
     assert code == 0
     listed = tmp_path / "clusters.txt"
     listed.write_text("# ours\neast\nsouth # the old one\nwest\n")
     given = {
-        "since": {"since": str(old)},
         "diff": {"diff": str(old)},
         "only-new": {"diff": str(old), "only_new": True},
         "clusters": {"clusters": str(listed)},
@@ -45,7 +43,7 @@ def test_a_cluster_is_missing_until_it_returns_or_is_listed_no_more(nights, tmp_
     both, one = {"east": FINE, "west": FINE}, {"east": FINE}
     first, _, _ = audit_fleet(nights, fleet(tmp_path, 1, **both))
     second, _, _ = audit_fleet(nights, fleet(tmp_path, 2, **one), diff=str(first))
-    third, manifest, code = audit_fleet(nights, fleet(tmp_path, 3, **one), since=str(second))
+    third, manifest, code = audit_fleet(nights, fleet(tmp_path, 3, **one), diff=str(second))
     assert (names(manifest), code) == (["west"], 3)
     listed = tmp_path / "clusters.yaml"
     listed.write_text("- east\n")
@@ -96,20 +94,18 @@ def _same_revision(store):
 @pytest.mark.parametrize(
     ("change", "is_stale"), [(_later, False), (_same, True), (_older, True), (_same_revision, True)]
 )
-@pytest.mark.parametrize("option", ["since", "diff"])
-def test_a_dump_that_is_no_newer_is_stale(nights, tmp_path, change, is_stale, option):
+def test_a_dump_that_is_no_newer_is_stale(nights, tmp_path, change, is_stale):
     first, second = FINE.copy(), FINE.copy()
     change(second)
     old, _, _ = nights.audit(day(first, tmp_path, "etcdctl", 1))
     dump = day(second, tmp_path, "etcdctl", 2)
-    report, _, code = nights.audit(dump, **{option: str(old)})
+    report, _, code = nights.audit(dump, diff=str(old))
     assert code == 0
     text = summary_of(report)
     assert ("STALE  " in text, "nothing to do" in text) == (is_stale, not is_stale)
     for more in ({"require_change": True}, {"max_age": 3600.0}):
-        assert nights.audit(dump, **{option: str(old)}, **more)[2] == (3 if is_stale else 0)
-    if option == "diff":
-        assert ("STALE  " in auditor("diff", old, report).stdout) == is_stale
+        assert nights.audit(dump, diff=str(old), **more)[2] == (3 if is_stale else 0)
+    assert ("STALE  " in auditor("diff", old, report).stdout) == is_stale
 
 
 def test_an_old_file_is_stale(tmp_path):
@@ -177,20 +173,19 @@ def _key(store):
 
 
 @pytest.mark.parametrize("change", [_value, _revision, _key])
-@pytest.mark.parametrize("option", ["since", "diff"])
-def test_a_dump_of_the_same_revision_with_other_keys_is_of_another_cluster(nights, tmp_path, change, option):
+def test_a_dump_of_the_same_revision_with_other_keys_is_of_another_cluster(nights, tmp_path, change):
     other = FINE.copy()
     change(other)
     old, _, _ = nights.audit(day(FINE, tmp_path, "etcdctl", 1))
     dump = day(other, tmp_path, "etcdctl", 2)
-    report, _, code = nights.audit(dump, **{option: str(old)})
+    report, _, code = nights.audit(dump, diff=str(old))
     text = summary_of(report)
     assert "its revision 2 is the one of the earlier report, but 1 key differs" in text
     assert "it is of another cluster, or the cluster was restored" in text
     assert "STALE" not in text
     assert "1 dump that may be of another cluster" in text.partition("NOT JUDGED  ")[2]
     assert code == 0
-    assert nights.audit(dump, **{option: str(old)}, require_change=True)[2] == 3
+    assert nights.audit(dump, diff=str(old), require_change=True)[2] == 3
     assert "OTHER  " in auditor("diff", old, report).stdout
 
 
@@ -230,14 +225,13 @@ def test_a_comparison_with_a_missing_cluster_is_not_green(nights, tmp_path):
     assert auditor("diff", old, old).code == 0
 
 
-@pytest.mark.parametrize("option", ["since", "diff"])
-def test_a_cluster_that_returns_at_the_revision_that_was_last_seen_is_stale(nights, tmp_path, option):
+def test_a_cluster_that_returns_at_the_revision_that_was_last_seen_is_stale(nights, tmp_path):
     first, _, _ = audit_fleet(nights, fleet(tmp_path, 1, east=FINE, west=FINE))
     second, _, _ = audit_fleet(nights, fleet(tmp_path, 2, east=FINE), diff=str(first))
     pattern = fleet(tmp_path, 3, east=FINE, west=FINE)
     with (tmp_path / "night-3" / "west" / "dump.json").open("a") as again:
         again.write("\n")  # another file of the same revision
-    _, manifest, code = audit_fleet(nights, pattern, **{option: str(second)})
+    _, manifest, code = audit_fleet(nights, pattern, diff=str(second))
     assert (names(manifest), code) == ([], 0)
-    whys = {one["cluster"]: one["why"] for one in manifest[option]["stale"]}
+    whys = {one["cluster"]: one["why"] for one in manifest["diff"]["stale"]}
     assert whys["west"] == "its revision 2 is the one of the earlier report"

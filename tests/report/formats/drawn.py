@@ -102,7 +102,6 @@ def content(seed: int, *, objects: int = 40, hostile: bool = True) -> Content:
         started=START,
         seconds=1.5,
         keys=1234,
-        reused=None,
         checked=1234,
         tool="0.1.0",
         kubernetes="v1.37.2",

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from auditor.base.errors import AuditorError, DamagedDump, SourceError
-from auditor.sources.crd_files import definitions_in, files_digest, read_crd_documents
+from auditor.sources.crd_files import definitions_in, read_crd_documents
 from tests.corpus import real_definitions
 
 
@@ -138,26 +138,6 @@ def test_every_definition_of_the_corpus_is_found():
     assert len(set(names(found))) == len(found)
     assert len(found) >= len(files) > 0
     assert all(document["spec"]["versions"] for document in found)
-
-
-def test_files_are_hashed_by_name_and_content(tmp_path):
-    one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
-    one.write_text("a: 1\n")
-    two.write_text("a: 2\n")
-    both = files_digest([str(tmp_path)])
-    assert both == files_digest([str(one), str(two)])
-    two.write_text("a: 3\n")
-    assert files_digest([str(tmp_path)]) not in ("", both)
-    two.write_text("a: 2\n")
-    assert files_digest([str(tmp_path)]) == both
-    two.rename(tmp_path / "zwei.yaml")
-    assert files_digest([str(tmp_path)]) not in ("", both)
-
-
-def test_what_cannot_be_read_twice_is_not_hashed(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path in ("-", "https://example.com/crds.yaml", str(tmp_path / "pipe"), str(tmp_path / "missing")):
-        assert files_digest([path]) == ""
 
 
 @pytest.mark.usefixtures("shut")

@@ -1,1 +1,0 @@
-"""`--since`: rows of an earlier report are reused for each object that has not changed."""
