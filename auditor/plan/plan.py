@@ -7,7 +7,7 @@ worker gets a Plan (names of files) once, and then Shards (ranges of rows).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.disk_cache import use_cache
 from auditor.crds.conversion import LostWebhook
@@ -17,10 +17,10 @@ from auditor.plan.dumps import (
     definition_name,
     encoded_definition,
     first_not_before,
+    open_live,
     opened_dumps,
     stored_definitions,
 )
-from auditor.plan.webhooks import lost_webhooks
 from auditor.sources.crd_files import no_collector
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.state import changes, states_below
@@ -53,6 +53,9 @@ __all__ = [
     "make_plan",
     "read_definitions",
 ]
+
+
+_WEBHOOK_TIMEOUT: Final = "30s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +216,8 @@ def make_plan(
         from auditor.plan.identities import write_identities  # noqa: PLC0415 - rarely needed
 
         write_identities(identities, old, entries, options.etcd_prefix)
-    lost = _lost_webhooks(sources, entries, path, given, options)
+    stored = [entry for entry in entries if entry.name not in given.by_name]
+    lost = {} if options.convert_with else _lost_webhooks(sources, stored, DefinitionsFile(path), options.etcd_prefix)
     if sources:
         sources[0].damage += given.unread
     return Plan(
@@ -232,12 +236,52 @@ def make_plan(
 
 
 def _lost_webhooks(
-    sources: Sequence[SourcePlan], entries: Sequence[DefinitionEntry], path: Path, given: Given, options: AuditOptions
+    sources: Sequence[SourcePlan], entries: Iterable[DefinitionEntry], definitions: DefinitionsFile, prefix: str
 ) -> dict[str, str]:
-    if options.convert_with:
+    """Return why a server cannot call the conversion webhook of definitions, by name, in its words.
+
+    A dump without keys shows what some clients saw, and one with damage lacks something: of these nothing is said.
+
+    Args:
+        sources: The dumps.
+        entries: The definitions that a server would use as they are stored.
+        definitions: Reads them.
+        prefix: That of the keys.
+
+    Source: apiserver pkg/util/webhook/client.go, apiextensions-apiserver
+    pkg/apiserver/conversion/webhook_converter.go; measured on v1.37.2.
+    """
+    if any(source.is_export or source.damage for source in sources):
         return {}
-    stored = [entry for entry in entries if entry.name not in given.by_name]
-    return lost_webhooks(sources, stored, DefinitionsFile(str(path)), options.etcd_prefix)
+    named = [(entry.name, service) for entry in entries if (service := _service_of(definitions.document(entry)))]
+    if not named:
+        return {}
+    below = f"{prefix.rstrip('/')}/services/specs/".encode()
+    tables = [open_live(source)["key"] for source in sources]
+    if not any((first_not_before(keys, below) or b"").startswith(below) for keys in tables):
+        return {}
+    lost = {}
+    for name, service in named:
+        namespace, own, path, port = service
+        key = below + f"{namespace}/{own}".encode()
+        if not any(first_not_before(keys, key) == key for keys in tables):
+            url = f"https://{own}.{namespace}.svc:{port}{path}?timeout={_WEBHOOK_TIMEOUT}"
+            lost[name] = f'Post "{url}": service "{own}" not found'
+    return lost
+
+
+def _service_of(document: Any) -> tuple[str, str, str, int] | None:
+    """Return namespace, name, path and port of the Service of a definition's conversion webhook."""
+    found = document.get("spec")
+    for step in ("conversion", "webhook", "clientConfig", "service"):
+        found = found.get(step) if type(found) is dict else None
+    if type(found) is not dict or document["spec"]["conversion"].get("strategy") != "Webhook":
+        return None
+    namespace, name, path, port = (found.get(each) for each in ("namespace", "name", "path", "port"))
+    if type(namespace) is not str or type(name) is not str:
+        return None
+    path = path if type(path) is str else ""
+    return namespace, name, path if path.startswith("/") else f"/{path}", port if type(port) is int else 443
 
 
 def damage_text(sources: Iterable[SourcePlan]) -> str:

@@ -13,6 +13,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from auditor.base import tables
+from auditor.base.arrow import plain, read_parquet, whole_parquet
 from auditor.base.errors import PlanError
 from auditor.base.given_file import read_given
 from auditor.base.wording import by_count, counted
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cluster_names",
+    "differing_keys",
     "inputs_of",
     "judged_clusters",
     "missing_clusters",
@@ -200,14 +205,48 @@ def _differing(manifest: dict[str, Any], before: dict[str, Any], folders: tuple[
 
     What one report alone has counts only if both had whole dumps and the same keys in scope.
     """
-    from auditor.report.same_revision import differing_keys  # noqa: PLC0415 - it loads functions of Arrow
-
     known = [source for one in (manifest, before) for source in inputs_of(one, cluster)]
     if any("damage" not in source for source in known):
         return 0  # carried from the report before the cluster was missing: no rows to compare
     is_whole = not any(source["damage"] for source in known)
     is_whole &= all(manifest["options"].get(name) == before["options"].get(name) for name in ("scope", "etcd_prefix"))
     return differing_keys(*folders, cluster, is_whole=is_whole)
+
+
+def differing_keys(old: Path, new: Path, cluster: str, *, is_whole: bool) -> int:
+    """Return how many keys two reports have with another revision or value.
+
+    Args:
+        old: Folder of the one report.
+        new: Folder of the other.
+        cluster: Whose keys; empty for all.
+        is_whole: Whether a key that one of them lacks counts.
+    """
+    import pyarrow.compute as pc  # noqa: PLC0415 - a run without an earlier report does not need it
+
+    both = _keys(old, cluster).join(_keys(new, cluster), "key", right_suffix=" now", join_type="full outer")
+    same = pc.and_(
+        *(pc.equal(both[name], both[f"{name} now"]) for name in ("mod_revision", "value_hash"))
+    )  # null where a side has no such key
+    return int(pc.sum(pc.invert(pc.fill_null(same, not is_whole))).as_py() or 0)
+
+
+def _keys(folder: Path, cluster: str) -> pa.Table:
+    """Return the keys of a cluster in a report with their revisions and hashes, each once."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    schema = pa.schema([tables.OBJECTS.field(name) for name in ("cluster", "key", "mod_revision", "value_hash")])
+    parts = []
+    for path in sorted((folder / "objects").glob("part-*.parquet")):
+        table = plain(read_parquet(path, schema.names))
+        with whole_parquet(path):
+            part = table.cast(schema)
+        is_known = pc.is_valid(part["key"])
+        if cluster:
+            is_known = pc.and_(is_known, pc.fill_null(pc.equal(part["cluster"], cluster), True))
+        parts.append(part.filter(is_known).drop_columns(["cluster"]))
+    rows = pa.concat_tables(parts)
+    return rows.group_by(rows.column_names, use_threads=False).aggregate([])
 
 
 def _floor(source: dict[str, Any], revisions: list[int]) -> dict[str, Any]:

@@ -20,8 +20,7 @@ from auditor.releases import running_as
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
 from pipelines.log import LOG
 from pipelines.run.causes import count_in_workers, is_worth_workers
-from pipelines.run.report_mode import mode_of, set_modes
-from pipelines.run.report_target import check_target, inputs_of, list_files, put_in_place, target_of
+from pipelines.run.report_target import check_target, inputs_of, list_files, mode_of, put_in_place, set_modes, target_of
 from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from auditor.base import tables
 from auditor.base.errors import DamagedDump
-from auditor.report.same_revision import differing_keys
+from auditor.report.presence import differing_keys
 
 if TYPE_CHECKING:
     from pathlib import Path

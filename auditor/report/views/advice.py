@@ -27,7 +27,7 @@ _HARMLESS = frozenset(impact for impact in Impact if impact.is_harmless)
 _CAUSES = frozenset(map(Impact, IMPACTS))
 """Impacts that are causes, so that `auditor findings` lists them."""
 _LOST_SERVICE = re.compile(r'conversion webhook for .*https://([^/.]+)\.([^/.]+)\.svc:.*service "\1" not found')
-"""Why lists of a kind fail whose conversion webhook has no Service (`auditor.plan.webhooks`): name and namespace."""
+"""Why lists of a kind fail whose conversion webhook has no Service (`auditor.plan.plan`): name and namespace."""
 _CRDS = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 

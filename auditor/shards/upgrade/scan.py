@@ -24,9 +24,10 @@ from auditor.shards.upgrade.apis import ApiScan, ApiTally
 from auditor.shards.upgrade.causes import ReleaseCauses
 from auditor.shards.upgrade.concerns import hit_of
 from auditor.shards.upgrade.counts import ObjectCounts
-from auditor.shards.upgrade.effects import OF_VERSIONS, Effect, worst_of
 from auditor.shards.upgrade.paired import OWN_CHOICE, PairedJudge, encoded
 from auditor.shards.upgrade.sides import (
+    OF_VERSIONS,
+    Effect,
     Side,
     by_field,
     categories_of,
@@ -37,6 +38,7 @@ from auditor.shards.upgrade.sides import (
     sample_of,
     shown_key,
     side_of,
+    worst_of,
 )  # fmt: skip
 from auditor.upgrade import (
     Change,

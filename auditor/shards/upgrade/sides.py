@@ -1,4 +1,4 @@
-"""An object under one set of definitions: its badness, and the examples of changes in the summary."""
+"""An object under one set of definitions, what an upgrade does to it, and the examples of changes in the summary."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from auditor.shards.updates import Outcome
 
 __all__ = [
+    "OF_VERSIONS",
+    "Effect",
     "Side",
     "by_field",
     "categories_of",
@@ -31,7 +33,13 @@ __all__ = [
     "sample_of",
     "shown_key",
     "side_of",
+    "worst_of",
 ]
+
+_VERDICTS: Final = ("blocked", "invalid", "tolerated")
+"""An object has only one of these categories; worst first."""
+OF_VERSIONS: Final = frozenset({*_VERDICTS, "data-loss", "drift", "selector"})
+"""Categories that an object may have at any version; the others are of its value, or of where it was judged first."""
 
 
 class Side(NamedTuple):
@@ -47,6 +55,27 @@ class Side(NamedTuple):
         if isinstance(self.state, Impact):
             return 3 if self.state.blocks else 1
         return {Status.VALID: 0, Status.INVALID: 2}.get(self.state, 4)
+
+
+class Effect(NamedTuple):
+    """What an upgrade does to an object at one version that clients use.
+
+    Attributes:
+        new: The object under the new definition, at that version.
+        changes: What changes.
+        categories: The categories of `Tally` that it has there.
+    """
+
+    new: Side
+    changes: list[Change]
+    categories: set[str]
+
+
+def worst_of(effects: list[Effect]) -> set[str]:
+    """Return the categories of an object: all that it has at some version, of verdicts the worst."""
+    found = set().union(*(effect.categories for effect in effects))
+    worst = next((one for one in _VERDICTS if one in found), None)
+    return {one for one in found if one not in _VERDICTS or one == worst}
 
 
 def side_of(audited: AuditedObject, outcome: Outcome) -> Side:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import datetime
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
+from auditor.base.release import VERSION
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import shown_url
 from pipelines.exit_codes import Ended, exit_code_of, has_report, reason_of
 from pipelines.log import LOG
 from pipelines.run.job.bases import choose_bases, earlier_report, named
-from pipelines.run.job.last_run import LastRun, written_reports
 from pipelines.run.job.lock import run_lock
 from pipelines.run.job.roots import DEFAULT_NAME, free_name, open_root, report_name
 
@@ -26,6 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = ["AUTO", "JobOptions", "plan_job", "planned_lines", "run_job"]
 
+_LAST_RUN: Final = "last-run.json"
+_REASONS: Final = {
+    0: "finished, --fail-on not reached",
+    1: "finished, --fail-on reached",
+    2: "usage error, or nothing was judged",
+    3: "finished, but part of the dumps was not read, or a cluster is missing or stale",
+    130: "interrupted",
+}
+_SUCCESSES: Final = (0, 1)
 _NOTHING: Final = 2
 """The exit code of a run that has judged nothing."""
 AUTO = "auto"
@@ -73,7 +84,7 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
     root = root or open_root(job.root)
     now = datetime.datetime.now(datetime.UTC)
     name = report_name(job.name, now) if options.force else free_name(job.name, now, root)
-    recorded = written_reports(root)
+    recorded = _written_reports(root)
     is_listed = options.diff == AUTO or job.keep is not None or recorded is None
     reports = root.reports() if is_listed else []
     bases = choose_bases(reports, options) if options.diff == AUTO else None
@@ -131,7 +142,7 @@ def run_job(job: JobOptions, options: AuditOptions) -> Iterator[AuditOptions]:
             folder = stack.enter_context(temporary_folder("base"))
             made = replace(made, diff=earlier_report(planned.bases, stack, folder))
         earlier = planned.bases.newest.location if planned.bases else made.diff
-        record = LastRun(root, made.report, earlier, planned.written)
+        record = _LastRun(root, made.report, earlier, planned.written)
         record.write_start()
         root.begin(planned.name)
         try:
@@ -185,3 +196,88 @@ def _remove_surplus(planned: _Planned, *, nothing: bool = False) -> list[str]:
         left.remove(report.name)
         LOG.info("removed", f"removed {shown_url(report.location)} (--keep-reports)", report=report.name)
     return left
+
+
+# ---- the record of a run
+
+
+class _LastRun:
+    """`last-run.json`: start, end, exit code and its reason of the last run for a report root; the reports of its runs.
+
+    Args:
+        root: Where it is written.
+        report: The report that the run writes.
+        earlier: The report that it compares with; empty if there is none.
+        reports: Names of the complete reports that runs for this root have written.
+    """
+
+    def __init__(self, root: Root, report: str, earlier: str, reports: list[str]) -> None:
+        self._root = root
+        self._content: dict[str, Any] = {
+            "tool": "auditor",
+            "version": VERSION,
+            "started": _now(),
+            "ended": None,
+            "exit_code": None,
+            "reason": "running, or killed",
+            "report": shown_url(report),
+            "since": shown_url(earlier) or None,
+            "last_success": _earlier(root).get("last_success"),
+            "reports": reports,
+        }
+
+    def write_start(self) -> None:
+        """Write that the run has started; it remains if the process is killed."""
+        self._write()
+
+    def write_end(self, code: int, reason: str = "", reports: list[str] | None = None) -> None:
+        """Write how the run ended.
+
+        Args:
+            code: Its exit code.
+            reason: The error; empty for the meaning of the exit code.
+            reports: Names of the reports that are left of this run and the earlier ones; None if it wrote none.
+        """
+        ended = _now()
+        self._content |= {
+            "ended": ended,
+            "exit_code": code,
+            "reason": reason or _REASONS.get(code, f"exit code {code}"),
+        }
+        if code in _SUCCESSES:
+            self._content["last_success"] = {"ended": ended, "report": self._content["report"]}
+        elif reports is None:
+            self._content["report"] = None
+        if reports is not None:
+            self._content["reports"] = reports
+            success = self._content["last_success"]
+            kept = {shown_url(self._root.path_of(name)) for name in reports}
+            if success and success.get("report") not in kept:
+                self._content["last_success"] = {**success, "report": None}
+        self._write()
+
+    def _write(self) -> None:
+        self._root.write(_LAST_RUN, orjson.dumps(self._content, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _written_reports(root: Root) -> list[str] | None:
+    """Return the names of the reports that runs for a root wrote: a copy that a person made is none of them.
+
+    None means that all are: a version that did not name them wrote the record.
+    """
+    earlier = _earlier(root)
+    names = earlier.get("reports", None if earlier else [])
+    return [name for name in names if type(name) is str] if type(names) is list else None
+
+
+def _earlier(root: Root) -> dict[str, Any]:
+    """Return the record of the run before; empty if there is none."""
+    try:
+        content = orjson.loads(root.read(_LAST_RUN) or b"null")
+    except orjson.JSONDecodeError:
+        return {}
+    return content if type(content) is dict else {}

@@ -8,8 +8,7 @@ import time
 import pytest
 
 from auditor.sources.files.work_folder import temporary_folder
-from pipelines.run.report.history import tidy_history
-from pipelines.run.report.history_store import folder_of
+from pipelines.run.report.history import folder_of, tidy_history
 from tests.command import auditor
 
 

@@ -15,8 +15,7 @@ from auditor.report.trend.history import History, read_history
 from auditor.report.trend.months import Merge, by_month, merges, runs_in
 from auditor.report.trend.view import trend_rows
 from auditor.sources.stores import store_folder
-from pipelines.run.report.history import history_at, tidy_history
-from pipelines.run.report.history_store import folder_of
+from pipelines.run.report.history import folder_of, history_at, tidy_history
 from tests.report.trend.test_trend import START, cause
 
 if TYPE_CHECKING:
