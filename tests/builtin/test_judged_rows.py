@@ -12,7 +12,7 @@ from auditor.builtin.kinds import BUILTIN_KINDS
 from auditor.builtin.scheme import target_of
 from tests.builtin.test_stored import seeds
 from tests.command import auditor
-from tests.pipelines.reuse.support import definition
+from tests.pipelines.nights.support import definition
 
 CONFIG_MAP = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"NAME","namespace":"shop"},"data":{"a":"b"}}'
 

@@ -18,7 +18,7 @@ from pipelines.log import RunLog
 from pipelines.run import fleet_clusters
 from pipelines.run.fleet import run_anywhere
 from tests.differential.reports import differences
-from tests.pipelines.reuse.support import Store, definition, loaf
+from tests.pipelines.nights.support import Store, definition, loaf
 
 CLUSTERS = 5
 

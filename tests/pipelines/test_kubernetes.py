@@ -14,7 +14,7 @@ from auditor.releases import DEFAULT, active
 from pipelines.cli.main import cli
 from tests.command import auditor
 from tests.documents import definition_of
-from tests.pipelines.reuse.support import Store
+from tests.pipelines.nights.support import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from auditor.base import tables
 from auditor.base.errors import AuditorError
 from pipelines.run import report_target
 from tests.command import auditor
-from tests.pipelines.reuse.support import definition, loaf
+from tests.pipelines.nights.support import definition, loaf
 
 if TYPE_CHECKING:
     from tests.command import Ended

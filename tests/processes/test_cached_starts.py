@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from tests.command import auditor
-from tests.pipelines.reuse.test_cache import DEFINITIONS, DUMP, content
+from tests.pipelines.nights.test_cache import DEFINITIONS, DUMP, content
 from tests.processes.program import run
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow.dataset as ds
 import pytest
 
-from tests.pipelines.reuse.support import definition, loaf
+from tests.pipelines.nights.support import definition, loaf
 from tests.processes.program import start
 
 if TYPE_CHECKING:

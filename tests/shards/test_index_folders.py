@@ -17,7 +17,7 @@ from auditor.selectors.partitions import MOST_BYTES
 from pipelines.run.fleet import run_anywhere
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import run_query
-from tests.pipelines.reuse.support import Store
+from tests.pipelines.nights.support import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 from auditor.base.errors import SchemaError
 from auditor.program.prepared import Prepared
 from auditor.program.program import AuditProgram
-from tests.pipelines.reuse.support import definition
+from tests.pipelines.nights.support import definition
 
 MANAGER = {
     "manager": "helm", "operation": "Update", "apiVersion": "apiextensions.k8s.io/v1", "fieldsType": "FieldsV1",

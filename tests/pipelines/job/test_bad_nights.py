@@ -21,7 +21,7 @@ import pytest
 
 from auditor.report.findings.table import read_rows
 from tests.command import auditor
-from tests.pipelines.reuse.support import Store, definition, loaf
+from tests.pipelines.nights.support import Store, definition, loaf
 from tests.shared import second_check, shared
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 

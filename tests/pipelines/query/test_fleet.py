@@ -15,7 +15,7 @@ from auditor.plan.options import AuditOptions
 from pipelines.run.audit import run_audit
 from pipelines.run.fleet import run_anywhere
 from tests.command import auditor
-from tests.pipelines.reuse.support import Store, definition, loaf
+from tests.pipelines.nights.support import Store, definition, loaf
 from tests.report.summaries import summary_of
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.objects.show import run_show
 from pipelines.run.objects.watch import run_watch
 from pipelines.run.query import run_query
-from tests.pipelines.reuse.support import Store, definition, loaf
+from tests.pipelines.nights.support import Store, definition, loaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from pipelines.run.fleet import run_anywhere
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.objects.show import run_show
 from tests.command import auditor
-from tests.pipelines.reuse.support import Store, definition, loaf
+from tests.pipelines.nights.support import Store, definition, loaf
 
 if TYPE_CHECKING:
     from pathlib import Path

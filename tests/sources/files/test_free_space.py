@@ -16,7 +16,7 @@ import zstandard
 
 from auditor.base.errors import DamagedDump, Refused
 from auditor.sources.files.free_space import check_free_space, stated_size
-from tests.pipelines.reuse.support import Store, definition, loaf
+from tests.pipelines.nights.support import Store, definition, loaf
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ import pytest
 
 from auditor.plan.options import FAIL_ON, Scope
 from auditor.report.findings.model import FindingsModel
-from tests.pipelines.reuse.support import DELETING, Store, definition, loaf
-from tests.pipelines.reuse.test_diff import audit_fleet
-from tests.pipelines.reuse.test_rechecked import found
+from tests.pipelines.nights.support import DELETING, Store, definition, loaf
+from tests.pipelines.nights.test_diff import audit_fleet
+from tests.pipelines.nights.test_rechecked import found
 from tests.report.summaries import summary_of
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 

@@ -8,8 +8,8 @@ import pytest
 
 from auditor.plan.options import Scope
 from tests.command import auditor
-from tests.pipelines.reuse.support import DELETING, FORMS, Nights, Store, day, definition, loaf
-from tests.pipelines.reuse.test_diff import audit_fleet, fleet
+from tests.pipelines.nights.support import DELETING, FORMS, Nights, Store, day, definition, loaf
+from tests.pipelines.nights.test_diff import audit_fleet, fleet
 from tests.report.summaries import summary_of
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.pipelines.reuse.support import Nights
+from tests.pipelines.nights.support import Nights
 
 
 @pytest.fixture
