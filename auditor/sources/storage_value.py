@@ -1,4 +1,4 @@
-"""One stored value: its type by the first bytes, and the server's error if it is neither JSON nor CBOR.
+"""One stored value: its type by the first bytes, and the prefix of an encrypted one.
 
 The server decrypts first, then decodes. Custom resources are decoded as CBOR if the value has CBOR's self-described
 tag, otherwise as JSON: for a custom resource stored as protobuf, the error is that of invalid JSON. Built-in kinds are
@@ -19,7 +19,6 @@ __all__ = [
     "Form",
     "envelope",
     "sniff",
-    "unreadable_reason",
 ]
 
 Form = Literal["json", "cbor", "protobuf", "encrypted", "gzip", "empty", "other"]
@@ -60,20 +59,6 @@ def sniff(data: bytes) -> Form:
     if data[:2] == b"\x1f\x8b":
         return "gzip"
     return "json" if data[:64].lstrip(b" \t\r\n")[:1] in {b"{", b"[", b'"', b""} else "other"
-
-
-def unreadable_reason(data: bytes) -> str | None:
-    """Return the server's error for the value of a custom resource that it does not decode, or None if it does.
-
-    Values are decrypted before they are decoded, so without keys the server never sees the object. All other values go
-    to the decoder, which has its own errors.
-    """
-    form = sniff(data)
-    if form == "encrypted":
-        return "identity transformer tried to read encrypted data"
-    if form == "protobuf":
-        return "invalid character 'k' looking for beginning of value"
-    return None
 
 
 def envelope(data: bytes) -> Envelope | None:

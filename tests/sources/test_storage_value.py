@@ -1,4 +1,4 @@
-"""Stored values: what their first bytes tell, and the server's words for those that are not what they should be."""
+"""Stored values: what their first bytes tell."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from auditor.sources.storage_value import Envelope, envelope, sniff, unreadable_reason
-from tests.shared import shared, shared_lines
+from auditor.sources.storage_value import Envelope, envelope, sniff
+from tests.shared import shared
 
 
 @pytest.mark.parametrize(
@@ -59,19 +59,6 @@ def values(name: str) -> dict[str, bytes]:
         base64.b64decode(row["key"]).decode("utf-8", "backslashreplace"): base64.b64decode(row.get("value", ""))
         for row in document["kvs"]
     }
-
-
-def test_the_reasons_are_those_of_the_server() -> None:
-    stored = values("golden/upgrade/etcdctl-get.json.gz")
-    seen = 0
-    for line in shared_lines("golden/upgrade/expected.ndjson.gz"):
-        reason = unreadable_reason(stored[line["key"]])
-        for answer in line.get("get", {}).values():
-            if reason is not None:
-                assert answer["code"] == 500
-                assert answer["body"]["message"].endswith(reason), line["key"]
-                seen += 1
-    assert seen >= 4  # encrypted and protobuf, at two versions each
 
 
 def test_encrypted_values_of_a_cluster_name_their_keys() -> None:
