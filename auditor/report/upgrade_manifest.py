@@ -13,9 +13,9 @@ from auditor.crds.definition import parse_definition
 from auditor.gates.change import gate_changes
 from auditor.golang.text import quote
 from auditor.plan.options import FAIL_ON
+from auditor.releases.changes import between
 from auditor.report.releases.apis import REMOVED_VERSIONS, api_decisions, api_section, not_compared
 from auditor.report.releases.helm import deleted_by_helm, helm_decisions, helm_section
-from auditor.report.releases.records import records_section
 from auditor.report.upgrade_plan import name_conflicts, plan_of
 from auditor.shards.gates import GatedFields
 from auditor.shards.upgrade import ApiTally
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["qualified", "reaches", "upgrade_section"]
 
 _TOP: Final = 50
+_SAMPLES: Final = 3
+_RECORDS: Final = ("refused", "accepted", "dearer", "cheaper")
 
 
 def upgrade_section(
@@ -119,7 +121,39 @@ def _releases(
     if not scan.changes_release:
         return None
     old, new = scan.releases
-    return {"from": old.version, "to": new.version, "records": records_section(scan, tallies, released)}
+    return {"from": old.version, "to": new.version, "records": _records(scan, tallies, released)}
+
+
+def _records(
+    scan: UpgradePlan, tallies: Mapping[str, Tally], definitions: Mapping[str, ReleaseChange]
+) -> list[dict[str, Any]]:
+    """Return each record between two releases with what it changes; last, without a name, what no record changes alone.
+
+    Args:
+        scan: The plan.
+        tallies: The counts of each definition, by name.
+        definitions: What the releases say to each definition, by name.
+    """
+    known = [(one.name, str(one.affects), one.what) for one in between(*scan.releases)]
+    out = []
+    for name, affects, what in (*known, ("", "", "")):
+        counts: Counter[str] = Counter()
+        samples: list[dict[str, str]] = []
+        for definition, tally in tallies.items():
+            counts.update({category: n for (own, category), n in tally.records.items() if own == name})
+            shown = tally.samples.get(f"record {name}", [])[: _SAMPLES - len(samples)]
+            samples += [{"definition": definition, "key": one.key, "text": one.text} for one in shown]
+        concerned = {
+            how: sorted(own for own, change in definitions.items() if name in change.records_of(how))
+            for how in _RECORDS
+        }
+        if name or counts or any(concerned.values()):
+            out.append(
+                {"name": name or None, "affects": affects or None, "what": what or None}
+                | {"objects": dict(sorted(counts.items())), "samples": samples}
+                | {"definitions": {how: names for how, names in concerned.items() if names}}
+            )
+    return out
 
 
 def qualified(section: dict[str, Any], reasons: list[str], *, scope_only: bool) -> dict[str, Any]:
@@ -210,6 +244,7 @@ def _of_definition(change: DefinitionChange, decision: Decision, stored: dict[st
         "reasons": list(decision.reasons),
         "attention": list(decision.attention),
         "notes": list(decision.notes),
+        "effects": [effect._asdict() for effect in decision.effects],
         "versions": list(change.versions),
         "versions_added": list(change.versions_added),
         "versions_removed": list(change.versions_removed),

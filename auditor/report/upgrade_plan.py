@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import shell_word, visible
 from auditor.crds.as_v1 import as_manifest
+from auditor.report.releases.apis import api_decisions
 from auditor.shards.upgrade import with_status
+from auditor.upgrade import Decision, Effect, decide_all
 from auditor.upgrade.definition_change import is_unserved, parsed, webhook_of
 from auditor.upgrade.migration import (
     APPLY,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from auditor.shards.upgrade import UpgradePlan
     from auditor.upgrade import DefinitionChange, Migration
 
-__all__ = ["name_conflicts", "plan_document", "plan_of", "steps_before"]
+__all__ = ["after_first_hop", "name_conflicts", "plan_document", "plan_of"]
 
 _CHECK: Final = "check"
 _WEBHOOK: Final = "webhook"
@@ -91,11 +93,6 @@ def plan_of(
         {"do": _CHECK, "text": "list its objects", "commands": list(commands.check(wait=bool(used[-1]))), "back": []}
     )
     return {"needs": None, "note": migration.note or None, "steps": steps}
-
-
-def steps_before(plan: dict[str, Any]) -> list[str]:
-    """Return the texts of the steps that change objects or the old definition before the new one is applied."""
-    return [step["text"] for step in plan["steps"] if step["do"] not in (_WEBHOOK, APPLY, _CHECK)]
 
 
 def _webhook_step(webhook: JsonObject, *, is_needed: bool) -> dict[str, Any]:
@@ -299,3 +296,50 @@ def plan_document(section: dict[str, Any], scan: UpgradePlan) -> dict[str, Any]:
             }
         )
     return {"decision": section["decision"], "sentence": section["sentence"], "definitions": definitions}
+
+
+# -- two hops ----------------------------------------------------------------------------------------------------------
+
+
+def after_first_hop(section: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
+    """Return the section of the second hop with the decision on both.
+
+    A definition that the server refuses only until its objects are rewritten is safe after that: the release between
+    makes it possible.
+
+    Args:
+        section: That of the second hop.
+        first: That of the first.
+    """
+    definitions = []
+    for one in section["definitions"]:
+        plan = one["plan"]
+        if one["decision"] == "blocks" and one["is_only_unmigrated"] and plan and plan["steps"]:
+            steps = [step["text"] for step in plan["steps"] if step["do"] not in (_WEBHOOK, APPLY, _CHECK)]
+            effects = [Effect("step", text, about=text)._asdict() for text in steps]
+            effects += [effect for effect in one["effects"] if effect["type"] != "refused"]
+            sentence = f"safe after the first hop and these steps: {', '.join(steps)}"
+            definitions.append(
+                {
+                    **one,
+                    "decision": "safe-after",
+                    "sentence": sentence,
+                    "reasons": steps,
+                    "levels": ["invalid"],
+                    "effects": effects,
+                }
+            )
+        else:
+            definitions.append(one)
+    blocked = [one for one in first["definitions"] if one["decision"] == "blocks"]
+    decisions = [(f"{one['name']}, first hop", _decision(one)) for one in blocked]
+    last = [*api_decisions(section["apis"]), *((one["name"], _decision(one)) for one in definitions)]
+    decided = decide_all([*decisions, *last])
+    named = [*decided.reasons[:3]]
+    kept = {key: first[key] for key in ("decision", "sentence", "new_crds", "definitions")}
+    both = {"decision": decided.word, "sentence": decided.sentence, "named": named, "levels": sorted(decided.levels)}
+    return {**section, **both, "definitions": definitions, "via": kept}
+
+
+def _decision(one: dict[str, Any]) -> Decision:
+    return Decision(one["decision"], one["sentence"], tuple(one["reasons"]), frozenset(one["levels"]))

@@ -19,7 +19,7 @@ from auditor.upgrade.changes import (
     worst_by_field,
 )
 from auditor.upgrade.client_versions import OtherVersion, client_version, other_versions
-from auditor.upgrade.decision import INCOMPLETE, NAMED, Decision, decide, decide_all
+from auditor.upgrade.decision import INCOMPLETE, NAMED, Decision, Effect, decide, decide_all, deletion
 from auditor.upgrade.definition_change import DefinitionChange, after_update, as_sent, change_of_definition
 from auditor.upgrade.formats import UnknownFormats, parse_assumptions
 from auditor.upgrade.in_cluster import in_cluster
@@ -35,6 +35,7 @@ __all__ = [
     "Change",
     "Decision",
     "DefinitionChange",
+    "Effect",
     "Migration",
     "OtherVersion",
     "Pairing",
@@ -52,6 +53,7 @@ __all__ = [
     "compare_verdicts",
     "decide",
     "decide_all",
+    "deletion",
     "has_value",
     "hits_of",
     "in_cluster",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from auditor.upgrade.definition_change import DefinitionChange
     from auditor.upgrade.tally import Tally
 
-__all__ = ["ATTENTION", "INCOMPLETE", "NAMED", "Decision", "decide", "decide_all"]
+__all__ = ["ATTENTION", "INCOMPLETE", "NAMED", "Decision", "Effect", "decide", "decide_all", "deletion"]
 
 ATTENTION: Final = "attention"
 INCOMPLETE: Final = "not all objects were judged, so their number is not known"
@@ -31,6 +31,22 @@ _LEVELS: Final = {
 }
 
 
+class Effect(NamedTuple):
+    """One thing that an upgrade does; each is a cause of the report.
+
+    Attributes:
+        type: What it is: a key of `auditor.report.findings.severity.OF_UPGRADE`, for objects a category of `Tally`.
+        text: The same in words.
+        objects: Number of objects; 0 if it concerns the definition.
+        about: The version, field or name that tells it from others of its type and definition.
+    """
+
+    type: str
+    text: str
+    objects: int = 0
+    about: str = ""
+
+
 class Decision(NamedTuple):
     """What to do.
 
@@ -41,6 +57,7 @@ class Decision(NamedTuple):
         levels: The levels of --fail-on that it reaches; none if it is ``safe``.
         attention: What else needs attention where the word is a worse one.
         notes: What else changes.
+        effects: The reasons, what needs attention and the notes, with their types.
     """
 
     word: str
@@ -49,6 +66,13 @@ class Decision(NamedTuple):
     levels: frozenset[str] = frozenset()
     attention: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+
+def deletion(reason: str, count: int) -> Decision:
+    """Return the decision on a definition that is deleted with so many objects."""
+    levels, effects = frozenset({"data-loss"}), (Effect("deleted", reason, count),)
+    return Decision("blocks", f"blocks, because {reason}", (reason,), levels, effects=effects)
 
 
 def decide(
@@ -71,32 +95,40 @@ def decide(
     if change.is_terminating:
         with_it = f", with {objects(tally.objects)}" if tally.objects else ""
         reason = f"it is being deleted: a server removes it{with_it}, as soon as it runs"
-        return Decision("blocks", f"blocks, because {reason}", (reason,), frozenset({"data-loss"}))
+        return deletion(reason, tally.objects)
     if change.action == "delete":
         gone = tally.categories["deleted"] + tally.categories["sealed"]
         if gone:
             reason = f"{objects(gone)} {are(gone)} deleted with it"
-            return Decision("blocks", f"blocks, because {reason}", (reason,), frozenset({"data-loss"}))
+            return deletion(reason, gone)
         return Decision("safe", "safe: there are no objects that would be deleted with it")
-    notes = _notes(tally)
+    notes, noted_effects = _texts(_notes(tally))
     noted = "".join(f"; {note}" for note in notes)
-    blocking, levels = _blocking(change, tally)
-    attention = tuple(_attention(change, tally, stored))
-    if blocking:
+    effects, levels = _blocking(change, tally)
+    attention, rest_effects = _texts(_attention(change, tally, stored))
+    rest_effects += noted_effects
+    if effects:
+        blocking = [effect.text for effect in effects]
         rest = _plan_text(migration or Migration(), is_refused=bool(change.refusals))
         also = f"; also {'; '.join(attention)}" if attention else ""
         sentence = f"blocks, because {listed(blocking)}{rest}{also}{noted}"
-        return Decision("blocks", sentence, tuple(blocking), levels, attention, notes)
-    steps, levels = _steps(change, tally, stored, unknown)
-    if steps:
+        return Decision("blocks", sentence, tuple(blocking), levels, attention, notes, (*effects, *rest_effects))
+    effects, levels = _steps(change, tally, stored, unknown)
+    if effects:
+        steps = [effect.text for effect in effects]
         also = "".join(f"; {text}" for text in attention)
         sentence = f"safe after {listed(steps)}{also}{noted}"
         reached = levels | ({"invalid"} if attention else set())
-        return Decision("safe-after", sentence, tuple(steps), reached, attention, notes)
+        return Decision("safe-after", sentence, tuple(steps), reached, attention, notes, (*effects, *rest_effects))
     if attention:
         sentence = f"attention: {'; '.join(attention)}{noted}"
-        return Decision(ATTENTION, sentence, attention, frozenset({"invalid"}), (), notes)
-    return Decision("safe", f"safe{noted}", notes=notes)
+        return Decision(ATTENTION, sentence, attention, frozenset({"invalid"}), (), notes, rest_effects)
+    return Decision("safe", f"safe{noted}", notes=notes, effects=rest_effects)
+
+
+def _texts(effects: list[Effect]) -> tuple[tuple[str, ...], tuple[Effect, ...]]:
+    """Return the texts of some effects, and these."""
+    return tuple(effect.text for effect in effects), tuple(effects)
 
 
 def decide_all(decisions: Sequence[tuple[str, Decision]]) -> Decision:
@@ -128,7 +160,7 @@ def _plan_text(migration: Migration, *, is_refused: bool) -> str:
 # -- what blocks -------------------------------------------------------------------------------------------------------
 
 
-def _blocking(change: DefinitionChange, tally: Tally) -> tuple[list[str], frozenset[str]]:
+def _blocking(change: DefinitionChange, tally: Tally) -> tuple[list[Effect], frozenset[str]]:
     """Return the reasons, those of the server first, and the levels that they reach."""
     refused = _refused(change)
     levels = {"blocked"} if refused else set()
@@ -143,42 +175,43 @@ def _blocking(change: DefinitionChange, tally: Tally) -> tuple[list[str], frozen
     return [*refused, *harm], frozenset(levels)
 
 
-def _refused(change: DefinitionChange) -> list[str]:
+def _refused(change: DefinitionChange) -> list[Effect]:
     if change.refusals:
         shown = "; ".join(_short(text) for text in change.refusals[:_SHOWN])
         more = len(change.refusals) - _SHOWN
-        return [f"the server refuses the definition: {shown}{f' (and {more} more)' if more > 0 else ''}"]
+        also = f" (and {more} more)" if more > 0 else ""
+        return [Effect("refused", f"the server refuses the definition: {shown}{also}")]
     if change.unreadable:
-        return [f"the server cannot serve it: {_short(change.unreadable)}"]
+        return [Effect("not-served", f"the server cannot serve it: {_short(change.unreadable)}")]
     if change.not_accepted and change.action == "create":
-        return [f"the server never serves it: {'; '.join(change.not_accepted)}"]
+        return [Effect("not-served", f"the server never serves it: {'; '.join(change.not_accepted)}")]
     return []
 
 
-def _harm(tally: Tally, *, is_refused: bool) -> list[str]:
+def _harm(tally: Tally, *, is_refused: bool) -> list[Effect]:
     counts = tally.categories
     out = []
-    if counts["unreadable"]:
-        out.append(f"{objects(counts['unreadable'])} can no longer be read, so that no LIST of the kind works")
-    if counts["unmigrated"] and not is_refused:
-        n = counts["unmigrated"]
-        out.append(f"{objects(n)} stored at a removed version can no longer be read, so that no LIST of the kind works")
-    if counts["blocked"]:
-        at = _at(tally, "blocked")
-        out.append(f"updates of {objects(counts['blocked'])} that pass today are refused{at}")
-    if counts["invalid"]:
-        n = counts["invalid"]
+    if n := counts["unreadable"]:
+        text = f"{objects(n)} can no longer be read, so that no LIST of the kind works"
+        out.append(Effect("unreadable", text, n))
+    if (n := counts["unmigrated"]) and not is_refused:
+        text = f"{objects(n)} stored at a removed version can no longer be read, so that no LIST of the kind works"
+        out.append(Effect("unmigrated", text, n))
+    if n := counts["blocked"]:
+        text = f"updates of {objects(n)} that pass today are refused{_at(tally, 'blocked')}"
+        out.append(Effect("blocked", text, n))
+    if n := counts["invalid"]:
         verb, at = by_count(n, "becomes", "become"), _at(tally, "invalid")
-        out.append(f"{objects(n)} {verb} invalid{at}, and whether updates pass is not known")
-    if counts["data-loss"]:
-        n = counts["data-loss"]
+        out.append(Effect("invalid", f"{objects(n)} {verb} invalid{at}, and whether updates pass is not known", n))
+    if n := counts["data-loss"]:
         paths = [path for (what, path, _, _), _ in tally.changes.most_common() if what in (PRUNED, CONVERTED)]
         shown = ", ".join(dict.fromkeys(paths[:_SHOWN]))
         at = _at(tally, "data-loss")
-        out.append(f"{objects(n)} {by_count(n, 'loses', 'lose')} stored data{at and f' with a write{at}'} ({shown})")
-    if tally.migration_refused:
-        n = tally.migration_refused
-        out.append(f"{objects(n)} stored at a removed version cannot be migrated: the write is refused")
+        text = f"{objects(n)} {by_count(n, 'loses', 'lose')} stored data{at and f' with a write{at}'} ({shown})"
+        out.append(Effect("data-loss", text, n))
+    if n := tally.migration_refused:
+        text = f"{objects(n)} stored at a removed version cannot be migrated: the write is refused"
+        out.append(Effect("migration-refused", text, n))
     return out
 
 
@@ -195,7 +228,7 @@ def _at(tally: Tally, category: str) -> str:
 
 def _steps(
     change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None, unknown: str
-) -> tuple[list[str], frozenset[str]]:
+) -> tuple[list[Effect], frozenset[str]]:
     out, levels = [], set()
     for version, count in sorted(tally.managed.items()):
         if version not in change.versions_removed:
@@ -203,18 +236,21 @@ def _steps(
         levels.add("invalid")
         until = f"until then server-side apply fails on {by_count(count, 'it', 'them')}"
         at_least = "at least " if unknown else ""
-        out.append(f"{version} is taken out of the managedFields of {at_least}{objects(count)} ({until})")
+        text = f"{version} is taken out of the managedFields of {at_least}{objects(count)} ({until})"
+        out.append(Effect("managed-fields", text, count, version))
     fails = _without_webhook(change, stored) if change.is_new_webhook and tally.objects else ""
     if fails:
         levels.add("unreadable")
-        out.append(f"the conversion webhook answers (without it {fails})")
+        out.append(Effect("webhook", f"the conversion webhook answers (without it {fails})"))
     elif tally.categories["needs-conversion"]:
         n = tally.categories["needs-conversion"]
         levels.add("unreadable")
-        out.append(f"the conversion webhook answers (without it {objects(n)} cannot be read)")
+        text = f"the conversion webhook answers (without it {objects(n)} cannot be read)"
+        out.append(Effect("needs-conversion", text, n))
     if tally.categories["sealed"]:
         n = tally.categories["sealed"]
-        out.append(f"{objects(n)} {are(n)} judged with the keys of {by_count(n, 'its', 'their')} sealed values")
+        text = f"{objects(n)} {are(n)} judged with the keys of {by_count(n, 'its', 'their')} sealed values"
+        out.append(Effect("sealed", text, n))
     return out, frozenset(levels)
 
 
@@ -245,46 +281,53 @@ def _without_webhook(change: DefinitionChange, stored: Mapping[str, int] | None)
 # -- what needs attention ----------------------------------------------------------------------------------------------
 
 
-def _attention(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None) -> list[str]:
+def _attention(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None) -> list[Effect]:
     out = []
     if change.is_unserved and change.not_accepted:
         names = "; ".join(change.not_accepted)
-        out.append(f"no server serves it as long as other definitions have its names ({names}): requests get 404")
+        text = f"no server serves it as long as other definitions have its names ({names}): requests get 404"
+        out.append(Effect("names", text))
     if change.action not in ("update", "create"):
         return out
     for version in (*change.served_removed, *change.no_longer_served):
         how = "removed" if version in change.served_removed else "no longer served"
-        out.append(f"{version} is {how}: requests for it get 404{_users(tally, f'version {version}')}")
+        text = f"{version} is {how}: requests for it get 404{_users(tally, f'version {version}')}"
+        out.append(Effect("version-removed", text, about=version))
     if change.served_removed and stored is None and tally.objects:
-        out.append("an export does not show at which version objects are stored: make sure that none is at one removed")
+        text = "an export does not show at which version objects are stored: make sure that none is at one removed"
+        out.append(Effect("stored-versions-unknown", text))
     if change.versions and not change.served_after:
-        out[-1:] = [f"{out[-1]}; no version is served any more"] if out else []
+        out[-1:] = [out[-1]._replace(text=f"{out[-1].text}; no version is served any more")] if out else []
     for subresource in dict.fromkeys(name for _, name in change.subresources_removed):
         at = ", ".join(version for version, name in change.subresources_removed if name == subresource)
-        out.append(f"the {subresource} subresource of {at} is removed{_users(tally, f'subresource {subresource}')}")
+        text = f"the {subresource} subresource of {at} is removed{_users(tally, f'subresource {subresource}')}"
+        out.append(Effect("subresource-removed", text, about=subresource))
     for one in change.narrowed:
         if one.change == NEW_TRANSITION and (n := hits_of(one, tally.hits, tally.objects)):
             where = one.path or "the object"
-            out.append(f"a new rule compares {where} with its old value ({_short(one.new, 80)}): {_may_refuse(n)}")
+            text = f"a new rule compares {where} with its old value ({_short(one.new, 80)}): {_may_refuse(n)}"
+            out.append(Effect("new-rule", text, n, f"{where} {one.new}"))
     if tally.categories["tolerated"]:
         n = tally.categories["tolerated"]
         fails = "" if change.has_status and _only_status(tally) else ", but a restore or a re-creation fails"
         verb = by_count(n, "becomes", "become")
         at = _at(tally, "tolerated")
-        out.append(f"{objects(n)} {verb} invalid{at}: tolerated while the fields concerned do not change{fails}")
+        text = f"{objects(n)} {verb} invalid{at}: tolerated while the fields concerned do not change{fails}"
+        out.append(Effect("tolerated", text, n))
     for version, path in change.fields_removed:
-        out.append(f"field selectors at {version} can no longer use {path}: such queries are refused")
+        text = f"field selectors at {version} can no longer use {path}: such queries are refused"
+        out.append(Effect("selector-removed", text, about=f"{version} {path}"))
     others = [version for version in change.served_after if version != change.storage_after]
     if change.is_new_webhook and others and not tally.objects:
-        out.append(f"another conversion webhook converts between versions: without it writes at {listed(others)} fail")
+        text = f"another conversion webhook converts between versions: without it writes at {listed(others)} fail"
+        out.append(Effect("webhook", text))
     if change.not_accepted and change.action == "update" and not change.is_unserved:
-        out.append(f"the server does not accept all names: {'; '.join(change.not_accepted)}")
+        out.append(Effect("names", f"the server does not accept all names: {'; '.join(change.not_accepted)}"))
     if tally.categories["unconverted"]:
         n = tally.categories["unconverted"]
-        out.append(
-            f"{objects(n)} {are(n)} shown at a removed version, and only the conversion webhook knows "
-            f"{by_count(n, 'it', 'them')} at another: not judged (an export does not show the stored version)"
-        )
+        text = f"{objects(n)} {are(n)} shown at a removed version, and only the conversion webhook knows "
+        text += f"{by_count(n, 'it', 'them')} at another: not judged (an export does not show the stored version)"
+        out.append(Effect("unconverted", text, n))
     return out
 
 
@@ -308,20 +351,18 @@ def _users(tally: Tally, what: str) -> str:
     return f"; managedFields of {objects(tally.uses[what])} name it: {shown}{more}"
 
 
-def _notes(tally: Tally) -> tuple[str, ...]:
-    counts = tally.categories
+def _notes(tally: Tally) -> list[Effect]:
     notes = []
-    if counts["drift"]:
-        n = counts["drift"]
+    if n := tally.categories["drift"]:
         verb, at = by_count(n, "reads", "read"), _at(tally, "drift")
-        notes.append(f"{objects(n)} {verb} differently{at} because of defaults")
+        notes.append(Effect("drift", f"{objects(n)} {verb} differently{at} because of defaults", n))
     for path, n in sorted(tally.closed.items()):
-        has = by_count(n, "has", "have")
-        notes.append(f"{objects(n)} {has} {path}, which is switched off: if created again they lose it")
-    if tally.unreadable_before:
-        n = tally.unreadable_before
-        notes.append(f"{objects(n)} cannot be read already today, so that no LIST of the kind works before or after")
-    return tuple(notes)
+        text = f"{objects(n)} {by_count(n, 'has', 'have')} {path}, which is switched off: if created again they lose it"
+        notes.append(Effect("gate", text, n, path))
+    if n := tally.unreadable_before:
+        text = f"{objects(n)} cannot be read already today, so that no LIST of the kind works before or after"
+        notes.append(Effect("unreadable-before", text, n))
+    return notes
 
 
 def _short(text: str, longest: int = 300) -> str:

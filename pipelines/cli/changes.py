@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from pipelines.cli.options.made import options
@@ -17,7 +15,7 @@ __all__ = ["changes"]
 @click.argument("kind", default="", metavar="[KIND]")
 @options("output", output={"form": ("table", "json", "ndjson", "markdown"), "help": "Format."})
 def changes(report: str, kind: str, *, output: str) -> None:
-    """Print what `auditor upgrade` found, whole: every definition, plan, narrower field and example.
+    """Print what `auditor upgrade` found, whole: its answer and its plans, then each cause with its examples.
 
     KIND is a kind, a plural or the name of a definition.
 
@@ -26,20 +24,7 @@ def changes(report: str, kind: str, *, output: str) -> None:
       auditor changes out/
       auditor changes out/ widgets.example.com -o markdown
     """
-    from auditor.base.errors import PlanError  # noqa: PLC0415
-    from auditor.report.manifest import MANIFEST, parse_manifest  # noqa: PLC0415
-    from auditor.report.upgrade_formats import of_kind, upgrade_text  # noqa: PLC0415
+    from pipelines.run.report.findings import run_changes  # noqa: PLC0415
 
-    path = Path(report) / MANIFEST
-    try:
-        manifest = parse_manifest(path.read_bytes())
-    except OSError:
-        manifest = None
-    if manifest is None or "upgrade" not in manifest:
-        raise PlanError(report, "is not a report of `auditor upgrade`", "its --report folder")
-    if kind:
-        manifest = of_kind(manifest, kind)
-        if not manifest["upgrade"]["definitions"]:
-            raise PlanError(kind, "the upgrade concerns no such kind", "a kind, a plural or the name of a definition")
     with ignore_closed_stdout():
-        click.echo(upgrade_text(manifest, report, output, most=None))
+        run_changes(report, kind, output)

@@ -66,7 +66,7 @@ def upgrade(dumps: tuple[str, ...], **flags: Any) -> None:
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from auditor.shards.upgrade import UpgradeOptions  # noqa: PLC0415
     from auditor.upgrade import parse_assumptions  # noqa: PLC0415
-    from pipelines.run.report.formats import check_place, split_outputs  # noqa: PLC0415
+    from pipelines.run.report.formats import check_place, parse_outputs  # noqa: PLC0415
     from pipelines.run.upgrade import run_upgrade, write_upgrade  # noqa: PLC0415
 
     report, to_kubernetes, new_crds = flags["report"], flags["to_kubernetes"], flags["new_crds"]
@@ -92,10 +92,10 @@ def upgrade(dumps: tuple[str, ...], **flags: Any) -> None:
     wanted = UpgradeOptions(
         **own_options, assumptions=parse_assumptions(flags["assume_formats"]), old_sidecars=flags["old_sidecar"]
     )
-    own, formats = split_outputs(flags["output"], "upgrade", report)
+    outputs = parse_outputs(flags["output"], report)
     if flags["plan_file"]:
         check_place("--plan", flags["plan_file"], report)
     code, manifest = run_upgrade(AuditOptions(dumps, **made), wanted)
     with ignore_closed_stdout():
-        write_upgrade(manifest, report, own, formats)
+        write_upgrade(manifest, report, outputs)
     sys.exit(code)

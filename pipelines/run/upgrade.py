@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run_upgrade", "write_upgrade"]
 
-_TEXT_MODE = 0o600
-"""Permissions of output files of the scan, which may have values of objects."""
 _NO_MATTER = frozenset({Status.ORPHANED, Status.OTHER, Impact.NEEDS_WEBHOOK})
 """Statuses of keys without a definition before and after: no upgrade changes them."""
 
@@ -52,37 +50,23 @@ def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, di
     return code, manifest
 
 
-def write_upgrade(
-    manifest: dict[str, Any], report: str, own: Sequence[tuple[str, str]], formats: Sequence[Output]
-) -> None:
-    """Write the requested formats of a scan and of its report; without any, print its table.
+def write_upgrade(manifest: dict[str, Any], report: str, formats: Sequence[Output]) -> None:
+    """Write the report of a scan in the requested formats; without one that is printed, print its summary.
 
     Args:
         manifest: The manifest.
         report: The report, as the user named it.
-        own: Names of its own formats, each with a file; an empty one is standard output.
-        formats: Formats of the report.
+        formats: The formats.
     """
-    import click  # noqa: PLC0415 - only at the end
-
-    from auditor.report.upgrade_formats import upgrade_text  # noqa: PLC0415
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
     from pipelines.run.report.formats import prints, write_report  # noqa: PLC0415
-    from pipelines.run.report.targets import write_text  # noqa: PLC0415
     from pipelines.run.report_target import read_of_run  # noqa: PLC0415
 
     with read_of_run(report, manifest, is_needed=True):
         write_report(report, formats)
-    for form, target in own:
-        if target:
-            write_text(target, upgrade_text(manifest, report, form, most=None) + "\n", _TEXT_MODE)
-    printed = [form for form, target in own if not target] or ([] if prints(formats) else ["table"])
-    for form in printed:
-        if form == "table":
-            with read_of_run(report, manifest):
-                print_end(report)
-        else:
-            click.echo(upgrade_text(manifest, report, form))
+    if not prints(formats):
+        with read_of_run(report, manifest):
+            print_end(report)
 
 
 def _first_hop(options: AuditOptions, upgrade: UpgradeOptions) -> _Hop:
@@ -134,8 +118,8 @@ def _run_local(
     from auditor.report.check import check_report  # noqa: PLC0415
     from auditor.report.findings.build import write_causes  # noqa: PLC0415
     from auditor.report.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
-    from auditor.report.upgrade_hops import after_first_hop  # noqa: PLC0415
     from auditor.report.upgrade_manifest import qualified, reaches, upgrade_section  # noqa: PLC0415
+    from auditor.report.upgrade_plan import after_first_hop  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415
     from auditor.shards.upgrade import (  # noqa: PLC0415
         lost_upgrade_shard,

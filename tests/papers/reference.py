@@ -127,10 +127,10 @@ _COLUMNS: Final = {
 
 _OF_CAUSES: Final = {
     "version": "Version at which the objects were judged; null for an impact on the kind as a whole.",
-    "impact": "What the objects do to a server; null for findings.",
+    "impact": "What the objects do to a server; `upgrade` for what an upgrade does; null for findings.",
     "kind": "Kind; the plural name where the kind is not known.",
-    "check": "Part of the server that found it; null for an impact.",
-    "type": "The server's cause; null for an impact.",
+    "check": "Part of the server that found it; null for an impact (`definition` if an upgrade does it to a definition).",
+    "type": "The server's cause; null for an impact (of an upgrade what it does).",
     "field": "Path without indexes and keys of maps; null for an impact.",
     "findings": "Number of rows of findings/; 0 for an impact.",
     "change": "With `--diff`: new, more (known, with new objects), same, fixed or not-rechecked.",

@@ -7,6 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from auditor.plan.options import AuditOptions
+from auditor.report.findings.model import FindingsModel
+from auditor.report.views.summary import summary_lines
 from auditor.shards.upgrade import UpgradeOptions
 from pipelines.run.upgrade import run_upgrade
 
@@ -132,3 +134,8 @@ def string(**more):
 
 def spec(**properties):
     return {"type": "object", "properties": properties}
+
+
+def summary_of(report):
+    """Return the summary of a report with all of its lines, however long they are."""
+    return "\n".join(line.text for line in summary_lines(FindingsModel.open(report), 1 << 20, 1 << 20))

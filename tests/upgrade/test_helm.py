@@ -65,6 +65,10 @@ def upgrade(folder, path, new, *more):
     return done, section
 
 
+def whole(folder):
+    return auditor("changes", folder / "out").stdout
+
+
 def printed(*parts):
     return "".join(f"---\n# Source: web/{place}\n{json.dumps(one)}\n" for place, one in parts)
 
@@ -81,7 +85,7 @@ def test_a_definition_that_moves_to_crds_is_deleted_with_its_objects(tmp_path):
     assert done.stdout.startswith(DELETES + "\n")
     (one,) = section["helm"]["upgrades"]
     assert one["deletes"] == [{"definition": NAME, "objects": 1}]
-    assert f"DELETES  {NAME} with 1 object" in done.stdout
+    assert f"{NAME} is deleted with 1 object (helm upgrade of default/web (revision 3) to" in whole(tmp_path)
 
 
 def test_a_chart_without_a_definition_left_is_an_answer(tmp_path):
@@ -102,7 +106,7 @@ def test_what_helm_template_prints_names_the_chart(tmp_path):
     text.write_text(printed(("templates/a.yaml", definition())))
     done, section = upgrade(tmp_path, dump(tmp_path), text)
     assert (done.code, section["decision"]) == (0, "safe")
-    assert "PRINTED  this holds only if the chart was rendered as an upgrade does it" in done.stdout
+    assert "this holds only if the chart was rendered as an upgrade does it" in whole(tmp_path)
 
 
 def test_manifests_beside_a_named_release(tmp_path):
@@ -125,23 +129,23 @@ def test_nothing_on_standard_input_deletes_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("stored", "old", "new", "word"),
     [
-        (live(), definition(), definition(**KEEP), "DELETES"),  # in the new chart alone it does not help
-        (live(), definition(**KEEP), definition(), "DELETES"),  # stripped from the live definition
-        (live(annotations=KEEP), definition(**KEEP), definition(), "KEEPS"),
-        (live(annotations=KEEP), definition(), definition(), "KEEPS"),
+        (live(), definition(), definition(**KEEP), "deleted"),  # in the new chart alone it does not help
+        (live(), definition(**KEEP), definition(), "deleted"),  # stripped from the live definition
+        (live(annotations=KEEP), definition(**KEEP), definition(), "kept"),
+        (live(annotations=KEEP), definition(), definition(), "kept"),
     ],
 )
 def test_the_live_annotation_decides(tmp_path, stored, old, new, word):
     path = dump(tmp_path, stored=stored, own=release(old))
     done, _ = upgrade(tmp_path, path, chart(tmp_path, crds=[new]))
-    assert f"  {word}".rstrip() in done.stdout
-    assert done.code == (1 if word == "DELETES" else 0)
+    assert f"{NAME} is {word} " in whole(tmp_path)
+    assert done.code == (1 if word == "deleted" else 0)
 
 
 def test_what_is_no_part_of_the_manifest_is_left_alone(tmp_path):
     done, section = upgrade(tmp_path, dump(tmp_path, own=release()), chart(tmp_path, crds=[definition()]))
     assert (done.code, section["decision"]) == (0, "safe")
-    assert "helm upgrade does not apply them" in done.stdout
+    assert "helm upgrade does not apply crds/" in whole(tmp_path)
 
 
 def test_a_hook_that_is_there_already_makes_the_upgrade_fail(tmp_path):
@@ -208,14 +212,14 @@ def test_a_chart_whose_release_is_not_known_is_not_safe(tmp_path):
     path = dump(tmp_path, stored=live(**owned("web", "default")))
     done, section = upgrade(tmp_path, path, chart(tmp_path, crds=[definition()], name="renamed"))
     assert (done.code, section["decision"]) == (3, "unknown")
-    assert "of the release default/web; if this chart upgrades it, name it by --helm-release" in done.stdout
+    assert "of the release default/web; if this chart upgrades it, name it by --helm-release" in " ".join(
+        done.stdout.split()
+    )
     path = write(tmp_path, {KEY: live(**owned("web", "default"))})
     done, section = upgrade(tmp_path, path, tmp_path / "chart")
     assert (done.code, section["decision"]) == (3, "unknown")
-    assert (
-        f"whether helm upgrade deletes {NAME} is not known: it is of the release default/web, which is not in"
-        in done.stdout
-    )
+    unsure = f"whether helm upgrade deletes {NAME} is not known: it is of the release default/web, which is not in"
+    assert unsure in " ".join(done.stdout.split())
 
 
 def test_of_several_releases_those_count_that_own_definitions(tmp_path, monkeypatch):
@@ -257,7 +261,7 @@ def test_a_template_that_asks_the_cluster_is_not_known_when_rendered(tmp_path, m
 def test_what_only_rendering_shows_is_unknown(tmp_path, template):
     done, section = upgrade(tmp_path, dump(tmp_path), chart(tmp_path, crds=[definition()], templates=[template]))
     assert (done.code, section["decision"]) == (3, "unknown")
-    assert f"UNKNOWN  {NAME}" in done.stdout
+    assert f"{NAME}: only rendering the chart shows whether it is kept" in whole(tmp_path)
 
 
 def test_a_chart_is_rendered_as_the_release_with_its_values(tmp_path, monkeypatch):

@@ -6,11 +6,10 @@ import pytest
 
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions, Scope
-from auditor.report.upgrade_terminal import upgrade_summary
 from auditor.shards.upgrade import UpgradeOptions
 from pipelines.run.audit import run_audit
 from pipelines.run.upgrade import run_upgrade
-from tests.upgrade.support import crd, scan, spec, string, thing, version, write_crds, write_dump
+from tests.upgrade.support import crd, scan, spec, string, summary_of, thing, version, write_crds, write_dump
 
 V1 = version(spec(color=string()))
 V2 = version(spec(color=string()), "v2")
@@ -55,7 +54,7 @@ def test_versions_of_objects_out_of_scope_are_not_called_unused(tmp_path):
     done = scan(tmp_path, old, new, [thing("a", {"color": "red"})], scope=Scope(namespace="elsewhere"))
     assert "no object is stored" not in json.dumps(done.section)
     assert "not all objects were judged" in done.definition["sentence"]
-    assert "2 keys out of scope" in upgrade_summary(done.manifest, "r")
+    assert "2 keys out of scope" in summary_of(str(done.folder))
 
 
 @pytest.mark.parametrize(
@@ -64,21 +63,7 @@ def test_versions_of_objects_out_of_scope_are_not_called_unused(tmp_path):
 def test_no_user_is_to_apply_definitions_for_objects_that_were_left_out(tmp_path, namespace, said):
     objects = [thing("a", {"color": "red"}), thing("b", {"color": "red"}, metadata={"namespace": "other"})]
     done = scan(tmp_path, [crd(V1, stored=["v1"])], [crd(V1)], objects, scope=Scope(namespace=namespace))
-    text = upgrade_summary(done.manifest, "r")
+    text = summary_of(str(done.folder))
     assert said in done.section["sentence"]
     assert ("safe" in done.section["sentence"]) == (namespace == "default")
     assert "Next: check the rest before you apply the definitions." in text
-
-
-def test_definitions_without_a_finding_are_counted_not_listed(tmp_path):
-    done = scan(tmp_path, [crd(V1)], [crd(V1)], [thing("a", {"color": "red"})])
-    one = done.section["definitions"][0] | {"decision": "unknown", "notes": [], "reasons": []}
-    noted = {**one, "name": "noted.example.com", "notes": ["3 objects cannot be read"], "schema_changes": []}
-    quiet = [{**one, "name": f"q{n}.example.com"} for n in range(50)]
-    blocking = [{**noted, "name": f"b{n}.example.com", "decision": "blocks", "reasons": ["refused"]} for n in range(9)]
-    section = {**done.section, "definitions": [*quiet, noted, *blocking], "not_judged": ["2 keys"]}
-    lines = upgrade_summary({**done.manifest, "upgrade": section}, "r").split("\n")
-    rows = [line.split()[:2] for line in lines if ".example.com" in line]
-    assert [row[0] for row in rows] == ["blocks"] * 9 + ["no-harm-found"]
-    assert rows[-1][1] == "noted.example.com"
-    assert "and 50 with the answer: no harm found; all of a definition: auditor changes r DEFINITION" in lines

@@ -35,6 +35,7 @@ from auditor.report.findings.severity import parse_rules, rank
 from auditor.report.findings.table import read_rows, write_rows
 from auditor.report.findings.titles import title_of
 from auditor.report.manifest import whole_report
+from auditor.report.upgrade_causes import upgrade_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -179,6 +180,9 @@ def count_causes(
     for (cluster, number), row in zip(counting.counts, rows, strict=True):
         counted_of = of_impacts if row["impact"] else counting.topics
         row["topic_objects"] = counted_of[cluster, causes.topics[number]]
+    for key, topic, title, count in upgrade_counts(manifest):
+        row = _row(manifest["options"].get("cluster") or "", key, count)
+        rows.append({**row, "topic": topic, "title": title, "topic_objects": count.objects})
     return rows
 
 

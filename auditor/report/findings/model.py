@@ -23,6 +23,7 @@ from auditor.report.findings.reading import counted_rows, finding_rows, narrowed
 from auditor.report.findings.table import read_rows
 from auditor.report.findings.verdict import verdict_of
 from auditor.report.manifest import manifest_bytes, parse_manifest, whole_report
+from auditor.report.upgrade_causes import upgrade_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -165,7 +166,7 @@ class FindingsModel:
             missing=allclear.missing_lines(manifest),
             stale=allclear.stale_lines(allclear.stale_dumps(manifest)),
             damage=_damage(manifest),
-            not_judged=allclear.not_judged(manifest),
+            not_judged=manifest["upgrade"]["not_judged"] if "upgrade" in manifest else allclear.not_judged(manifest),
             accepted=manifest.get("accepted") or {},
         )
 
@@ -227,12 +228,14 @@ class FindingsModel:
 
         Each is a dict with `cause`, `severity` and `accepted`.
         An object with several such impacts is yielded once for each. Objects whose findings are their only fault are
-        not among them: `findings` yields these.
+        not among them: `findings` yields these. The examples of the causes of an upgrade come first.
 
         Args:
             filters: What is wanted; None: everything.
         """
-        return object_rows(self.path, self.manifest, self.causes, filters or Filters())
+        wanted = filters or Filters()
+        yield from upgrade_objects(self.causes, wanted)
+        yield from object_rows(self.path, self.manifest, self.causes, wanted)
 
 
 def _ambiguous(causes: Iterable[Cause]) -> frozenset[str]:

@@ -13,7 +13,18 @@ from auditor.plan.options import SEVERITIES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["OF_IMPACT", "OF_VERDICT", "SEVERITIES", "SeverityRule", "parse_rules", "rank", "severity_of", "worst_of"]
+__all__ = [
+    "OF_IMPACT",
+    "OF_UPGRADE",
+    "OF_VERDICT",
+    "SEVERITIES",
+    "UPGRADE",
+    "SeverityRule",
+    "parse_rules",
+    "rank",
+    "severity_of",
+    "worst_of",
+]
 
 OF_IMPACT: Final = {
     "crashes-server": "critical",
@@ -40,6 +51,19 @@ OF_VERDICT: Final = {
 }
 """Severity of a finding by its verdict; `invalid` also if no update was tried."""
 
+UPGRADE: Final = "upgrade"
+"""The impact of what an upgrade does; the `type` of its cause says what that is."""
+OF_UPGRADE: Final = {
+    **dict.fromkeys(("unreadable", "unmigrated", "deleted", "undecodable"), "critical"),
+    **dict.fromkeys(("refused", "not-served", "blocked", "data-loss", "migration-refused"), "high"),
+    **dict.fromkeys(("webhook", "needs-conversion", "helm-fails", "helm-deletes"), "high"),
+    **dict.fromkeys(("invalid", "tolerated", "new-rule", "version-removed", "subresource-removed"), "medium"),
+    **dict.fromkeys(("selector-removed", "names", "managed-fields", "rewrite-refused", "create-refused"), "medium"),
+    **dict.fromkeys(("step", "sealed", "unconverted", "stored-versions-unknown", "client-of-removed"), "medium"),
+    **dict.fromkeys(("helm-manifest", "helm-unread", "helm-unknown", "unknown-format"), "medium"),
+}
+"""Severity of what an upgrade does, by type; what is not here is low."""
+
 _OF_CHECK: Final = {"gate": "low"}
 _MATCHED: Final = ("kind", "namespace", "cluster")
 
@@ -54,8 +78,13 @@ def worst_of(severities: Iterable[str]) -> str:
     return min(severities, key=rank, default=SEVERITIES[-1])
 
 
-def severity_of(*, impact: str = "", verdict: str | None = None, check: str = "") -> str:
-    """Return the severity of an impact, or of a finding with a verdict (None if not known) of a check."""
+def severity_of(*, impact: str = "", verdict: str | None = None, check: str = "", type_: str = "") -> str:
+    """Return the severity of an impact (of an upgrade by its type), or of a finding with a verdict of a check.
+
+    A verdict is None if it is not known.
+    """
+    if impact == UPGRADE:
+        return OF_UPGRADE.get(type_, "low")
     if impact:
         return OF_IMPACT.get(impact, "medium")
     return _OF_CHECK.get(check) or OF_VERDICT.get(verdict or "invalid", "medium")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from auditor.report.findings.severity import UPGRADE
+
 if TYPE_CHECKING:
     from auditor.report.findings.keys import CauseKey
 
@@ -47,6 +49,8 @@ def kind_name(group: str, kind: str) -> str:
 
 def title_of(key: CauseKey) -> str:
     """Return a line about a cause, without its kind: what the impact is, or the field, what is wrong and a detail."""
+    if key.impact == UPGRADE:
+        return f"{key.type} {key.form}".rstrip()  # a report has the line itself
     if key.impact:
         return f"{key.form} {IMPACT_TITLES.get(key.impact, key.impact)}".lstrip()
     field = "the object" if key.field == "<nil>" else key.field

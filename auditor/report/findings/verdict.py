@@ -63,7 +63,8 @@ def verdict_of(manifest: dict[str, Any], causes: Sequence[Cause]) -> Verdict:
     is_compared = bool(diff) and (not alone or len(alone) < len(diff["clusters"]))
     first = [f"{counted(len(alone), 'cluster')} compared with nothing"] if alone else []
     if not is_compared:
-        return Verdict("incomplete", tuple(unread)) if unread else Verdict("not-compared")
+        answer = [manifest["upgrade"]["sentence"]] if "upgrade" in manifest else []
+        return Verdict("incomplete" if unread else "not-compared", (*answer, *unread))
     fresh = [cause for cause in causes if cause.is_open and cause.change == "new"]
     more = sum(cause.new_objects for cause in causes if cause.is_open and cause.change == "more")
     worse = [counted(len(fresh), "new cause")] if fresh else []

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.report.allclear import clusters_of, unread_of
 from auditor.report.clusters import chosen_clusters
 from auditor.report.findings.filters import Filters
-from auditor.report.findings.severity import SEVERITIES
+from auditor.report.findings.severity import SEVERITIES, UPGRADE
 from auditor.report.findings.titles import kind_name
 from auditor.report.views.advice import next_step
 from auditor.report.views.follows import noted, with_notes
@@ -363,8 +363,6 @@ def _is_secret(group: str, kind: str) -> bool:
 
 
 def _last_sentence(model: FindingsModel) -> str:
-    if "upgrade" in model.manifest:
-        return ""
     text, command = next_step(model.manifest, model.shown, [cause for cause in model.causes if cause.is_open])
     return f"Next: {text.rstrip('.:')}: {command}" if command else f"Next: {text}"
 
@@ -373,7 +371,13 @@ def _problems(model: FindingsModel, filters: Filters) -> Iterator[Problem]:
     seen: tuple[str, ...] = ()
     numbers: Counter[str] = Counter()
     titles = {cause.id: cause.title for cause in model.causes}
+    last = ""
     for row in model.objects(filters):
+        if row["cause_impact"] == UPGRADE:  # one problem, whatever number of examples
+            if row["cause"] != last:
+                yield _problem(row, check=UPGRADE, kind_of=row["status"], message=titles[row["cause"]])
+            last = row["cause"]
+            continue
         text = row["reason"] or titles.get(row["cause"], row["cause_impact"])
         yield _problem(row, check="impact", kind_of=row["cause_impact"], message=text)
     for _, rows in groupby(model.findings(filters, distinct=True), _whose):

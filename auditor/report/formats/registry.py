@@ -74,7 +74,7 @@ _ALL: Final = (
     Format(
         "table",
         "a table",
-        own={"upgrade": "the summary of the scan", "validate": "a row for each finding"},
+        own={"validate": "a row for each finding"},
         elsewhere="the summary is printed without -o, and again by `auditor summary REPORT`",
     ),
     Format(
@@ -82,14 +82,14 @@ _ALL: Final = (
         "the causes as data, as `auditor summary -o json`",
         "causes_json",
         "write_json",
-        own={"upgrade": "the scan, as `auditor changes -o json`", "validate": "the answer to each object"},
+        own={"validate": "the answer to each object"},
     ),
     Format(
         "ndjson",
         "a JSON object for each problem",
         "delimited",
         "write_ndjson",
-        own={"upgrade": "the scan, then a line for each definition", "validate": "the answer to each object"},
+        own={"validate": "the answer to each object"},
     ),
     Format("html", "page for a browser; html=DIR/ for a folder", "html.page", "write_html", folder="html_files"),
     Format("sarif", "SARIF 2.1.0 for code scanning", "sarif", "write_sarif"),
@@ -97,13 +97,7 @@ _ALL: Final = (
     Format("codequality", "GitLab Code Quality", "codequality", "write_code_quality"),
     Format("github", "annotations of a GitHub job", "github", "write_annotations"),
     Format("github-summary", "summary of a GitHub job", "github", "write_job_summary"),
-    Format(
-        "markdown",
-        "Markdown for a chat",
-        "markdown",
-        "write_markdown",
-        own={"upgrade": "the scan, with what each definition narrows"},
-    ),
+    Format("markdown", "Markdown for a chat", "markdown", "write_markdown"),
     Format("csv", "a row for each problem", "delimited", "write_csv"),
     Format(
         "prometheus",

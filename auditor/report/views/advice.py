@@ -15,6 +15,7 @@ from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.report.allclear import failed_helpers, judged_rows, leftovers, not_judged, unexpected, unread_of
 from auditor.report.findings.rows import IMPACTS, OF_NAMESPACES
+from auditor.report.views.upgrade import next_of_upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,6 +40,8 @@ def next_step(manifest: dict[str, Any], report: str, causes: Sequence[Cause] = (
         report: The folder of the report, as the user named it.
         causes: The causes that are not accepted, worst first.
     """
+    if "upgrade" in manifest:
+        return next_of_upgrade(manifest["upgrade"], report), ""
     if manifest["counts"]["out_of_scope"] and not manifest["counts"]["rows"]:
         return "change the scope; no key of the dump matches it.", ""
     if found := _problem(manifest, report, causes):

@@ -120,6 +120,7 @@ def details_of(model: FindingsModel) -> dict[str, Any]:
         ],
         "clusters": cluster_rows(model) if model.has_clusters else [],
         "topics": model.topics,
+        "upgrade": model.manifest.get("upgrade"),
     }
 
 
@@ -140,6 +141,7 @@ def cause_document(
     unread: Sequence[dict[str, Any]] = (),
     clusters: Sequence[dict[str, Any]] = (),
     topics: Sequence[Topic] = (),
+    upgrade: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return causes and the run that found them as JSON data.
 
@@ -159,8 +161,9 @@ def cause_document(
         unread: What was not read, part by part.
         clusters: A row for each cluster of a fleet.
         topics: The topics of the causes.
+        upgrade: The section of the manifest about an upgrade; None for another report.
     """
-    return {
+    out = {
         "schema": SCHEMA_VERSION,
         "report": shown,
         "verdict": {"word": verdict, "reasons": list(reasons)},
@@ -177,6 +180,10 @@ def cause_document(
         "topics": [topic_data(topic) for topic in topics],
         "causes": [cause_data(cause) for cause in causes],
     }
+    if upgrade is not None:
+        plans = {one["name"]: one["plan"] for one in upgrade["definitions"] if one["plan"]}
+        out["upgrade"] = {"decision": upgrade["decision"], "sentence": upgrade["sentence"], "plans": plans}
+    return out
 
 
 def _run_data(run: Run) -> dict[str, Any]:

@@ -20,6 +20,7 @@ __all__ = [
     "fitted",
     "middle_clipped",
     "painted",
+    "sentence_lines",
     "table_lines",
     "undivided",
     "width_of",
@@ -139,6 +140,11 @@ def undivided(lines: Iterable[Line]) -> list[Line]:
         if not line.is_part:
             out += [Line(text, line.style) for text in line.whole or (line.text,)]
     return out
+
+
+def sentence_lines(line: Line, width: int) -> list[Line]:
+    """Return a sentence as lines that fit a width; `undivided` prints it as one line."""
+    return _parts(_wrapped(line.text, width, 2, " "), line.style, (line.text,))
 
 
 def _parts(texts: Sequence[str], style: str, whole: Sequence[str]) -> list[Line]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.report.allclear import unread_of
+from auditor.report.findings.severity import UPGRADE
+from auditor.report.upgrade_causes import DEFINITION, has_objects
 from auditor.report.views.follows import FOLLOWS
 from auditor.report.views.layout import Column, Line, clipped, command_lines, fitted, table_lines, wrapped
 from auditor.report.views.summary import UNDELETABLE, kind_text, marked, verdict_text
@@ -79,7 +81,7 @@ def listing_lines(
         if wide:
             row += (
                 cause.version,
-                cause.check or cause.impact,
+                cause.check or (cause.type if cause.impact == UPGRADE else cause.impact),
                 cause.findings,
                 cause.rejected,
                 cause.accepted_objects,
@@ -115,8 +117,11 @@ def cause_lines(
     """
     width = 1 << 20 if wide else width
     title = f"{cause.id}  {cause.severity.upper()}  {visible(cause.kind_name)}: {visible(cause.title)}"
+    count = f"{cause.objects:,} in {counted(cause.namespaces, 'namespace')}" if cause.objects else ""
+    if cause.impact == UPGRADE:  # whose namespaces are not counted
+        count = "" if cause.check == DEFINITION else f"{cause.objects:,}"
     facts = [
-        ("objects", f"{cause.objects:,} in {counted(cause.namespaces, 'namespace')}" if cause.objects else ""),
+        ("objects", count),
         ("verdict", verdict_text(cause)),
         ("definition changed", "; ".join(cause.schema_changes)),
         ("rule", cause.rule or ""),
@@ -133,7 +138,7 @@ def cause_lines(
     if most and len(lines) > most // 2:
         lines = fitted(head, width)
     some = list(islice(_without_follow_ups(cause, rows), most or None))
-    end = _show_command(model, some[0], width) if some else []
+    end = _show_command(model, some[0], width) if some and has_objects(cause) else []
     for shown in range(len(some), 0, -1):
         more = [Line("and more: --lines 0 prints all", "dim")] if shown < len(some) else []
         table = _object_lines(cause, some[:shown], width, wide=wide)

@@ -11,13 +11,24 @@ from auditor.base.wording import by_count, counted, objects
 from auditor.releases import DEFAULT
 from auditor.report.allclear import count_or_none, judged_rows, unread_of
 from auditor.report.findings.causes import Topic
-from auditor.report.findings.severity import SEVERITIES
+from auditor.report.findings.severity import SEVERITIES, UPGRADE
 from auditor.report.findings.verdict import VERDICT_WORDS
+from auditor.report.upgrade_causes import DEFINITION
 from auditor.report.views.advice import next_step
 from auditor.report.views.fleet import cluster_lines
-from auditor.report.views.layout import Column, Line, command_lines, first_lines, fitted, table_lines, width_of, wrapped
+from auditor.report.views.layout import (
+    Column,
+    Line,
+    command_lines,
+    first_lines,
+    fitted,
+    sentence_lines,
+    table_lines,
+    width_of,
+    wrapped,
+)
 from auditor.report.views.state import kind_lines, state_lines
-from auditor.report.views.upgrade import upgrade_lines
+from auditor.report.views.upgrade import LINES_OF_UPGRADE, answer_lines
 
 if TYPE_CHECKING:
     import datetime
@@ -65,26 +76,35 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
         width: Columns of the terminal.
         most: Lines at most.
     """
-    if "upgrade" in model.manifest:
-        return upgrade_lines(model, width, most)
+    shown = _of_upgrade(model) if "upgrade" in model.manifest else model
     head = [
         part
         for line in _head(model)
         for part in wrapped(line, width, between=" · " if "·" in line.text else " ", cuts_paths=False)
     ]
+    if shown is not model:
+        most = max(most, LINES_OF_UPGRADE)
+        answer = answer_lines(model, everything=most > LINES_OF_UPGRADE)
+        head = [part for line in answer for part in sentence_lines(line, width)]
     head += [part for line in _servers(model) for part in wrapped(line, width)]
     absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
-    if len(absent) > (shown := max(_ABSENT, most // 8)):
-        absent = [*absent[: shown - 1], Line(f"and {len(absent) - shown + 1} more such lines", "critical")]
+    if len(absent) > (most_absent := max(_ABSENT, most // 8)):
+        absent = [*absent[: most_absent - 1], Line(f"and {len(absent) - most_absent + 1} more such lines", "critical")]
     absent = [part for line in absent for part in wrapped(line, width)]
     if model.has_clusters:
         absent += cluster_lines(model, width, most=max(8, most // 3))
     end = _end(model, width)
     left = most - len(head) - len(absent) - len(end)
-    tail = _tail(model, width, left - len(_sections(model, width, _CAUSES)))
-    causes = _sections(model, width, left - len(tail))
+    tail = _tail(model, width, left - len(_sections(shown, width, _CAUSES)))
+    causes = _sections(shown, width, left - len(tail))
     table = kind_lines(model, width, left - len(tail) - len(causes))
     return [*fitted([*head, *absent, *causes, *table, *tail], width), *end]
+
+
+def _of_upgrade(model: FindingsModel) -> FindingsModel:
+    """Return the report of an upgrade with the causes of the upgrade alone, not those of its objects as they are."""
+    causes = [cause for cause in model.causes if cause.impact == UPGRADE]
+    return replace(model, causes=causes, topics=[topic for topic in model.topics if topic.causes[0] in causes])
 
 
 def _head(model: FindingsModel) -> list[Line]:
@@ -325,6 +345,8 @@ def short_name(key: str) -> str:
 
 def count_text(cause: Cause, *, with_namespaces: bool) -> str:
     """Return how many objects a cause has, and in how many namespaces if that is wanted."""
+    if cause.check == DEFINITION and cause.impact == UPGRADE:
+        return "definition"
     noun = "key" if cause.impact in ("breaks-list", "crashes-server") else "object"
     text = f"{cause.objects:,} {noun}{'' if cause.objects == 1 else 's'}"
     has_several = with_namespaces and cause.namespaces > 1
@@ -406,5 +428,5 @@ def _end(model: FindingsModel, width: int) -> list[Line]:
     line = f"Next: {text}"
     if command and len(line) + len(command) < width:
         return [*out, Line(f"{line.rstrip('.:')}: {command}")]
-    out += wrapped(Line(line), width)
+    out += sentence_lines(Line(line), width) if "upgrade" in manifest else wrapped(Line(line), width)
     return out + (command_lines(Line(f"  {command}"), width, indent=4) if command else [])

@@ -1,52 +1,88 @@
-"""The summary of an upgrade scan as lines that fit a width: the answer first, then each definition, then what to do."""
+"""What only the summary of an upgrade has: its answer, its plans, and what to do next."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.visible import visible
-from auditor.report.upgrade_terminal import MOST_LINES, upgrade_summary
-from auditor.report.views.layout import Line, clipped, command_lines, width_of, wrapped
+from auditor.base.release import KUBERNETES_RELEASE
+from auditor.base.visible import label, shell_word, visible
+from auditor.base.wording import counted
+from auditor.releases import DEFAULT
+from auditor.report.findings.severity import UPGRADE
+from auditor.report.views.layout import Line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from auditor.report.findings.model import FindingsModel
 
-__all__ = ["upgrade_lines"]
+__all__ = ["LINES_OF_UPGRADE", "answer_lines", "next_of_upgrade"]
 
-_ALL = 1000
-"""Lines from which on nothing is left out."""
-_STYLES = {"blocks": "worse", "safe-after": "medium", "attention": "medium", "safe": "better"}
+LINES_OF_UPGRADE: Final = 40
+"""Lines of the summary of an upgrade unless a user asks for more: its answer and its plans take some."""
+_PLANS: Final = 3
+
+_STYLES: Final = {"blocks": "worse", "safe-after": "medium", "attention": "medium", "safe": "better"}
 
 
-def upgrade_lines(model: FindingsModel, width: int, most: int) -> list[Line]:
-    """Return the summary of the report of an upgrade.
+def answer_lines(model: FindingsModel, *, everything: bool = True) -> Iterator[Line]:
+    """Yield what comes before the causes: the answer first, then the releases, the first hop and the plans.
 
     Args:
         model: The report.
-        width: Columns of the terminal.
-        most: Lines at most, at least 40.
+        everything: Yield all plans, not only the first ones.
     """
-    section = model.manifest["upgrade"]
-    texts = upgrade_summary(model.manifest, visible(model.shown), most=_most(most)).split("\n")
-    at = next((number for number, text in enumerate(texts) if text.startswith("Next: ")), len(texts))
-    texts.insert(at, f"Report: {visible(model.shown)}")
-    first = Line(texts[0], _STYLES.get(section["decision"], "bold"))
-    return [part for line in (first, *map(Line, texts[1:])) for part in _fitted(line, width)]
+    manifest, section = model.manifest, model.manifest["upgrade"]
+    yield Line(visible(section["sentence"]), _STYLES.get(section["decision"], "bold"))
+    if release := section.get("kubernetes"):
+        old, new = (".".join(release[key].split(".")[:2]).removeprefix("v") for key in ("from", "to"))
+        count = counted(sum(record["name"] is not None for record in release["records"]), "behaviour")
+        text = f"Kubernetes {release['from']} to {release['to']}: {count} differ (auditor releases {old} {new})"
+        yield Line(text)
+    if hop := section.get("via"):
+        yield Line(visible(f"first hop ({', '.join(hop['new_crds'])}): {hop['sentence']}"))
+    if (release := manifest["kubernetes_release"]) != DEFAULT.version:
+        builtin = f"values of built-in kinds: decoded by the types of {KUBERNETES_RELEASE}"
+        yield Line(f"judged as Kubernetes {release} (the default is {DEFAULT.name}); {builtin}")
+    plans = [(one["name"], texts) for one in section["definitions"] if (texts := _plan_texts(one["plan"]))]
+    for name, texts in plans if everything else plans[:_PLANS]:
+        yield Line(f"plan for {label(name)}: {visible('; '.join(texts))}")
+    if not everything and len(plans) > _PLANS:
+        more = counted(len(plans) - _PLANS, "more plan")
+        yield Line(f"and {more}: auditor changes {visible(shell_word(model.shown))}")
+    if section["kept"]:
+        yield Line(f"{section['kept']} other definitions do not change; their objects are in the report too.")
+    if any("effects" not in definition for definition in section["definitions"]):
+        yield Line("an earlier auditor made this report, without the causes of the upgrade: scan again to list them")
+    if others := sum(cause.is_open and cause.impact != UPGRADE for cause in model.causes):
+        text = f"{counted(others, 'cause')} of the objects as they are then: auditor findings {shell_word(model.shown)}"
+        yield Line(visible(text))
 
 
-def _most(most: int) -> int | None:
-    """Return the bound of the summary, which has a line of its own less."""
-    return None if most >= _ALL else max(most, MOST_LINES) - 1
+def _plan_texts(plan: dict[str, Any] | None) -> list[str]:
+    """Return the steps of a plan, with what to know of it; one that applies the definition alone needs no words."""
+    if plan is None:
+        return []
+    if plan["needs"]:
+        return [f"there is none: {plan['needs']}"]
+    if len(plan["steps"]) <= 2:
+        return []
+    texts = [f"{number}. {step['text']}" for number, step in enumerate(plan["steps"][:-1], 1)]
+    return [*texts, *filter(None, [plan["note"]])]
 
 
-def _fitted(line: Line, width: int) -> list[Line]:
-    """Return a line in the width: sentences are wrapped, rows of tables cut, commands parted as a shell takes them."""
-    text = line.text.lstrip()
-    blanks = len(line.text) - len(text)
-    if width_of(line.text) <= width:
-        return [line]
-    if text.startswith(("auditor ", "Report: ")):
-        return command_lines(line, width, indent=blanks + 2)
-    if "   " in text:
-        return [Line(clipped(line.text, width), line.style)]
-    return wrapped(line, width, indent=min(blanks + 2, width // 2))
+def next_of_upgrade(section: dict[str, Any], report: str) -> str:
+    """Return what to do next after an upgrade scan.
+
+    Args:
+        section: `upgrade` of the manifest.
+        report: The report as the user named it.
+    """
+    step = "apply the definitions" if section["new_crds"] or not section.get("apis") else "upgrade the API server"
+    if section["decision"] == "safe" and not section.get("not_judged"):
+        return f"{step}."
+    if section["decision"] in ("safe", "unknown"):
+        return f"check the rest before you {step}."
+    has_plan = any(definition["plan"] and len(definition["plan"]["steps"]) > 2 for definition in section["definitions"])
+    also = "; write the plan as JSON and shell with --plan FILE" if has_plan and not section.get("plan_file") else ""
+    return f"read all that changes: auditor changes {report}{also}"

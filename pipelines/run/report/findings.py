@@ -10,14 +10,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.errors import PlanError
 from auditor.report.findings.filters import Filters
 from auditor.report.findings.model import FindingsModel
+from auditor.report.findings.severity import UPGRADE
 from auditor.report.findings.table import CAUSES_FILE
 from auditor.report.manifest import MANIFEST
+from auditor.report.upgrade_causes import is_of_definition
 from auditor.report.views.data import written
-from auditor.report.views.layout import painted, undivided
+from auditor.report.views.layout import Line, painted, undivided
 from auditor.report.views.listing import cause_lines, listing_lines
 from auditor.report.views.summary import LINES, summary_lines
+from auditor.report.views.upgrade import answer_lines
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote, local_path, shown_url
 from auditor.sources.stores.small_files import joined, read_file
@@ -28,9 +32,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from auditor.report.findings.causes import Cause
-    from auditor.report.views.layout import Line
 
-__all__ = ["ViewOptions", "opened", "print_end", "run_findings", "run_summary", "terminal_width"]
+__all__ = [
+    "ViewOptions",
+    "opened",
+    "print_end",
+    "run_changes",
+    "run_findings",
+    "run_summary",
+    "terminal_width",
+]
 
 _NARROWEST: Final = 60
 _WIDTH: Final = 80
@@ -115,9 +126,45 @@ def print_end(report: str) -> None:
 
 
 def _print_summary(model: FindingsModel, color: str = "auto", lines: int = LINES) -> None:
-    """Print the summary; that of an upgrade, whose lines users search for, is only wrapped for a terminal."""
-    is_wide = "upgrade" in model.manifest and not sys.stdout.isatty()
-    _print(summary_lines(model, _UNBOUNDED if is_wide else terminal_width(), lines or _UNBOUNDED), color)
+    _print(summary_lines(model, terminal_width(), lines or _UNBOUNDED), color)
+
+
+def run_changes(report: str, kind: str, output: str) -> int:
+    """Print the answer of an upgrade and each of its causes, whole.
+
+    Args:
+        report: Its report.
+        kind: Only the causes of a kind, a plural or the name of a definition; empty for all.
+        output: One of `auditor.report.views.data.OUTPUTS`.
+
+    Raises:
+        PlanError: It is no report of an upgrade, or no definition is called so.
+    """
+    with opened(report) as model:
+        if "upgrade" not in model.manifest:
+            raise PlanError(report, "is not a report of `auditor upgrade`", "its --report folder")
+        causes = [cause for cause in model.causes if cause.impact == UPGRADE]
+        if kind:
+            named = [one for one in model.manifest["upgrade"]["definitions"] if kind.lower() in _names_of(one)]
+            if not named:
+                expected = "a kind, a plural or the name of a definition"
+                raise PlanError(kind, "the upgrade concerns no such kind", expected)
+            causes = [cause for cause in causes if any(is_of_definition(cause, one) for one in named)]
+        if output != "table":
+            _write(written(model, causes, None, output))
+            return 0
+        lines = list(answer_lines(model))
+        for cause in causes:
+            rows = model.objects(Filters(causes=(cause.digest,)))
+            lines += [Line(""), *cause_lines(model, cause, rows, _UNBOUNDED, 0)]
+        _print(lines, "auto")
+    return 0
+
+
+def _names_of(definition: dict[str, Any]) -> set[str]:
+    """Return what a user may call a definition, in small letters."""
+    name, kind = definition["name"], definition["kind"]
+    return {one.lower() for one in (name, name.partition(".")[0], kind, f"{kind}.{definition['group']}")}
 
 
 def run_findings(options: ViewOptions, cause: str) -> int:

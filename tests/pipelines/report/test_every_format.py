@@ -18,7 +18,7 @@ COMMANDS = ("audit", "upgrade", "validate", "report")
 EVERY = ("text", "table", *FORMATS)
 HAS = {
     "audit": {*FORMATS},
-    "upgrade": {*FORMATS, "table"},
+    "upgrade": {*FORMATS},
     "validate": {*FORMATS, "table", "text"},
     "report": {*FORMATS},
 }
@@ -41,10 +41,6 @@ BEGINS = {
     "wgpolicy": '---\n{"apiVersion": "wgpolicyk8s.io/v1alpha2", "kind": "PolicyReport"',
 }
 OWN = {
-    ("upgrade", "table"): "attention: ",
-    ("upgrade", "json"): r'\{\n  "decision": "attention"',
-    ("upgrade", "ndjson"): r'\{"decision": "attention"',
-    ("upgrade", "markdown"): "# ",
     ("validate", "table"): "FILE  ",
     ("validate", "json"): r'\[\n  \{\n    "file": "m.yaml"',
     ("validate", "ndjson"): r'\{"file":"m.yaml"',
@@ -99,6 +95,8 @@ def begins(command: str, name: str, text: str) -> bool:
     """Return whether a text is what a command has under the name of a format."""
     if name in own_forms(command) and (command, name) in OWN:
         return re.match(OWN[command, name], text) is not None
+    if command == "upgrade":  # what it does to definitions is a problem of the cluster, and comes first
+        text = text.replace('"kind": "Cluster', '"kind": "', 1)
     return text.startswith(BEGINS[name])
 
 
@@ -133,8 +131,7 @@ def test_a_format_is_printed_and_written_alike(command: str, name: str, folder: 
     text = (folder / "file.out").read_text()
     (folder / "file.out").unlink()
     assert begins(command, name, printed.stdout), printed.stdout[:200]
-    if (command, name) != ("upgrade", "table"):  # which is bounded where it is printed
-        assert timeless(text) == timeless(printed.stdout)
+    assert timeless(text) == timeless(printed.stdout)
     assert timeless(written.stdout) == timeless(plain[command]), "a file changes nothing that is printed"
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from auditor.report.findings.model import FindingsModel
-from auditor.report.upgrade_terminal import upgrade_summary
+from auditor.report.upgrade_causes import upgrade_counts
 from auditor.report.views.layout import width_of
 from auditor.report.views.summary import summary_lines
 from tests.command import auditor
@@ -33,10 +33,12 @@ def test_forms_and_formats_are_written_beside_the_table(given, tmp_path):
     assert done.code == 1, done.stderr
     plain = upgrade(given, tmp_path / "plain")
     assert done.stdout == plain.stdout.replace(str(tmp_path / "plain"), str(tmp_path / "report"))
-    assert json.loads(files["json"].read_text())["definitions"][0]["name"] == "widgets.example.com"
+    causes = json.loads(files["json"].read_text())["causes"]
+    [tolerated] = [cause for cause in causes if cause["type"] == "tolerated"]
+    assert (tolerated["impact"], tolerated["kind"], tolerated["objects"]) == ("upgrade", "Widget", 1)
     [run] = json.loads(files["sarif"].read_text())["runs"]
-    [result] = run["results"]
-    assert "spec.size" in result["message"]["text"]
+    assert any("spec.size" in result["message"]["text"] for result in run["results"])
+    assert any("1 object becomes invalid" in result["message"]["text"] for result in run["results"])
     assert "should be less than or equal to 5" in files["html"].read_text()
     assert 'name="team/a"' in files["junit"].read_text()
 
@@ -55,19 +57,59 @@ def test_the_summary_of_an_upgrade_fits_a_terminal_and_has_every_word(given, tmp
     model = FindingsModel.open(tmp_path / "report")
     lines = [line.text for line in summary_lines(model, width)]
     assert all(width_of(line) <= width for line in lines)
-    whole = upgrade_summary(model.manifest, model.shown)
-    said = " ".join("\n".join(lines).replace("\\\n", "").split())
-    for text in (line for line in whole.splitlines() if "   " not in line.strip() and "auditor" not in line):
-        assert " ".join(text.split()) in said
+    said = " ".join("\n".join(lines).split())
+    assert said.startswith(model.manifest["upgrade"]["sentence"])
+    assert said.endswith("Next: read all that changes: auditor changes " + model.shown) or width < 200
 
 
 def test_a_printed_form_takes_the_place_of_the_table(given, tmp_path):
     printed = upgrade(given, tmp_path / "one", "-o", "json").stdout
-    assert json.loads(printed)["definitions"]
+    assert json.loads(printed)["upgrade"]["decision"] == "attention"
     printed = upgrade(given, tmp_path / "two", "-o", "sarif").stdout
     assert json.loads(printed)["version"] == "2.1.0"
     printed = upgrade(given, tmp_path / "three", env={"AUDITOR_UPGRADE_OUTPUT": "ndjson"}).stdout
-    assert [json.loads(line) for line in printed.splitlines()][1]["name"] == "widgets.example.com"
+    assert {json.loads(line)["type"] for line in printed.splitlines()} >= {"tolerated", "narrower"}
+
+
+def test_a_cause_of_an_upgrade_is_the_same_in_every_answer(given, tmp_path):
+    upgrade(given, tmp_path / "report")
+    model = FindingsModel.open(tmp_path / "report")
+    [cause] = [cause for cause in model.causes if cause.type == "tolerated"]
+    assert cause.severity == "medium"
+    assert cause.title.startswith("1 object becomes invalid: tolerated while the fields concerned do not change")
+    listed = auditor("findings", tmp_path / "report", "-o", "json").stdout
+    assert cause.id in {row["cause"] for row in json.loads(listed)["causes"]}
+    shown = auditor("findings", tmp_path / "report", cause.id).stdout
+    assert "team/a" in shown
+    for form in ("csv", "ndjson", "junit", "markdown"):
+        assert cause.id in auditor("report", tmp_path / "report", "-o", form).stdout
+    assert auditor("summary", tmp_path / "report").stdout.count(cause.id) == 1
+    again = upgrade(given, tmp_path / "again")
+    assert cause.id in again.stdout
+
+
+def test_the_summary_of_an_earlier_report_says_that_it_has_no_causes_of_the_upgrade(given, tmp_path):
+    upgrade(given, tmp_path / "report")
+    model = FindingsModel.open(tmp_path / "report")
+    for one in model.manifest["upgrade"]["definitions"]:
+        del one["effects"]
+    lines = [line.text for line in summary_lines(model, 200)]
+    assert "an earlier auditor made this report, without the causes of the upgrade: scan again to list them" in lines
+
+
+def test_causes_whose_texts_are_equal_are_not_added_up(given, tmp_path):
+    upgrade(given, tmp_path / "report")
+    manifest = FindingsModel.open(tmp_path / "report").manifest
+    changes = manifest["upgrade"]["definitions"][0]["schema_changes"]
+    changes += changes  # as --redact makes them
+    digests = [key.digest() for key, *_ in upgrade_counts(manifest)]
+    assert len(digests) == len(set(digests)) > 2
+
+
+def test_causes_of_a_kind_alone(given, tmp_path):
+    upgrade(given, tmp_path / "report")
+    assert "1 object becomes invalid" in auditor("changes", tmp_path / "report", "widget").stdout
+    assert auditor("changes", tmp_path / "report", "gadget").code == 2
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_documents_match_their_schema(made, request):
 def test_the_schema_names_every_property(model):
     properties = json.loads(SCHEMA.read_text())
     content = document(model, model.causes)
-    assert set(content) | {"rows"} == set(properties["properties"])
+    assert set(content) | {"rows", "upgrade"} == set(properties["properties"])
     assert set(content["causes"][0]) == set(properties["$defs"]["cause"]["properties"])
 
 
