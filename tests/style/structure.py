@@ -28,7 +28,6 @@ LONG: Final = {
     "auditor/builtin/columns.py",
     "auditor/cel/emit/emitter.py",
     "auditor/cel/run/interpreter.py",
-    "auditor/cel/syntax/recovery.py",
     "auditor/printing/jsonpath.py",
 }
 """Files over 500 lines. No other may grow as long; the docstring of each says why (`Over 500 lines: ...`)."""

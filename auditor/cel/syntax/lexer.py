@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from auditor.releases import changes
 
-__all__ = ["END", "Skipped", "Token", "tokenize"]
+__all__ = ["END", "Skipped", "Token", "listing", "quoted", "tokenize"]
 
 END = "<EOF>"
 
@@ -52,6 +52,12 @@ _STRAY = (
 )
 _DEAD_END = {True: re.compile(rf"{_STRAY}|`[A-Za-z0-9_.\-/ ]*"), False: re.compile(_STRAY)}
 _KEYWORDS = frozenset({"in", "true", "false", "null"})
+_SYMBOLS = (
+    *("==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":"),
+    *("+", "*", "/", "%", "true", "false", "null"),
+)
+_KINDS = (END, *_SYMBOLS, "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER")
+"""Kinds of tokens, in the order in which errors list them."""
 
 
 class Token(NamedTuple):
@@ -100,3 +106,15 @@ def tokenize(text: str) -> tuple[list[Token], list[Skipped]]:
         position = found.end()
     tokens.append(Token(END, END, len(text)))
     return tokens, errors
+
+
+def quoted(text: str) -> str:
+    """Return text of an expression as errors show it."""
+    shown = text.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{shown}'"
+
+
+def listing(kinds: frozenset[str]) -> str:
+    """Return kinds of tokens as errors list them, at least one."""
+    names = [f"'{kind}'" if kind in _SYMBOLS else kind for kind in _KINDS if kind in kinds]
+    return names[0] if len(names) == 1 else f"{{{', '.join(names)}}}"

@@ -9,13 +9,12 @@ import sys
 
 from auditor.cel.errors import Issue
 from auditor.cel.syntax.ast import ParsedExpression
-from auditor.cel.syntax.parser import MAX_DEPTH, TOO_DEEP, Parser, Stop
+from auditor.cel.syntax.parser import MAX_DEPTH, Parser, Stop
 
 __all__ = ["parse"]
 
 _MAX_CODE_POINTS = 100_000
 _FRAMES = 20_000  # Python's recursion limit, enough for MAX_DEPTH of every rule
-_MOST_COMPLAINTS = 100
 
 
 def parse(text: str, *, pairs: bool = True) -> tuple[ParsedExpression | None, list[Issue]]:
@@ -26,7 +25,8 @@ def parse(text: str, *, pairs: bool = True) -> tuple[ParsedExpression | None, li
         pairs: Whether there are macros with two variables.
 
     Returns:
-        The tree (None if there is none), and the errors.
+        The tree (None if there is none), and the errors. If the text does not fit the grammar, there is one: the first;
+        the server's parser goes on after it and may report more. Errors about names, literals and macros are all here.
     """
     if len(text) > _MAX_CODE_POINTS:
         complaint = f"expression code point size exceeds limit: size: {len(text)}, limit {_MAX_CODE_POINTS}"
@@ -36,12 +36,14 @@ def parse(text: str, *, pairs: bool = True) -> tuple[ParsedExpression | None, li
     parser = Parser(text, pairs=pairs)
     try:
         root = parser.start()
-        if parser.heights.get(root.id, 0) > MAX_DEPTH or len(parser.skipped) > _MOST_COMPLAINTS:
-            if not parser.issues:
-                return None, [Issue(-1, 0, TOO_DEEP)]
-            raise Stop  # noqa: TRY301 - what was found may not be all, or too much
-    except Stop:
-        from auditor.cel.syntax.fragments import Fragments  # noqa: PLC0415 - most expressions have no error
-
-        return None, Fragments(text, pairs=pairs).complaints()
+    except Stop as stop:
+        return None, [_first([stop.issue, *parser.issues])]
+    if parser.heights.get(root.id, 0) > MAX_DEPTH:
+        return None, [Issue(-1, 0, "max recursion depth exceeded")]
+    if parser.skipped:
+        return None, [_first(parser.issues)]
     return ParsedExpression(text, root, parser.offsets), parser.issues
+
+
+def _first(issues: list[Issue]) -> Issue:
+    return min(issues, key=lambda issue: (issue.line, issue.column))

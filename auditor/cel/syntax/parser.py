@@ -1,9 +1,9 @@
 """From text to tree: recursive descent over the grammar of CEL, with macros expanded on the way.
 
 Nodes have the numbers and positions of cel-go: a call is at its opening parenthesis, a selection at its dot, an
-operator at its sign. The first syntax error ends the parse, and `recovery.py` finds the server's messages. Errors about
-a name, a literal or a macro do not end it.
-Source: cel-go parser/parser.go, parser/gen/CEL.g4.
+operator at its sign. The first syntax error ends the parse; its text and position are those of the server's parser,
+which goes on and may report more. Errors about a name, a literal or a macro do not end it.
+Source: cel-go parser/parser.go, parser/gen/CEL.g4; ANTLR DefaultErrorStrategy (sync, recoverInline), adaptivePredict.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from auditor.cel.syntax.ast import (
     Unspecified,
     line_and_column,
 )
-from auditor.cel.syntax.lexer import END, Token, tokenize
+from auditor.cel.syntax.lexer import END, Token, listing, quoted, tokenize
 from auditor.cel.syntax.literals import parse_double, parse_int, unescape_bytes, unescape_string
 from auditor.cel.syntax.macros import ACCUMULATOR, MACROS, ONE_VARIABLE_MACROS, WRITTEN_ACCUMULATOR, Builder, MacroError
 from auditor.cel.values import UInt
 from auditor.releases import changes
 
-__all__ = ["LEVELS", "MAX_DEPTH", "RESERVED", "TOO_DEEP", "Parser", "Stop"]
+__all__ = ["MAX_DEPTH", "Parser", "Stop"]
 
 MAX_DEPTH = 250
 
-RESERVED = frozenset({
+_RESERVED = frozenset({
     "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
     "namespace", "null", "package", "return", "true", "var", "void", "while",
 })  # fmt: skip
@@ -42,16 +42,42 @@ _RELATIONS = {
 }  # fmt: skip
 _SUMS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
-LEVELS = (_RELATIONS, _SUMS, _PRODUCTS)
-TOO_DEEP = "max recursion depth exceeded"
+_LEVELS = (_RELATIONS, _SUMS, _PRODUCTS)
+
+# What a token may be: the sets that errors list.
+_LITERALS = frozenset({"true", "false", "null", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES"})
+_MEMBER = _LITERALS | {"[", "{", "(", ".", "-", "IDENTIFIER"}
+_OPERAND = _MEMBER | {"!"}
+_ITEM = _OPERAND | {"?"}
+_FIELD = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
+_FIELD_BEFORE = frozenset({"IDENTIFIER"})
+_NUMBER = frozenset({"NUM_INT", "NUM_FLOAT"})
+# What may follow an operand, by the place of the expression that it is in.
+_OPERATOR = frozenset({*_RELATIONS, *_SUMS, *_PRODUCTS, "&&", "||", ".", "["})
+_IN_CONDITION = _OPERATOR | {":"}
+_AT_TOP = _OPERATOR | {"?", END}
+_IN_PARENTHESES = _OPERATOR | {"?", ")"}
+_IN_CALL = _OPERATOR | {"?", ",", ")"}
+_IN_INDEX = _OPERATOR | {"?", "]"}
+_IN_LIST = _OPERATOR | {"?", ",", "]"}
+_IN_KEY = _OPERATOR | {"?", ":"}
+_IN_VALUE = _OPERATOR | {"?", ",", "}"}
 
 
 class Stop(Exception):
-    """The text is not an expression, or too deep."""
+    """The text is not an expression.
+
+    Args:
+        issue: The first syntax error.
+    """
+
+    def __init__(self, issue: Issue) -> None:
+        super().__init__(issue)
+        self.issue = issue
 
 
 class Parser:
-    """A recursive descent over the tokens of one text; `auditor.cel.syntax.recovery` finds the server's errors."""
+    """A recursive descent over the tokens of one text."""
 
     def __init__(self, text: str, *, pairs: bool = True) -> None:
         self.text = text
@@ -63,6 +89,8 @@ class Parser:
         self.tokens, self.skipped = tokenize(text)
         self.issues = [self._issue(start, syntax_error(complaint)) for start, _, complaint in self.skipped]
         self.position = 0
+        self.after_operand: frozenset[str] = frozenset()
+        self.field = _FIELD if changes.BACKTICKS_ARE_READ.holds else _FIELD_BEFORE
 
     # Tokens
 
@@ -88,10 +116,14 @@ class Parser:
     def _accept(self, kind: str) -> Token | None:
         return self._next() if self._peek().kind == kind else None
 
-    def _expect(self, kind: str) -> Token:
+    def _expect(self, kind: str, behind: frozenset[str] = frozenset()) -> Token:
         if self._peek().kind != kind:
-            raise Stop
+            raise self._unfit(frozenset({kind}), behind)
         return self._next()
+
+    def _require(self, kinds: frozenset[str]) -> None:
+        if self._peek().kind not in kinds:
+            raise self._unfit(kinds)
 
     def _id(self, offset: int) -> int:
         number = self.next_id
@@ -99,24 +131,64 @@ class Parser:
         self.offsets[number] = offset
         return number
 
+    # Syntax errors
+
+    def _stop(self, token: Token, complaint: str) -> Stop:
+        return Stop(self._issue(token.offset, syntax_error(complaint)))
+
+    def _unfit(self, expected: frozenset[str], behind: frozenset[str] = frozenset()) -> Stop:
+        """Return the error about the next token.
+
+        Args:
+            expected: What it may be.
+            behind: What may follow an expected token; the server takes the token as missing if one of these is next.
+        """
+        token = self._peek()
+        if self._peek(1).kind in expected:
+            return self._superfluous(expected)
+        if token.kind in behind:
+            return self._stop(token, f"missing {listing(expected)} at {quoted(token.text)}")
+        return self._stop(token, f"mismatched input {quoted(token.text)} expecting {listing(expected)}")
+
+    def _superfluous(self, expected: frozenset[str]) -> Stop:
+        token = self._peek()
+        return self._stop(token, f"extraneous input {quoted(token.text)} expecting {listing(expected)}")
+
+    def _no_alternative(self, first: Token) -> Stop:
+        """Return the error about the tokens from one to the next, which begin nothing; skipped text is left out."""
+        last = self._peek()
+        start, stop, parts = first.offset, len(self.text) if last.kind == END else last.offset + len(last.text), []
+        for skipped in self.skipped:
+            if start <= skipped.start < stop:
+                parts.append(self.text[start : skipped.start])
+                start = skipped.stop
+        shown = "".join((*parts, self.text[start:stop]))
+        if shown[1:] in ("true", "false", "null"):
+            return self._stop(last, f"mismatched input '{shown[1:]}' expecting IDENTIFIER")
+        return self._stop(last, f"no viable alternative at input {quoted(shown)}")
+
     # Rules
 
     def start(self) -> Expr:
         """Return the tree of the whole text."""
-        root = self._expr()
+        root = self._expr(_AT_TOP)
         self._expect(END)
         return root
 
-    def _expr(self) -> Expr:
+    def _expr(self, after_operand: frozenset[str]) -> Expr:
+        """Read an expression; `after_operand` has what may follow an operand of it."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise Stop
+            raise Stop(Issue(-1, 0, f"expression recursion limit exceeded: {MAX_DEPTH}"))
+        outer, self.after_operand = self.after_operand, after_operand
         condition = self._logic("||")
         if self._peek().kind == "?":
             node_id = self._id(self._next().offset)
+            self.after_operand = _IN_CONDITION
             yes = self._logic("||")
-            self._expect(":")
-            condition = self._operator(node_id, "_?_:_", condition, yes, self._expr())
+            self._expect(":", _OPERAND)
+            condition = self._operator(node_id, "_?_:_", condition, yes, self._expr(after_operand))
+        self.after_operand = outer
         self.depth -= 1
         return condition
 
@@ -136,10 +208,10 @@ class Parser:
         return self._over(Call(ids[middle], function, None, (left, right)), left, right)
 
     def _binary(self, level: int) -> Expr:
-        if level == len(LEVELS):
+        if level == len(_LEVELS):
             return self._unary()
         left = self._binary(level + 1)
-        operators = LEVELS[level]
+        operators = _LEVELS[level]
         while self._peek().kind in operators:
             token = self._next()
             node_id = self._id(token.offset)
@@ -150,11 +222,15 @@ class Parser:
         sign = self._peek()
         if sign.kind not in ("!", "-"):
             return self._member()
-        if sign.kind == "-" and self._peek(1).kind in ("NUM_INT", "NUM_FLOAT"):
+        if sign.kind == "-" and self._peek(1).kind in _NUMBER:
             return self._member()
         count = 0
-        while self._accept(sign.kind):
+        while token := self._accept(sign.kind):
             count += 1
+            if sign.kind == "-" and self._peek().kind not in _MEMBER:
+                raise self._no_alternative(token)
+        if self._peek().kind not in _MEMBER:
+            raise self._superfluous(_OPERAND)
         if count % 2 == 0:
             return self._member()
         node_id = self._id(sign.offset)
@@ -174,18 +250,18 @@ class Parser:
 
     def _index(self, operand: Expr) -> Expr:
         node_id = self._id(self._next().offset)
+        self._require(_ITEM)
         function = "_[?_]" if self._accept("?") else "_[_]"
-        index = self._expr()
-        self._expect("]")
+        index = self._expr(_IN_INDEX)
+        self._expect("]", self.after_operand)
         return self._operator(node_id, function, operand, index)
 
     def _selection(self, operand: Expr) -> Expr:
         dot = self._next()
         optional = self._accept("?") is not None
-        name = self._peek()
-        if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-            raise Stop
-        self._next()
+        if not optional and self._peek().kind not in _FIELD:
+            raise self._no_alternative(dot)
+        name = self._field_name(self.after_operand)
         field = self._field(name, name.offset)
         if optional:
             literal = Literal(self._id(name.offset), field)
@@ -197,6 +273,11 @@ class Parser:
             return self._over(self._call_or_macro(node_id, name.text, operand, args), operand, *args, more=1)
         return self._over(Select(self._id(dot.offset), operand, field), operand, more=1)
 
+    def _field_name(self, behind: frozenset[str]) -> Token:
+        if self._peek().kind not in self.field:
+            raise self._unfit(self.field, frozenset() if "ESC_IDENTIFIER" in self.field else behind)
+        return self._next()
+
     def _field(self, name: Token, offset: int) -> str:
         """Return the field that a token names; report what no field may be, at an offset."""
         if name.kind == "IDENTIFIER":
@@ -207,12 +288,13 @@ class Parser:
         return ""
 
     def _arguments(self) -> tuple[Expr, ...]:
+        self._require(_OPERAND | {")"})
         if self._accept(")"):
             return ()
-        args = [self._expr()]
+        args = [self._expr(_IN_CALL)]
         while self._accept(","):
-            args.append(self._expr())
-        self._expect(")")
+            args.append(self._expr(_IN_CALL))
+        self._expect(")", self.after_operand)
         return tuple(args)
 
     def _primary(self) -> Expr:
@@ -220,8 +302,8 @@ class Parser:
         match token.kind:
             case "(":
                 self._next()
-                inner = self._expr()
-                self._expect(")")
+                inner = self._expr(_IN_PARENTHESES)
+                self._expect(")", self.after_operand)
                 return inner
             case "[":
                 return self._list()
@@ -237,15 +319,15 @@ class Parser:
                 self._next()
                 value = None if token.kind == "null" else token.kind == "true"
                 return Literal(self._id(token.offset), value)
-        raise Stop
+        raise self._unfit(_OPERAND)
 
     def _number(self) -> Expr:
         start = self._peek()
         sign = "-" if self._accept("-") else ""
+        if sign and self._peek().kind not in _NUMBER:
+            raise self._no_alternative(start)
         token = self._next()
         kind = token.kind
-        if kind not in ("NUM_INT", "NUM_FLOAT", "NUM_UINT") or (sign and kind == "NUM_UINT"):
-            raise Stop
         value: object
         if kind == "NUM_FLOAT":
             value, name = parse_double(sign + token.text), "double"
@@ -272,22 +354,23 @@ class Parser:
         dotted = "." if self._accept(".") else ""
         name = self._peek()
         if name.kind != "IDENTIFIER":
-            raise Stop
+            raise self._no_alternative(start)
         if self._is_message():
             return self._message(dotted)
         self._next()
         if self._peek().kind != "(":
-            if name.text in RESERVED:
+            if name.text in _RESERVED:
                 return self._report(start.offset, f"reserved identifier: {name.text}")
             if name.text == WRITTEN_ACCUMULATOR and not changes.NO_RESULT_VARIABLE.holds:
                 return Ident(self._id(name.offset), dotted + ACCUMULATOR)
             return Ident(self._id(name.offset), dotted + name.text)
         paren = self._next()
-        if name.text in RESERVED:
+        if name.text in _RESERVED:
+            reserved = self._report(start.offset, f"reserved identifier: {name.text}")
             known = len(self.issues)
             self._arguments()
             del self.issues[known:]
-            return self._report(start.offset, f"reserved identifier: {name.text}")
+            return reserved
         node_id = self._id(paren.offset)
         args = self._arguments()
         return self._over(self._call_or_macro(node_id, dotted + name.text, None, args), *args)
@@ -305,45 +388,40 @@ class Parser:
         node_id = self._id(self._next().offset)
         start = self._peek().offset
         fields: list[StructField] = []
+        self._require(self.field | {"?", ",", "}"})
         while self._peek().kind not in ("}", ","):
             optional = self._accept("?") is not None
-            field = self._peek()
-            if field.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-                raise Stop
-            self._next()
-            field_id = self._id(self._expect(":").offset)
+            field = self._field_name(frozenset({":"}))
+            field_id = self._id(self._expect(":", _OPERAND).offset)
             text = self._field(field, start)
             known = len(self.issues)
-            fields.append(StructField(field_id, text, self._expr(), optional))
+            fields.append(StructField(field_id, text, self._expr(_IN_VALUE), optional))
             if not text:
                 del self.issues[known:]
-            if not self._another("}"):
+            if not self._another(self.field | {"?"}):
                 break
         self._close("}")
         return self._over(StructLiteral(node_id, name, tuple(fields)), *(field.value for field in fields))
 
-    def _another(self, closing: str) -> bool:
-        """Whether a comma and another part follow; read the comma then."""
-        if self._peek().kind != "," or self._peek(1).kind == closing:
-            return False
-        self._next()
-        if self._peek().kind == ",":
-            raise Stop
-        return True
+    def _another(self, firsts: frozenset[str]) -> bool:
+        """Whether a comma and another part follow, by what the part may begin with; read the comma then."""
+        return self._peek(1).kind in firsts and self._accept(",") is not None
 
     def _close(self, kind: str) -> None:
+        self._require(frozenset({kind, ","}))
         self._accept(",")
-        self._expect(kind)
+        self._expect(kind, self.after_operand)
 
     def _list(self) -> Expr:
         node_id = self._id(self._next().offset)
         elements: list[Expr] = []
         optional: set[int] = set()
+        self._require(_ITEM | {",", "]"})
         while self._peek().kind not in ("]", ","):
             if self._accept("?"):
                 optional.add(len(elements))
-            elements.append(self._expr())
-            if not self._another("]"):
+            elements.append(self._expr(_IN_LIST))
+            if not self._another(_ITEM):
                 break
         self._close("]")
         return self._over(ListLiteral(node_id, tuple(elements), frozenset(optional)), *elements)
@@ -351,14 +429,19 @@ class Parser:
     def _map(self) -> Expr:
         node_id = self._id(self._next().offset)
         entries: list[MapEntry] = []
+        self._require(_ITEM | {",", "}"})
         while self._peek().kind not in ("}", ","):
             optional = self._accept("?") is not None
             reserved = self._id(-1)  # the number of the colon comes first
-            key = self._expr()
-            colon = self._expect(":")
-            self.offsets[reserved] = colon.offset
-            entries.append(MapEntry(reserved, key, self._expr(), optional))
-            if not self._another("}"):
+            known = len(self.issues)
+            try:
+                key = self._expr(_IN_KEY)
+                self.offsets[reserved] = self._expect(":", _OPERAND).offset
+            except Stop:
+                del self.issues[known:]  # the server does not read a key without a colon
+                raise
+            entries.append(MapEntry(reserved, key, self._expr(_IN_VALUE), optional))
+            if not self._another(_ITEM):
                 break
         self._close("}")
         parts = [part for entry in entries for part in (entry.key, entry.value)]
