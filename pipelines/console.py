@@ -12,6 +12,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pipelines.progress import BAR
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,6 +26,7 @@ class OutputClosed(BrokenPipeError):
 
 class _Output(io.FileIO):
     def write(self, data: Any) -> int:
+        BAR.stop()
         try:
             return super().write(data)
         except BrokenPipeError as error:
@@ -32,6 +35,7 @@ class _Output(io.FileIO):
 
 class _Errors(io.FileIO):
     def write(self, data: Any) -> int:
+        BAR.make_way(bytes(data))
         try:
             return super().write(data)
         except BrokenPipeError:

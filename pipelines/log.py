@@ -70,7 +70,7 @@ class RunLog:
         level = "warning" if quiet or (on_terminal and not verbose) else "debug" if verbose or as_json else "info"
         self._least = _LEVELS[level]
         self._as_json = as_json
-        self._next = time.monotonic() + _EVERY
+        self._next = float("inf") if on_terminal else time.monotonic() + _EVERY
 
     @property
     def as_json(self) -> bool:

@@ -20,6 +20,10 @@ __all__ = [
     "Origin",
     "Shard",
     "Unreadable",
+    "labels_of",
+    "metadata_of",
+    "name_of",
+    "namespace_of",
 ]
 
 JsonObject = dict[str, Any]
@@ -113,3 +117,25 @@ class AuditedObject:
     audited_version: str | None = None
     select_error: str | None = None
     unevaluated_rules: int = 0
+
+
+def metadata_of(obj: JsonObject) -> JsonObject:
+    """Return the metadata of an object; empty if it is not a map."""
+    metadata = obj.get("metadata")
+    return metadata if type(metadata) is dict else {}
+
+
+def namespace_of(obj: JsonObject) -> str:
+    """Return the namespace of an object; empty if it has none."""
+    return metadata_of(obj).get("namespace") or ""
+
+
+def name_of(obj: JsonObject) -> str:
+    """Return the name of an object; empty if it has none."""
+    return metadata_of(obj).get("name") or ""
+
+
+def labels_of(obj: JsonObject) -> JsonObject:
+    """Return the labels of an object; empty if they are not a map."""
+    labels = metadata_of(obj).get("labels")
+    return labels if type(labels) is dict else {}

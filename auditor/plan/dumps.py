@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from auditor.base import arrow as kernels
 from auditor.base.errors import ChangedDump, DamagedDump, UnknownDump
+from auditor.base.progress import tell
 from auditor.crds.definitions_file import definition_entry, encode_definition
 from auditor.crds.outline import is_from_server
 from auditor.crds.specs import KNOWN_SPECS
@@ -76,7 +77,8 @@ def opened_dumps(
 ) -> list[SourcePlan]:
     """Open dumps; add errors of those that cannot be read to `broken`, or raise the error if it is None."""
     found: list[SourcePlan] = []
-    for dump in dumps:
+    for count, dump in enumerate(dumps):
+        tell("opening", count, len(dumps), "files")
         try:
             opened = open_source(
                 dump,

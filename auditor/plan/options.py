@@ -328,7 +328,6 @@ class RunOptions:
     in_fleet: bool = False
     shard_bytes: int = 16 << 20
     shard_rows: int = 16_000
-    progress: bool = False
     memory: int = option(
         "--memory BYTES",
         "Memory limit of the command's own process, e.g. 2Gi; its workers get the same amount again, in equal shares "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.progress import tell
 from auditor.server.reader import Unreadable
 from auditor.sources.manifests.rows import read_header
 from auditor.sources.registry_key import printable_key
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["ObjectChange", "changed_paths", "compared_kinds", "differences", "kinds_named", "without_bookkeeping"]
 
 _BOOKKEEPING: Final = ("resourceVersion", "managedFields")
+_PLACES_BETWEEN: Final = 256
+"""Objects between two words about the progress."""
 """Fields of metadata that change with every write."""
 
 Place = tuple[str, str]
@@ -63,7 +66,10 @@ def differences(
     Objects with the same bytes are equal; others are read, and compared without `resourceVersion` and `managedFields`.
     """
     before, after = _rows(old, resource), _rows(new, resource)
-    for place in sorted(before.keys() | after.keys()):
+    places = sorted(before.keys() | after.keys())
+    for count, place in enumerate(places):
+        if not count % _PLACES_BETWEEN:
+            tell("comparing", count, len(places), "objects")
         if (namespace and place[0] != namespace) or (name and place[1] != name):
             continue
         row, other = before.get(place), after.get(place)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from auditor.base.errors import PlanError
-from auditor.base.object_metadata import name_of, namespace_of
+from auditor.base.progress import tell
+from auditor.base.records import name_of, namespace_of
 from auditor.base.visible import visible
 from auditor.printing.get.errors import NotShown, StatusError, not_found
 from auditor.printing.left_out import OF_THE_COMMAND, left_out
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["DumpStore", "Query", "Steps"]
 
 _MOST_REPORTED = 10
+_ROWS_BETWEEN = 256
+"""Rows between two words about the progress."""
 """Corrupt objects of a kind that are reported one by one."""
 
 
@@ -190,6 +193,8 @@ class DumpStore:
         for row in self.rows.of(resource, "" if cached else namespace):
             steps.rows += 1
             steps.read += 1
+            if not steps.rows % _ROWS_BETWEEN:
+                tell("reading", steps.rows, None, "objects")
             try:
                 obj = self.reader.read_or_stored(resource, row, notes)
                 if obj is None or (cached and namespace and namespace_of(obj) != namespace):

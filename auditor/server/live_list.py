@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from auditor.base.object_metadata import namespace_of
+from auditor.base.records import namespace_of
 from auditor.printing.get.errors import StatusError
 from auditor.program.impact import cache_key_fault
 from auditor.releases import changes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.object_metadata import metadata_of, name_of
+from auditor.base.records import metadata_of, name_of
 from auditor.builtin.columns import builtin_cells, builtin_headers
 from auditor.golang.text import quote
 from auditor.printing.columns import age_of, custom_resource_columns, custom_resource_row

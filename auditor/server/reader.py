@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from auditor.base.object_metadata import metadata_of
+from auditor.base.records import metadata_of
 from auditor.builtin.events import event_at
 from auditor.builtin.judge import is_proven
 from auditor.builtin.protobuf import MAGIC, WireError, decode_stored

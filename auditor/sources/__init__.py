@@ -17,6 +17,6 @@ from __future__ import annotations
 
 from auditor.sources.files.compression import Limits
 from auditor.sources.opening import open_source
-from auditor.sources.plan import Damage, Progress, SourcePlan
+from auditor.sources.plan import Damage, SourcePlan
 
-__all__ = ["Damage", "Limits", "Progress", "SourcePlan", "open_source"]
+__all__ = ["Damage", "Limits", "SourcePlan", "open_source"]

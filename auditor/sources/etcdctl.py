@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow
 
 from auditor.base.errors import DamagedDump
+from auditor.base.progress import tell
 from auditor.sources.files.digest import map_file
 from auditor.sources.json_stream import skip_space, value_end
 from auditor.sources.live_table import UNKNOWN, KeyedRows, NewestPerKey
@@ -38,6 +39,8 @@ BASE64: Final = 1
 _BATCH: Final = 1 << 13
 _BATCH_KEY_BYTES: Final = 4 << 20
 _BLOCK: Final = 1 << 20
+_ROWS_BETWEEN: Final = 1 << 10
+"""Rows between two words about the progress."""
 _MAX_INT: Final = (1 << 63) - 1
 
 _USUAL: Final = re.compile(
@@ -185,6 +188,8 @@ class _Reader:
         self, at: int, key: bytes | None, create: int, mod: int, version: int, span: tuple[int, int], *, valued: bool
     ) -> None:
         self.rows += 1
+        if not self.rows % _ROWS_BETWEEN:
+            tell("opening", at, len(self.text), "B")
         start, stop = span
         try:
             plain = binascii.a2b_base64(key or b"", strict_mode=True)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from auditor.sources.encryption import Unsealer
     from auditor.sources.formats import SourceFormat
     from auditor.sources.late import LateDigests
-    from auditor.sources.plan import Progress
 
 __all__ = ["open_source"]
 
@@ -64,7 +63,6 @@ def open_source(
     workdir: Path,
     etcd_prefix: str = "/registry",
     prefixes: Sequence[str] = (),
-    progress: Progress | None = None,
     limits: Limits | None = None,
     salvage: bool = False,
     unsealer: Unsealer | None = None,
@@ -81,7 +79,6 @@ def open_source(
             gets a note.
         prefixes: Prefixes of all servers that share the dump and are judged beside each other: the keys of the others
             are no rows, and those of none are rows of the first alone.
-        progress: Called now and then with bytes done and bytes in all.
         limits: Limits of the expansion of compressed input.
         unsealer: Decrypts files of Rancher's backups; values of etcd are decrypted later.
         salvage: For a damaged etcd database, also read pages that nothing refers to.
@@ -96,7 +93,7 @@ def open_source(
         DamagedDump: The format is known, and nothing can be read.
         SourceError: It does not exist, or expands past the limits.
     """
-    settings = Settings(workdir, progress, limits or Limits(), salvage, unsealer, digests=digests)
+    settings = Settings(workdir, limits or Limits(), salvage, unsealer, digests=digests)
     try:
         return _with_own_keys(_Opening(settings).watched(path, number, source), etcd_prefix, prefixes)
     except (AuditorError, OSError, MemoryError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +9,8 @@ from auditor.base.visible import visible
 from auditor.sources.registry_key import printable_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from auditor.base.errors import SourceError
 
 __all__ = [
@@ -17,7 +18,6 @@ __all__ = [
     "UNREAD_DEFINITIONS",
     "Damage",
     "DamageLog",
-    "Progress",
     "SourcePlan",
     "damage_beside",
     "first_names",
@@ -27,9 +27,6 @@ __all__ = [
 
 NAMED: Final = 10
 """Number of files that a note names."""
-
-Progress = Callable[[int, int], None]
-"""Called periodically with bytes done and bytes in all (0 if not known)."""
 
 
 UNREAD_DEFINITIONS: Final = "definitions in "

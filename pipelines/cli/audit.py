@@ -20,6 +20,7 @@ from pipelines.cli.report.report import formats_help
 from pipelines.console import ignore_closed_stdout
 from pipelines.limits import deadline_of, share_of_memory
 from pipelines.log import LOG
+from pipelines.progress import BAR
 from pipelines.workers import expect_workers
 
 if TYPE_CHECKING:
@@ -70,7 +71,10 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
       auditor audit today.db --report out/today --diff out/yesterday --only-new
       auditor audit today.db --report-root out/ --diff auto --only-new --keep-reports 30
     """
-    LOG.configure(as_json=flags["log_format"] == "json", quiet=flags["quiet"], verbose=flags["verbose"])
+    as_json, is_quiet = flags["log_format"] == "json", flags["quiet"]
+    LOG.configure(as_json=as_json, quiet=is_quiet, verbose=flags["verbose"])
+    if not (as_json or is_quiet):
+        BAR.start()
     fleet, engine = flags["fleet"], flags["engine"]
     if bool(dumps) == bool(fleet):
         raise click.UsageError("give either dumps or --fleet FILE: what is audited")
@@ -130,7 +134,6 @@ def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
         "most_new": parse_most_new(flags["max_new"]),
         "skip": tuple(sorted(set(flags["skip"]))),
         "scope": replace(scope, namespace="") if flags["all_namespaces"] else scope,
-        "progress": sys.stderr.isatty(),
     }
     return AuditOptions(dumps, **made)
 

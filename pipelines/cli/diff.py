@@ -11,6 +11,7 @@ from auditor.plan.options import FAIL_ON
 from pipelines.cli.options.made import asked_release, options
 from pipelines.cli.query import query_options, source_options
 from pipelines.console import OutputClosed, forget_output, ignore_closed_stdout
+from pipelines.progress import BAR
 
 __all__ = ["diff"]
 
@@ -51,6 +52,7 @@ def diff(old: str, new: str, wanted: str, *, output: str, fail_on: str, **flags:
       auditor diff monday.db tuesday.db
       auditor diff monday.db tuesday.db deployments/web -n shop
     """
+    BAR.start()
     from pipelines.run.diff import run_diff  # noqa: PLC0415 - help stays light
     from pipelines.run.objects.diff_dumps import are_dumps, run_diff_dumps  # noqa: PLC0415
 

@@ -41,6 +41,7 @@ from pipelines.exit_codes import Ended, exit_code_of, forget_reports, has_report
 from pipelines.import_path import leave_out_current_folder
 from pipelines.limits import check_address_space
 from pipelines.log import LOG
+from pipelines.progress import BAR
 from pipelines.streams import escape_streams
 
 if TYPE_CHECKING:
@@ -81,7 +82,10 @@ class _Group(click.Group):
         with _closed_pipe():
             check_environment(self)
             check_address_space()
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                BAR.stop()
 
 
 def _open_streams() -> None:

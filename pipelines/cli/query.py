@@ -9,6 +9,7 @@ import click
 
 from pipelines.cli.options.made import ONE_PREFIX, asked_release, options, recorded
 from pipelines.console import OutputClosed, forget_output
+from pipelines.progress import BAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,6 +136,7 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
       auditor query out/ certificates -l app=web --sort-by .spec.dnsNames[0]
       auditor query out/ widgets --where 'spec.size > 3 && metadata.labels["app"] == "web"' --explain
     """
+    BAR.start()
     from auditor.printing.get.options import GetOptions  # noqa: PLC0415 - help stays light
     from pipelines.run.query import run_query  # noqa: PLC0415
 

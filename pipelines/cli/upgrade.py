@@ -12,6 +12,7 @@ from pipelines.cli.audit import jobs_of
 from pipelines.cli.options.made import ONE_PREFIX, asked_release, options, recorded
 from pipelines.cli.report.report import formats_help
 from pipelines.console import ignore_closed_stdout
+from pipelines.progress import BAR
 
 __all__ = ["upgrade"]
 
@@ -62,6 +63,7 @@ def upgrade(dumps: tuple[str, ...], **flags: Any) -> None:
       auditor upgrade snapshot.db --new-crds v3/ --via v2/ --report out/ --plan plan
       auditor upgrade snapshot.db --new-crds crds/ --report out/ --assume-format k8s-name=dns1123subdomain
     """
+    BAR.start()
     from auditor.releases import find_release  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from auditor.shards.upgrade import UpgradeOptions  # noqa: PLC0415
@@ -85,7 +87,6 @@ def upgrade(dumps: tuple[str, ...], **flags: Any) -> None:
         "at_of_exports": "stored" if is_default else flags["at"],
         "jobs": jobs_of(flags["engine"], flags["jobs"]),
         "scope": Scope(**recorded(Scope, flags)),
-        "progress": sys.stderr.isatty(),
     }
     later = find_release(to_kubernetes, reproduced=False).name if to_kubernetes else ""
     own_options = recorded(UpgradeOptions, flags) | {"to_kubernetes": later, "today": asked_release()}

@@ -9,6 +9,7 @@ import click
 
 from pipelines.cli.options.made import options, recorded
 from pipelines.cli.report.report import formats_help
+from pipelines.progress import BAR
 
 __all__ = ["validate"]
 
@@ -38,6 +39,7 @@ def validate(files: tuple[str, ...], **flags: Any) -> None:
       auditor validate --crds crds/ -o sarif=manifests.sarif -o junit=manifests.xml deploy/
       auditor validate --crds snapshot.db -n shop --ignore-missing manifests/
     """
+    BAR.start()
     from pipelines.run.report.formats import split_outputs  # noqa: PLC0415
     from pipelines.run.validate import ValidateOptions, run_validate  # noqa: PLC0415
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import sys
 import time
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import astuple, replace
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError, ReportNotWritable, is_environment
+from auditor.base.progress import tell
 from auditor.base.statuses import Impact, Status
 from auditor.crds.definitions_file import FILE
 from auditor.plan.limits import SIZE_IN_MEMORY
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from auditor.sources.late import LateDigests
     from auditor.sources.plan import Damage, SourcePlan
 
-__all__ = ["PROGRESS_EVERY", "exit_code", "new_report", "run_audit", "run_shards", "write_meter"]
+__all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
 
 
 def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None) -> tuple[int, dict[str, Any]]:
@@ -231,7 +231,7 @@ def run_shards(
     else:
         jobs = max(1, min(options.jobs, len(shards)))
         answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=PRELOAD)
-    return _with_progress(answers, shards, show=options.progress)
+    return _with_progress(answers, shards)
 
 
 def _fits(options: AuditOptions, shards: list[SourceShard]) -> bool:
@@ -239,37 +239,20 @@ def _fits(options: AuditOptions, shards: list[SourceShard]) -> bool:
     return not options.memory or all(item.largest * SIZE_IN_MEMORY < options.memory for item in shards)
 
 
-PROGRESS_EVERY = 5.0
-"""Seconds between two lines of progress."""
-
-_PROGRESS_WIDTH = 72
-
-
-def write_meter(done: int, total: int, seconds: float, unit: str) -> None:
-    """Write a line of progress to the terminal, without cursor movements and without content of the dump."""
-    from tqdm import tqdm  # noqa: PLC0415 - only on a terminal
-
-    meter = tqdm.format_meter(done, total, seconds, ncols=_PROGRESS_WIDTH, unit=f" {unit}", unit_scale=True)
-    sys.stderr.write(f"audit: {meter}\n")
-
-
-def _with_progress(answers: Any, shards: list[SourceShard], *, show: bool) -> list[Any]:
-    """Return the results; print lines of progress."""
+def _with_progress(answers: Any, shards: list[SourceShard]) -> list[Any]:
+    """Return the results; tell how many objects are judged."""
     out = []
     rows = sum(item.shard.stop - item.shard.start for item in shards)
     by_number = {item.shard.number: item.shard for item in shards}
     done, began = 0, time.monotonic()
-    shown = began
+    tell("judging", 0, rows, "objects")
     for answer in answers:
         shard = by_number[answer.number]
         done += shard.stop - shard.start
         out.append(answer)
-        now = time.monotonic()
-        if not show:
-            LOG.progress(done, rows, now - began)
-        elif done == rows or now - shown >= PROGRESS_EVERY:
-            shown = now
-            write_meter(done, rows, now - began, "objects")
+        tell("judging", done, rows, "objects")
+        LOG.progress(done, rows, time.monotonic() - began)
+    tell("writing", 0, None, "parts")
     return out
 
 

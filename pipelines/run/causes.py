@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.progress import tell
 from auditor.plan.limits import bound_worker
 from auditor.releases import running_as
 from pipelines.workers import PRELOAD
@@ -67,7 +68,10 @@ def count_in_workers(
         preload=PRELOAD,
         meanwhile=meanwhile,
     )
-    counted: dict[int, list[PartCounts]] = dict(pool)
+    counted: dict[int, list[PartCounts]] = {}
+    for first, parts in pool:
+        counted[first] = parts
+        tell("writing", sum(map(len, counted.values())), len(names), "parts")
     return count_causes(report, manifest, None, (part for at, _ in items for part in counted.pop(at)))
 
 

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.errors import AuditorError, PlanError, SourceError
+from auditor.base.progress import tell
 from auditor.plan.limits import bound_worker
 from auditor.sources.files.compression import PACKED_SUFFIXES
 from auditor.sources.stores.locations import is_remote, shown_url
 from pipelines.log import LOG
-from pipelines.run.audit import PROGRESS_EVERY, run_audit, run_shards, write_meter
+from pipelines.run.audit import run_audit, run_shards
 from pipelines.run.fleet_settings import ClusterSettings
 from pipelines.workers import PRELOAD
 
@@ -195,20 +196,16 @@ def _by_workers(
         return
     jobs = min(options.jobs, len(items))
     dealt = [item for place in range(jobs) for item in items[place::jobs]]  # neighbours go to one worker
-    ready = partial(_ready, replace(options, engine="inline", jobs=jobs, progress=False), spool, LOG.settings)
-    began = shown = time.monotonic()
+    ready = partial(_ready, replace(options, engine="inline", jobs=jobs), spool, LOG.settings)
+    began = time.monotonic()
     for count, (position, outcome) in enumerate(
         run_processes(ready, dealt, jobs=jobs, on_lost=lambda item, _: (item[0], Outcome(None)), preload=PRELOAD), 1
     ):
         LOG.lines(outcome.lines)
         if outcome.error is not None:
             raise outcome.error
-        now = time.monotonic()
-        if not options.progress:
-            LOG.clusters(count, total, now - began)
-        elif count == len(items) or now - shown >= PROGRESS_EVERY:
-            shown = now
-            write_meter(count, total, now - began, "clusters")
+        tell("judging", count, total, "clusters")
+        LOG.clusters(count, total, time.monotonic() - began)
         yield position, outcome.answer
 
 
@@ -265,7 +262,7 @@ def _by_ray(options: AuditOptions, items: Sequence[_Item], spool: Path) -> dict[
         shutil.rmtree(report_of(spool, item[0]), ignore_errors=True)
         return item[0], SourceError(item[1].shown, f"not audited: worker lost ({error.found})")
 
-    ready = partial(_auditor_of_clusters, replace(options, engine="inline", jobs=1, progress=False), spool)
+    ready = partial(_auditor_of_clusters, replace(options, engine="inline", jobs=1), spool)
     return dict(run_ray(ready, items, on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs))
 
 

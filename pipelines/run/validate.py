@@ -14,6 +14,7 @@ import click
 from auditor.base.errors import PlanError, SourceError, TooMuchToReport
 from auditor.base.longtext import cut
 from auditor.base.path_size import check_paths
+from auditor.base.progress import tell
 from auditor.base.statuses import Status
 from auditor.base.visible import visible
 from auditor.base.wording import counted
@@ -104,7 +105,8 @@ def run_validate(options: ValidateOptions) -> int:
         texts = BoundedTexts()
         results: list[dict[str, Any]] = []
         answers: list[Answer] = []
-        for name, document in manifests.documents:
+        for count, (name, document) in enumerate(manifests.documents):
+            tell("judging", count, len(manifests.documents), "documents")
             for answered in _answers(judge, document, manifests.size):
                 results.append(_result(name, document, answered, texts))
                 if options.formats or _is_listed(results[-1]):
@@ -220,7 +222,8 @@ def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
     files, _ = manifest_files(path, refuse)
     if not files and not into.damage:
         raise SourceError(shown, "no manifest in this folder", "files named .json .yaml .yml .ndjson .jsonl")
-    for one in files:
+    for count, one in enumerate(files):
+        tell("opening", count, len(files), "files")
         below = printable_name(str(one.relative_to(path)))
         if odd := not_a_file(one):
             into.damage.append(Damage(below, odd).line(shown))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.object_metadata import metadata_of
+from auditor.base.records import metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

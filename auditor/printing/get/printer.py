@@ -10,7 +10,7 @@ import datetime
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.object_metadata import labels_of, metadata_of, name_of
+from auditor.base.records import labels_of, metadata_of, name_of
 from auditor.base.visible import visible
 from auditor.printing.arguments import UsageError
 from auditor.printing.columns import AGE, age_of

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow
 
 from auditor.base import arrow
+from auditor.base.progress import tell
 from auditor.report.bases.compared_clusters import unmatched_clusters, whole_clusters
 from auditor.report.findings.accepting import Acceptance
 from auditor.report.findings.coded import Coded
@@ -164,7 +165,9 @@ def count_causes(
     counting, owners = Counting(overrides_of(manifest)), Owners(report, manifest)
     if counted is None:
         tables = tables_to_count(manifest)
-        for name in parts_to_count(report, manifest):
+        names = parts_to_count(report, manifest)
+        for done, name in enumerate(names):
+            tell("writing", done, len(names), "parts")
             count_part(report, name, tables, owners, causes, counting, accepted)
     else:
         for part in counted:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from auditor.base.progress import tell
 from auditor.sources.bolt.check import (
     Loss,
     PageFault,
@@ -341,6 +342,7 @@ class BoltTree:
 
     def _read_leaves(self, leaves: _Leaves) -> Iterator[Rows]:
         """Yield the rows of leaf pages, the valid ones together."""
+        tell("opening", int(np.count_nonzero(self._visited)) * self.page_size, self.view.size, "B")
         pages, count, size = leaves.pages, leaves.count, self.page_size
         page = pages.page.astype(np.int64)
         offset = page * size

@@ -12,12 +12,8 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from auditor.sources.files.map_guard import guard_maps
-
-if TYPE_CHECKING:
-    from auditor.sources.plan import Progress
 
 __all__ = ["DIGEST_SIZE", "SECTOR", "Digest", "in_use", "map_file"]
 
@@ -25,7 +21,6 @@ DIGEST_SIZE = 32
 """Size in bytes of the digest after a snapshot."""
 
 SECTOR = 512
-_HASH_AT_ONCE = 32 << 20
 """Bytes that are hashed at once; between two calls the thread waits for the interpreter for up to 5 ms."""
 _BEHIND = 10
 """Increment of niceness for a thread that others should not wait for, if the system has priorities of threads."""
@@ -62,7 +57,6 @@ class Digest(threading.Thread):
 
     Args:
         path: The file.
-        progress: Called periodically with bytes done and bytes in all.
         behind: Whether the other work takes longer, and has priority if there are few processors.
 
     Attributes:
@@ -71,11 +65,10 @@ class Digest(threading.Thread):
         status: ``ok``, ``mismatch``, or ``absent`` if the file has no digest, after `join`.
     """
 
-    def __init__(self, path: Path, progress: Progress | None = None, *, behind: bool = False) -> None:
+    def __init__(self, path: Path, *, behind: bool = False) -> None:
         super().__init__(daemon=True)
         self._behind = behind
         self.data = map_file(path)
-        self._progress = progress
         self.sha256 = ""
         self.status = "absent"
 
@@ -88,11 +81,7 @@ class Digest(threading.Thread):
         carries = total % SECTOR == DIGEST_SIZE
         body = total - DIGEST_SIZE if carries else total
         running = hashlib.sha256()
-        step = _HASH_AT_ONCE if self._progress else max(body, 1)
-        for start in range(0, body, step):
-            running.update(data[start : min(start + step, body)])
-            if self._progress:
-                self._progress(start, total)
+        running.update(data[:body])
         if carries:
             self.status = "ok" if running.digest() == data[body:] else "mismatch"
             running.update(data[body:])

@@ -7,6 +7,8 @@ import lzma
 import zlib
 from typing import TYPE_CHECKING, Final
 
+from auditor.base.progress import tell
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -114,10 +116,19 @@ def blocks_of(read: Callable[[int], bytes], kind: str) -> Iterator[bytes]:
     Raises:
         Broken: It is truncated or broken; the bytes before were yielded.
     """
+    count = 0
+
+    def counted(size: int) -> bytes:
+        nonlocal count
+        block = read(size)
+        count += len(block)
+        tell("opening", count, None, "B")
+        return block
+
     if kind == "gzip":
-        return _gunzip(read)
+        return _gunzip(counted)
     if kind == "zstd":
-        return _unzstd(read)
+        return _unzstd(counted)
     if kind == "xz":
-        return _undo(read, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), kind)
-    return _undo(read, bz2.BZ2Decompressor, kind)
+        return _undo(counted, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), kind)
+    return _undo(counted, bz2.BZ2Decompressor, kind)

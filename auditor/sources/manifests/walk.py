@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from auditor.base.progress import tell
 from auditor.golang import jsontext
 from auditor.sources.json_stream import Bytes, Layout, array_items, layout, skip_space, value_end
 from auditor.sources.manifests.rows import Header, fast_header, fast_headers, header_of, read_header
@@ -144,7 +145,7 @@ class ManifestWalk:
             if taken < count:
                 return after - 1 if after > begin else begin
             while (at := after) < (after := self._many_lines(data, view, at)):
-                pass
+                tell("opening", after, len(data), "B")
             count = MANY_LINES  # one of them is unusual
 
     def _single_lines(self, data: Bytes, view: memoryview, at: int, count: int) -> tuple[int, int]:
@@ -350,6 +351,7 @@ class ManifestWalk:
         number = last = 0
         try:
             for chunk in yaml_chunks(data):
+                tell("opening", chunk.offset, len(data), "B")
                 number += 1
                 last = chunk.line + chunk.text.count(b"\n")
                 self._chunk(Chunk(chunk.text, chunk.offset, chunk.line + above), number)

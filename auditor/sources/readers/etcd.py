@@ -59,7 +59,7 @@ def read_database(
     settings: Settings, name: str, path: Path, number: int, *, sha256: str = "", form: str = "etcd-snapshot"
 ) -> tuple[SourcePlan, int | None]:
     """Open an etcd database, or a copy of one that is in use. Return its plan and the Raft index it has applied."""
-    digest = Digest(path, settings.progress, behind=settings.digests is not None)
+    digest = Digest(path, behind=settings.digests is not None)
     digest.start()
     from auditor.sources.etcd.snapshot import transactions  # noqa: PLC0415 - loads beside the digest
 
@@ -76,7 +76,7 @@ def read_database(
         newest, taken = transactions(path)[:1], transactions(copy)[:1]
         if not taken:
             continue
-        digest = Digest(copy, settings.progress)
+        digest = Digest(copy)
         digest.start()
         plan, applied = _read_once(settings, name, copy, number, sha256, form, digest, in_use=True)
         # A transaction after the copied one does not change its pages. Later ones may have overwritten some; such a

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from auditor.sources.encryption import Unsealer
     from auditor.sources.files.compression import Limits, Unpacked
     from auditor.sources.late import LateDigests
-    from auditor.sources.plan import DamageLog, Progress, SourcePlan
+    from auditor.sources.plan import DamageLog, SourcePlan
 
 __all__ = ["DumpFile", "Reader", "Settings"]
 
@@ -29,7 +29,6 @@ class Settings:
     """
 
     workdir: Path
-    progress: Progress | None
     limits: Limits
     salvage: bool = False
     unsealer: Unsealer | None = None
@@ -38,7 +37,7 @@ class Settings:
 
     def digest(self, path: Path) -> str:
         """Hash a file; return its digest, or a placeholder until it is known."""
-        digest = Digest(path, self.progress, behind=self.digests is not None)
+        digest = Digest(path, behind=self.digests is not None)
         if self.digests is not None:
             digest.start()
             return self.digests.add(digest)
