@@ -8,10 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.given_file import read_given
-from auditor.golang import jsontext
-from auditor.golang.printf import syntax
-from auditor.golang.template import GoTemplate, TemplateError, compile_go_template
-from auditor.golang.text import display, quote
+from auditor.golang.text import go_syntax
 from auditor.printing.customcolumns import CustomColumns, parse_custom_columns, read_custom_columns
 from auditor.printing.jsonpath import JsonPathError, Template, compile_template
 from auditor.printing.jsonprint import to_json
@@ -24,13 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "Output", "Refused", "check_options"]
 
-FORMATS: Final = (
-    "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,"
-    "kyaml,name,template,templatefile,wide,yaml"
-)
-_PLAIN: Final = ("", "wide", "json", "yaml", "kyaml", "name")
+FORMATS: Final = "custom-columns,custom-columns-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,wide,yaml"
+_PLAIN: Final = ("", "wide", "json", "yaml", "name")
 _JSONPATH: Final = ("jsonpath", "jsonpath-as-json", "jsonpath-file")
-_TEMPLATE: Final = ("template", "templatefile", "go-template", "go-template-file")
 _COLUMNS: Final = ("custom-columns", "custom-columns-file")
 
 
@@ -60,7 +53,6 @@ class Output:
     Attributes:
         name: The name of the format; empty for a table.
         template: The JSONPath template, if any.
-        go_template: The Go template, if any.
         custom: The columns of ``custom-columns``, if any.
         is_table: Whether the kind's own columns are printed.
     """
@@ -71,12 +63,11 @@ class Output:
         Raises:
             Refused: There is no such format, or its template does not parse.
         """
-        output = options.output or ("go-template" if options.template else "")
+        output = options.output or ("go-template" if options.template else "")  # as kubectl takes it; refused here
         name, given, rest = output.partition("=")
         argument = options.template or rest
         self.name = name
         self.template: Template | None = None
-        self.go_template: GoTemplate | None = None
         self.custom: CustomColumns | None = None
         self.is_table = output in ("", "wide")
         is_named = not (given and options.template)  # kubectl takes the template from one of them
@@ -84,8 +75,6 @@ class Output:
             return
         if name in _JSONPATH and is_named:
             self.template = _jsonpath(_given(argument, is_file=name == "jsonpath-file"))
-        elif name in _TEMPLATE and is_named:
-            self.go_template = _go_template(_given(argument, is_file=name in ("templatefile", "go-template-file")))
         elif name in _COLUMNS and is_named:
             self.custom = _custom(argument, is_file=name == "custom-columns-file")
         else:
@@ -115,27 +104,10 @@ class Output:
                     "\ttemplate was:\n",
                     f"\t\t{text}\n",
                     "\tobject given to jsonpath engine was:\n",
-                    f"\t\t{syntax(value)}\n",
+                    f"\t\t{go_syntax(value)}\n",
                     "\n\n",
                 ),
             ) from None
-
-    def go_templated(self, value: JsonObject, out: Callable[[str], None], *, allow_missing: bool) -> None:
-        """Print the result of the Go template for an object.
-
-        Raises:
-            Refused: It fails; the reason and the object are printed first, as kubectl does.
-        """
-        if self.go_template is None:
-            return
-        text, error = self.go_template.execute(value, allow_missing=allow_missing)
-        out(text)
-        if error is not None:
-            raw = self.go_template.text
-            out(f"Error executing template: {error}. Printing more information for debugging the template:\n")
-            out(f"\ttemplate was:\n\t\t{raw}\n\traw data was:\n\t\t{jsontext.encode(value)}\n")
-            out(f"\tobject given to template engine was:\n\t\t{display(value)}\n\n")
-            raise Refused(f"error executing template {quote(raw)}: {error}")
 
 
 def _given(argument: str, *, is_file: bool) -> str:
@@ -160,13 +132,6 @@ def _jsonpath(text: str) -> Template:
         return compile_template(text)
     except JsonPathError as error:
         raise Refused(f"error parsing jsonpath {text}, {error}") from None
-
-
-def _go_template(text: str) -> GoTemplate:
-    try:
-        return compile_go_template(text)
-    except TemplateError as error:
-        raise Refused(f"error parsing template {text}, {error}") from None
 
 
 def _custom(argument: str, *, is_file: bool) -> CustomColumns:

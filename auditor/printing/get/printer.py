@@ -19,7 +19,6 @@ from auditor.printing.get.errors import StatusError
 from auditor.printing.get.objects import Found, as_list, as_received, joined, place_of, without_managed_fields
 from auditor.printing.jsonpath import JsonPathError, relaxed
 from auditor.printing.jsonprint import to_json
-from auditor.printing.kyamltext import to_kyaml
 from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.outputs import Output, Refused
 from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
@@ -164,28 +163,16 @@ class ObjectPrinter:
         """Return content as it is printed: escaped for a terminal."""
         return visible(text) if self.options.for_terminal else text
 
-    def _shown_lines(self, text: str) -> str:
-        """Return text of several lines as it is printed: escaped for a terminal."""
-        return "\n".join(map(self._shown, text.split("\n")))
-
     def _whole(self, form: Output, value: JsonObject) -> None:
         """Print one object, or a List of several."""
         options = self.options
         if form.template is not None:
             self.out(form.templated(value, allow_missing=options.allow_missing, shown=self._shown))
             return
-        if form.go_template is not None:
-            form.go_templated(
-                value, lambda text: self.out(self._shown_lines(text)), allow_missing=options.allow_missing
-            )
-            return
         if not options.show_managed_fields:
             value = without_managed_fields(value)
         if form.name == "json":
             self.out(to_json(value))
-            return
-        if form.name == "kyaml":
-            self.out(self._shown_lines(to_kyaml(value)))
             return
         try:
             self.out(to_yaml(value, for_terminal=options.for_terminal))

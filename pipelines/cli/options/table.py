@@ -114,9 +114,8 @@ TABLE: Final[dict[str, Declared]] = {
     "output": Declared("-o --output", "", SHOWS, "table", form=("table", "json")),
     "output_of_query": Declared(
         "-o --output FORMAT",
-        "table (default), wide, json, yaml, kyaml, name, ndjson, csv, parquet[=FILE], jsonpath=..., "
-        "jsonpath-as-json=..., jsonpath-file=FILE, custom-columns=..., custom-columns-file=FILE, go-template=..., "
-        "go-template-file=FILE",
+        "table (default), wide, json, yaml, name, ndjson, csv, parquet[=FILE], jsonpath=..., "
+        "jsonpath-as-json=..., jsonpath-file=FILE, custom-columns=..., custom-columns-file=FILE",
         _CAN_WRITE,
         writes=_of_query,
     ),
@@ -150,7 +149,7 @@ TABLE: Final[dict[str, Declared]] = {
     "server_print": Declared(
         "--server-print/--no-server-print", "Columns of the kind, or only NAME and AGE.", SHOWS, default=True
     ),
-    "strict_templates": _off("--strict-templates", "Missing fields are errors in jsonpath and go-template."),
+    "strict_templates": _off("--strict-templates", "Missing fields are errors in jsonpath."),
     "allow_missing_template_keys": Declared(
         "--allow-missing-template-keys/--no-allow-missing-template-keys",
         "kubectl's name of --strict-templates.",

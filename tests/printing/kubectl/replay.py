@@ -25,6 +25,13 @@ def snapshot(folder: Path, target: Path) -> Path:
     return path
 
 
+def without_left_out_formats(err: str) -> str:
+    """Return an error of kubectl without the formats that the auditor does not have."""
+    for names in ("go-template,go-template-file,", "kyaml,", "template,templatefile,"):
+        err = err.replace(names, "", 1)
+    return err
+
+
 def auditor(*words: str, folder: Path = HERE) -> tuple[int, str, str]:
     """Run a command of the auditor; return its exit code, standard output and standard error."""
     done = command.auditor(*words, cwd=folder)
