@@ -11,7 +11,6 @@ import click
 
 from auditor.base.machine import processors
 from auditor.base.visible import visible
-from auditor.base.wording import counted
 from auditor.plan.limits import bound_process
 from auditor.plan.options import AuditOptions, Scope
 from pipelines.cli.options.cache import cache_folder
@@ -34,7 +33,7 @@ crds render report report_root report_name keep_reports no_lock dry_run force re
 memory time_per_object time_in_all cache no_cache fail_on fail_on_sealed etcd_prefix encryption_config kms_decryptor
 convert_with kubernetes source salvage skip cluster feature_gates old apply since verify_proven diff
 clusters fleet max_age require_change only_new severity max_new fail_on_standing accept owners history keep_history
-notify outputs redact field_gates sidecar include exclude all_namespaces explain_program fields labels namespace
+notify outputs redact field_gates sidecar include exclude all_namespaces fields labels namespace
 log_format quiet verbose
 """
 """Options in the order of the help; an option of a run that is not here is the last."""
@@ -108,7 +107,7 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
                 click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, run_options))))
                 return
             run_options = stack.enter_context(run_job(job, run_options))
-        sys.exit(_run(run_options, flags["explain_program"], outputs, receivers, messages))
+        sys.exit(_run(run_options, outputs, receivers, messages))
 
 
 def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
@@ -166,7 +165,6 @@ def _check_combinations(options: AuditOptions) -> None:
 
 def _run(
     options: AuditOptions,
-    explain_program: str | None,
     texts: tuple[str, ...],
     receivers: tuple[Receiver, ...],
     messages: list[Message],
@@ -205,41 +203,11 @@ def _run(
             messages += deliver(options.report, outputs, receivers, options.history)
     if prints(outputs):
         return code
-    with ignore_closed_stdout():
-        with read_of_run(options.report, manifest):
-            print_end(options.report)
-        if explain_program:
-            click.echo(_explain(manifest, explain_program))
+    with ignore_closed_stdout(), read_of_run(options.report, manifest):
+        print_end(options.report)
     return code
 
 
 def _is_default(option: str) -> bool:
     source = click.get_current_context().get_parameter_source(option)
     return source is click.core.ParameterSource.DEFAULT
-
-
-def _explain(manifest: dict[str, Any], kind: str) -> str:
-    wanted = kind.lower()
-    lines = []
-    for entry in manifest["programs"]:
-        name = f"{entry['kind']}.{entry['group']}".lower()
-        if wanted in (name, entry["kind"].lower(), entry["crd"].lower()):
-            total = entry["proven"] + entry["not_proven"]
-            share = 100 * entry["proven"] / entry["valid"] if entry["valid"] else 0.0
-            lines.append(
-                f"{entry['crd']} {entry['version']}: {entry['valid']} of {total} objects are valid; the generated "
-                f"program alone proved {entry['proven']} ({share:.1f} % of the valid); {entry['interpreted']} were "
-                "checked before the program was ready"
-            )
-            lines += _fallback_lines(manifest, entry)
-    return "\n".join(lines) or f"no object of kind {kind} was audited"
-
-
-def _fallback_lines(manifest: dict[str, Any], program: dict[str, Any]) -> list[str]:
-    """Return a line for each reason why the exact path judged objects of a version."""
-    out = []
-    for row in manifest["fallbacks"]:
-        if row["part"] == "object" and all(row[key] == program[key] for key in ("crd", "version")):
-            why = row["reason"] + (f" ({row['detail']})" if row["detail"] else "")
-            out.append(f"  exact path: {counted(row['count'], 'object')}, {row['valid']} of them valid; reason: {why}")
-    return out

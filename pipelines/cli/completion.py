@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["completion", "install_completion", "kubectl_answers"]
 
 _NAMESPACE: Final = ("-n", "--namespace")
-_KIND: Final = ("--include", "--exclude", "--explain-program")
+_KIND: Final = ("--include", "--exclude")
 _ASKING: Final = ("query", "fields", "watch", "show", "explain", "describe")
 """Commands whose arguments after the report or dump are kinds."""
 _NO_FILES: Final = 4

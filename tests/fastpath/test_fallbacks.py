@@ -228,10 +228,3 @@ def test_a_fleet_adds_up_the_reasons_of_its_clusters(tmp_path: Path) -> None:
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     one = audited(tmp_path / "one", tmp_path / "a" / "dump.json")
     assert checked_sums(manifest) == 2 * checked_sums(one)
-
-
-def test_the_command_explains_them(tmp_path: Path) -> None:
-    words = ["audit", str(mixed(tmp_path)), "--report", str(tmp_path / "out"), "--jobs", "1", "--fail-on", "never"]
-    shown = auditor(*words, "--explain-program", "X").output
-    assert "  exact path: 4 objects, 0 of them valid; reason: schema\n" in shown
-    assert f"  exact path: 4 objects, 4 of them valid; reason: value ({LARGE})\n" in shown

@@ -75,12 +75,6 @@ TABLE: Final[dict[str, Declared]] = {
         "it sends a message about the run to another machine",
     ),
     "outputs": _many("-o --output outputs FORMAT[=FILE]", "", WRITES, writes=_of_format),
-    "explain_program": Declared(
-        "--explain-program KIND",
-        "Print how many objects of KIND the generated program proved valid.",
-        SHOWS,
-        None,
-    ),
     "log_format": Declared("--log-format", "Form of the log on standard error.", SHOWS, "text", form=("text", "json")),
     "quiet": _off("-q --quiet", "Log warnings and errors alone."),
     "verbose": _off("-v --verbose", "Log each source and phase too."),

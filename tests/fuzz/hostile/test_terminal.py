@@ -67,7 +67,6 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "trend": (("trend", "history", "--color", "never"), ("trend", "history", "-o", "json"), ("trend", "{garbage}")),
     "audit": (
         *_AUDITS,
-        (*_AUDITS[1], "--explain-program", "W"),
         ("audit", "{folder}", "--report", "out-folder", "--jobs", "1"),
         ("audit", "{snapshot}", "--report", "out-diff", "--diff", "report", "--jobs", "1"),
         ("audit", "{etcdctl}", "--report", "out-diff", "--diff", "report", "--only-new", "--jobs", "1"),
