@@ -81,7 +81,6 @@ UPGRADE = ("upgrade", "dump.json", "--new-crds", "crds", "--report", "new")
         ((*UPGRADE, "--plan", "dump"), "--plan: dump.json is a file that"),
         (("validate", "dump.json", "-o", "junit=dump.json"), "-o: dump.json is a file that"),
         (("report", "report", "-o", "html=dump.json"), "-o: dump.json is a file that"),
-        (("report", "report", "-o", "html=dump.json/"), ""),
         (("query", "dump.json", "namespaces", "-o", "parquet=dump.json"), "-o: dump.json is a file that"),
         (("query", "report", "namespaces", "-o", "parquet=dump.json"), "-o: dump.json is a file that"),
         (("accept", "1", "--reason", "r", "--until", "2999-01-01", "--report", "report", "--file", "dump.json"), "--file: dump.json is a file that"),

@@ -42,7 +42,6 @@ FORMATS = {
     "github-summary": "summary",
     "markdown": "md",
     "openreports": "or",
-    "wgpolicy": "wg",
 }
 """Formats that each night is written in, and the end of the name of their file."""
 DAMAGE = ("page", "cut", "torn off", "missing", "stale")

@@ -204,9 +204,8 @@ def _check_entries(night: Night) -> None:
     assert sum(case.get("classname") in ("Dump", "Cluster") for case in errors) == len(unread)
     (run,) = json.loads(night.text("sarif"))["runs"]
     assert Counter(one["ruleId"] for one in run["results"]) == Counter(row["cause"] for row in rows)
-    for ending in ("or", "wg"):
-        results = [one for part in night.text(ending).split("---\n")[1:] for one in json.loads(part)["results"]]
-        assert sum(one["policy"] == "not-read" and one["result"] == "error" for one in results) == len(unread)
+    results = [one for part in night.text("or").split("---\n")[1:] for one in json.loads(part)["results"]]
+    assert sum(one["policy"] == "not-read" and one["result"] == "error" for one in results) == len(unread)
     shown = [line for line in night.text("gh").splitlines() if line.startswith("::error ")]
     assert not night.unread or shown
 

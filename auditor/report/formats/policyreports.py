@@ -1,9 +1,9 @@
-"""Reports as custom resources: OpenReports (v1alpha1) or the older policy reports (wgpolicyk8s.io), as YAML documents.
+"""Reports as custom resources: OpenReports (v1alpha1), as YAML documents.
 
 Each document is one JSON object, so that both YAML and JSON readers take it. There is a report for each cluster and
 namespace, in parts below 900 kB. Nothing is written to a cluster.
 
-Sources: openreports/reports-api v1alpha1 and wg-policy-prototypes v1alpha2, their definitions.
+Source: openreports/reports-api v1alpha1, its definitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from auditor.report.formats.problems import Content, Problem
 
-__all__ = ["write_openreports", "write_policy_reports"]
+__all__ = ["write_openreports"]
 
 MOST_BYTES: Final = 900_000
 _LONGEST: Final = 1000
@@ -33,17 +33,6 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What JSON allows in a text and YAML does not."""
 _LABEL: Final = re.compile(r"[^A-Za-z0-9_.-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class _Api:
-    version: str
-    namespaced: str
-    cluster: str
-
-
-_OPEN: Final = _Api("openreports.io/v1alpha1", "Report", "ClusterReport")
-_POLICY: Final = _Api("wgpolicyk8s.io/v1alpha2", "PolicyReport", "ClusterPolicyReport")
 
 
 @dataclass(slots=True)
@@ -58,24 +47,6 @@ class _Part:
 
 def write_openreports(content: Content, out: TextIO) -> None:
     """Write Report and ClusterReport objects."""
-    _write(content, out, _OPEN)
-
-
-def write_policy_reports(content: Content, out: TextIO) -> None:
-    """Write PolicyReport and ClusterPolicyReport objects."""
-    _write(content, out, _POLICY)
-
-
-def _text(value: Any) -> str:
-    """Return a value as JSON that is YAML too, where an escape may name neither half of a pair of surrogates.
-
-    Half of a pair alone becomes U+FFFD.
-    """
-    text = _HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False))
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _write(content: Content, out: TextIO, api: _Api) -> None:
     parts: dict[tuple[str, str], _Part] = {}
     category = "manifests" if content.has_manifests else "stored objects"
     stamp = {"seconds": int(content.run.started.timestamp()), "nanos": 0}
@@ -87,7 +58,7 @@ def _write(content: Content, out: TextIO, api: _Api) -> None:
         text = _text(_result(problem, stamp, category))
         if part.results and part.size + len(text) > MOST_BYTES - 5000:
             size -= part.size
-            _flush(content, out, api, place, part)
+            _flush(content, out, place, part)
         part.results.append(text)
         part.size += len(text) + 2
         size += len(text) + 2
@@ -95,10 +66,19 @@ def _write(content: Content, out: TextIO, api: _Api) -> None:
         if size > 8 * MOST_BYTES:  # many namespaces that are half full: the largest is written
             largest = max(parts, key=lambda one: parts[one].size)
             size -= parts[largest].size
-            _flush(content, out, api, largest, parts[largest])
+            _flush(content, out, largest, parts[largest])
     for place in sorted(parts):
         if parts[place].results:
-            _flush(content, out, api, place, parts[place])
+            _flush(content, out, place, parts[place])
+
+
+def _text(value: Any) -> str:
+    """Return a value as JSON that is YAML too, where an escape may name neither half of a pair of surrogates.
+
+    Half of a pair alone becomes U+FFFD.
+    """
+    text = _HALF.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _outcome(problem: Problem) -> str:
@@ -138,7 +118,7 @@ def _result(problem: Problem, stamp: dict[str, int], category: str) -> dict[str,
     return result
 
 
-def _flush(content: Content, out: TextIO, api: _Api, place: tuple[str, str], part: _Part) -> None:
+def _flush(content: Content, out: TextIO, place: tuple[str, str], part: _Part) -> None:
     """Write one report and begin the next part."""
     cluster, namespace = place
     digest = hashlib.sha256(f"{content.title}\0{cluster}\0{namespace}".encode(errors="backslashreplace")).hexdigest()
@@ -149,13 +129,12 @@ def _flush(content: Content, out: TextIO, api: _Api, place: tuple[str, str], par
     if namespace:
         metadata["namespace"] = namespace
     head: dict[str, Any] = {
-        "apiVersion": api.version,
-        "kind": api.namespaced if namespace else api.cluster,
+        "apiVersion": "openreports.io/v1alpha1",
+        "kind": "Report" if namespace else "ClusterReport",
         "metadata": metadata,
         "summary": {one: part.summary[one] for one in ("pass", "fail", "warn", "error", "skip")},
+        "source": _SOURCE,
     }
-    if api is _OPEN:
-        head["source"] = _SOURCE
     out.write(f'---\n{_text(head)[:-1]}, "results": [\n')
     out.write(",\n".join(part.results))
     out.write("\n]}\n")

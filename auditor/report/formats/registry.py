@@ -26,8 +26,6 @@ class Format:
         text: What it is, in a few words.
         module: Module below this package that writes it; empty means only the commands in `own` have it.
         function: Function of that module that takes a `Content` and a text stream.
-        folder: Function that takes a `Content` and returns the text of each file of a folder by name, the page last;
-            empty means it is always one file.
         earlier: Function that takes a `Content` and the text of the file that is replaced, and returns the content to
             write; empty: what was there before has no influence.
         mode: Permissions of the file; 0: those of the report. Metrics are read by another user.
@@ -39,7 +37,6 @@ class Format:
     text: str
     module: str = ""
     function: str = ""
-    folder: str = ""
     earlier: str = ""
     mode: int = 0
     own: dict[str, str] = field(default_factory=dict)
@@ -49,11 +46,6 @@ class Format:
         """Write a report to a stream."""
         writer: Callable[[Content, TextIO], None] = self._named(self.function)
         writer(content, out)
-
-    def files(self, content: Content) -> dict[str, str]:
-        """Return the text of each file of a folder, by name, in the order in which they are to be written."""
-        maker: Callable[[Content], dict[str, str]] = self._named(self.folder)
-        return maker(content)
 
     def after(self, content: Content, earlier: str) -> Content:
         """Return what to write in place of an earlier file of this format."""
@@ -91,7 +83,7 @@ _ALL: Final = (
         "write_ndjson",
         own={"validate": "the answer to each object"},
     ),
-    Format("html", "page for a browser; html=DIR/ for a folder", "html.page", "write_html", folder="html_files"),
+    Format("html", "page for a browser", "html.page", "write_html"),
     Format("sarif", "SARIF 2.1.0 for code scanning", "sarif", "write_sarif"),
     Format("junit", "JUnit XML", "junit", "write_junit"),
     Format("codequality", "GitLab Code Quality", "codequality", "write_code_quality"),
@@ -108,7 +100,6 @@ _ALL: Final = (
         mode=0o644,
     ),
     Format("openreports", "Report and ClusterReport objects", "policyreports", "write_openreports"),
-    Format("wgpolicy", "PolicyReport and ClusterPolicyReport objects", "policyreports", "write_policy_reports"),
 )
 """Every name that -o takes."""
 FORMATS: Final = {one.name: one for one in _ALL if one.function}

@@ -9,19 +9,18 @@ from auditor.plan.options import SEVERITIES
 
 __all__ = ["TABLE"]
 
-_PAGE: Final = ("index.html", "report.css", "report.js")
 _SECRETS: Final = "it shows the values of Secrets"
 _CAN_WRITE: Final = "it can write a file"
 
 
 def _of_format(text: str) -> list[str]:
-    """Return the files of `-o FORMAT=FILE` or `-o html=FOLDER/`."""
+    """Return the file of `-o FORMAT=FILE`."""
     target = text.partition("=")[2]
-    return [f"{target}{name}" for name in (_PAGE if target.endswith("/") else ("",))] if target else []
+    return [target] if target else []
 
 
 def _of_query(text: str) -> list[str]:
-    return [text.partition("=")[2]] if text.startswith("parquet=") else []
+    return _of_format(text) if text.startswith("parquet=") else []
 
 
 def _of_plan(text: str) -> list[str]:

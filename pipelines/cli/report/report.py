@@ -52,7 +52,7 @@ def report(report: str, cluster: tuple[str, ...], history: str, outputs: tuple[s
 
     \b
     json            run, verdict and causes, as `auditor summary -o json`
-    html            page with everything in it; html=DIR/ writes a folder for servers that forbid inline scripts
+    html            page with everything in it
     sarif           SARIF 2.1.0 for code scanning
     junit           JUnit XML
     codequality     GitLab Code Quality
@@ -60,7 +60,7 @@ def report(report: str, cluster: tuple[str, ...], history: str, outputs: tuple[s
     markdown        for a chat
     csv, ndjson     a row for each problem
     prometheus      metrics for the textfile collector of node_exporter
-    openreports     Report and ClusterReport objects; wgpolicy writes PolicyReport objects
+    openreports     Report and ClusterReport objects
 
     \b
     Examples:

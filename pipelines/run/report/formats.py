@@ -51,7 +51,7 @@ class Output:
 
     Attributes:
         format: The format.
-        target: A file, a folder that ends in a slash, or a URL; empty for standard output.
+        target: A file or a URL; empty for standard output.
     """
 
     format: Format
@@ -95,7 +95,7 @@ def split_outputs(texts: Sequence[str], command: str, report: str = "") -> tuple
 
 
 def _parsed(text: str, command: str, report: str) -> tuple[str, str]:
-    """Return the name of a format that the command has, and a file, a folder or a URL; empty means it is printed."""
+    """Return the name of a format that the command has, and a file or a URL; empty means it is printed."""
     name, equals, target = text.partition("=")
     known = formats_of(command)
     if name not in known:
@@ -106,7 +106,7 @@ def _parsed(text: str, command: str, report: str) -> tuple[str, str]:
     target = local_path(target) or target
     if is_web(target):
         raise PlanError("-o", f"{shown_url(target)}: a web server takes no files", "a file, or a URL such as s3://")
-    if target.endswith("/") and (name in own_forms(command) or not FORMATS[name].folder):
+    if target.endswith("/"):
         raise PlanError("-o", f"{name} is one file", f"{name}=FILE", f"{target} is a folder")
     check_place("-o", target, report)
     return name, target
@@ -202,9 +202,6 @@ def write_outputs(content: Content, outputs: Sequence[Output], mode: int) -> Non
         if not target:
             form.write(content, sys.stdout if sys.stdout.isatty() else plain(sys.stdout))
             sys.stdout.flush()
-        elif target.endswith("/"):
-            for name, text in form.files(content).items():
-                write_text(f"{target}{name}", text, mode_here)
         else:
             written = form.after(content, earlier_text(target)) if form.earlier else content
             with new_file(target, mode_here) as stream:

@@ -33,7 +33,7 @@ _AUDITS = tuple(
 _REPORTS = ("report", "report-export", "report-upgrade", "report-fleet", "report-diff")
 _TABLES = ("table", "wide", "json", "yaml", "ndjson", "csv", "markdown")
 _FORMATS = ("json", "html", "sarif", "junit", "codequality", "github", "github-summary", "markdown", "csv", "ndjson", "prometheus",
-            "openreports", "wgpolicy")  # fmt: skip
+            "openreports")  # fmt: skip
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "accept": (
         ("accept", "12345678", "--reason", ATTACK, "--until", "2099-01-01", "--file", "accept.yaml", "--owner", ATTACK),

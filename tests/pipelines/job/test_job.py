@@ -385,14 +385,13 @@ def test_planning_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_formats_are_written_whole_beside_the_report(tmp_path: Path, audit: Audit) -> None:
-    done = audit("--report", "r", "-o", "html=out/r.html", "-o", "html=page/", "-o", "prometheus=m.prom", "-o", "csv")
+    done = audit("--report", "r", "-o", "html=out/r.html", "-o", "prometheus=m.prom", "-o", "csv")
     assert done.code == 1
     assert done.stdout.startswith("cluster,group,kind,")
     assert "Next:" not in done.stdout
     assert (tmp_path / "m.prom").stat().st_mode & 0o777 == 0o644
     mode = (tmp_path / "r" / "manifest.json").stat().st_mode
     assert (tmp_path / "out" / "r.html").stat().st_mode == mode
-    assert sorted(path.name for path in (tmp_path / "page").iterdir()) == ["index.html", "report.css", "report.js"]
     assert auditor("report", "r", "-o", "html=again.html", cwd=tmp_path).code == 0
     assert (tmp_path / "again.html").read_bytes() == (tmp_path / "out" / "r.html").read_bytes()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
@@ -405,6 +404,7 @@ def test_formats_are_written_whole_beside_the_report(tmp_path: Path, audit: Audi
         (("-o", "csv", "-o", "junit"), "two formats are to be printed"),
         (("-o", "csv="), "names no file"),
         (("-o", "csv=folder/"), "is one file"),
+        (("-o", "html=folder/"), "is one file"),
         (("-o", "html=r/x.html"), "is in the report r"),
         (("-o", "html=https://example.com/x"), "takes no files"),
     ],

@@ -38,7 +38,6 @@ BEGINS = {
     "csv": "cluster,group,kind,",
     "prometheus": "# HELP auditor_run_success ",
     "openreports": '---\n{"apiVersion": "openreports.io/v1alpha1", "kind": "Report"',
-    "wgpolicy": '---\n{"apiVersion": "wgpolicyk8s.io/v1alpha2", "kind": "PolicyReport"',
 }
 OWN = {
     ("validate", "table"): "FILE  ",
@@ -155,7 +154,7 @@ def test_json_is_that_of_the_summary_and_has_its_schema(command: str) -> None:
 
 
 def test_metrics_and_policy_reports_of_manifests_speak_of_no_stored_keys() -> None:
-    for name in ("prometheus", "openreports", "wgpolicy"):
+    for name in ("prometheus", "openreports"):
         stored, manifests = run("report", "-o", name).stdout, run("validate", "-o", name).stdout
         assert [words in stored for words in ("auditor_unread_keys ", '"stored objects"')].count(True) == 1
         assert "auditor_unread_keys" not in manifests

@@ -50,17 +50,13 @@ def test_formats_of_a_store_are_those_of_a_folder(
     monkeypatch.chdir(tmp_path)
     here = [word for name in FORMATS for word in ("-o", f"{name}={tmp_path / name}")]
     there = [word for name in FORMATS for word in ("-o", f"{name}={store}/out/{name}")]
-    run("report", report, *words, *here, "-o", f"html={tmp_path / 'site'}/")
-    run("report", f"{store}/report", *words, *there, "-o", f"html={store}/site/")
+    run("report", report, *words, *here)
+    run("report", f"{store}/report", *words, *there)
     for name in FORMATS:
         data = read_file(f"{store}/out/{name}")
         assert data is not None
         assert data.replace(f"{store}/report".encode(), str(report).encode()) == (tmp_path / name).read_bytes(), name
-    for name in ("index.html", "report.css", "report.js"):
-        data = read_file(f"{store}/site/{name}")
-        assert data is not None
-        assert data.replace(f"{store}/report".encode(), str(report).encode()) == (tmp_path / "site" / name).read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FORMATS, "site"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FORMATS)
     if words:
         assert [name for name in FORMATS if b"east" in (tmp_path / name).read_bytes()] == []
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.base.errors import PlanError
-from auditor.report.formats.html import page
 from auditor.report.formats.prometheus import after_no_report
 from auditor.report.formats.registry import FORMATS
 from auditor.sources.stores import small_files
@@ -116,37 +115,6 @@ def failing(text: str) -> Any:
     return write
 
 
-def test_a_page_in_a_folder_is_never_half_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "site"
-    mine = target / "notes.html"
-    out = [Output(FORMATS["html"], f"{target}/")]
-    write_outputs(content(3), out, 0o640)
-    mine.write_text("mine")
-    mine.chmod(0o600)
-    before = {path.name: path.read_bytes() for path in target.iterdir()}
-    assert before.keys() == {"index.html", "report.css", "report.js", "notes.html"}
-    assert {path.stat().st_mode & 0o777 for path in target.iterdir() if path != mine} == {0o640}
-
-    order: list[str] = []
-    original = formats.write_text
-
-    def noted(name: str, text: str, mode: int) -> None:
-        order.append(name.rpartition("/")[2])
-        original(name, text, mode)
-
-    monkeypatch.setattr(formats, "write_text", noted)
-    write_outputs(content(4), out, 0o600)
-    assert order[-1] == "index.html"
-    assert mine.stat().st_mode & 0o777 == 0o600
-    assert (target / "index.html").read_bytes() != before["index.html"]
-
-    monkeypatch.setattr(page, "packed", lambda _: 1 / 0)
-    before = {path.name: path.read_bytes() for path in target.iterdir()}
-    with pytest.raises(ZeroDivisionError):
-        write_outputs(content(5), out, 0o600)
-    assert {path.name: path.read_bytes() for path in target.iterdir()} == before
-
-
 def test_a_file_whose_writing_fails_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.json"
     path.write_text("before")
@@ -192,15 +160,6 @@ def test_what_goes_to_a_store_is_never_whole_in_memory(
     with pytest.raises(RuntimeError), new_file("mem://bucket/b.json", 0) as out:
         failing("half")(None, out)
     assert "bucket/b.json" not in store.files
-
-
-def test_a_page_in_a_folder_of_a_store_is_written_there(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_outputs(content(3), [Output(FORMATS["html"], "mem://bucket/site/")], 0o600)
-    assert list(store.files) == ["bucket/site/report.css", "bucket/site/report.js", "bucket/site/index.html"]
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_report_is_opened_once_for_its_formats_and_its_messages(
@@ -252,7 +211,7 @@ def test_files_in_a_report_are_known(
     assert is_below(target, report) is is_in
 
 
-@pytest.mark.parametrize("option", ["html=REPORT/", "html=REPORT/page/", "sarif=file://REPORT/a"])
+@pytest.mark.parametrize("option", ["html=REPORT/page.html", "sarif=file://REPORT/a"])
 def test_no_output_goes_into_the_report(option: str, tmp_path: Path) -> None:
     report = str(tmp_path / "report")
     with pytest.raises(PlanError, match="nothing but its own files"):

@@ -233,7 +233,6 @@ READERS: dict[str, Callable[[str], Found]] = {
     "ndjson": lambda text: rows([json.loads(line) for line in text.splitlines()]),
     "prometheus": metrics,
     "openreports": policies,
-    "wgpolicy": policies,
 }
 
 

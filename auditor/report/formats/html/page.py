@@ -1,4 +1,4 @@
-"""Renders the page: one file with everything in it, or a folder for servers that forbid inline styles and scripts."""
+"""Renders the page: one file with its style sheet, script and data in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from auditor.report.formats.problems import Content
 
-__all__ = ["html_files", "write_html"]
+__all__ = ["write_html"]
 
 _MOST_CAUSES: Final = 300
 _MOST_KINDS: Final = 25
@@ -36,20 +36,14 @@ _SHOWN: Final = ("valid", "invalid", "unreadable")
 
 def write_html(content: Content, out: TextIO) -> None:
     """Write a page with its style sheet, script and data in it."""
-    out.write(_page(content, inline=True))
-
-
-def html_files(content: Content) -> dict[str, str]:
-    """Return report.css, report.js and, last, the page that uses them, index.html."""
-    page = _page(content, inline=False)
-    return {**{name: _asset(name) for name in ("report.css", "report.js")}, "index.html": page}
+    out.write(_page(content))
 
 
 def _asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _page(content: Content, *, inline: bool) -> str:
+def _page(content: Content) -> str:
     data, form, left = packed(content)
     css, script = _asset("report.css"), _asset("report.js")
     environment = jinja2.Environment(
@@ -64,8 +58,7 @@ def _page(content: Content, *, inline: bool) -> str:
     template = environment.from_string(_asset("report.html.j2"))
     return template.render(
         content=content,
-        policy=_policy(css, script, inline=inline),
-        inline=inline,
+        policy=_policy(css, script),
         css=Markup(css),  # noqa: S704 - a file of this package
         js=Markup(script),  # noqa: S704 - a file of this package
         data=Markup(data),  # noqa: S704 - JSON in which `<` is escaped, or base64
@@ -141,11 +134,9 @@ def _pieces(statuses: dict[str, int]) -> list[tuple[int, str]]:
     return [*pieces, (sum(number for name, number in statuses.items() if name not in _SHOWN), "other")]
 
 
-def _policy(css: str, script: str, *, inline: bool) -> str:
+def _policy(css: str, script: str) -> str:
     """Return the content security policy: nothing is loaded but what the page brings, by hash."""
-    style = code = "'self'"
-    if inline:
-        style, code = (_hashed(one) for one in (css, script))
+    style, code = _hashed(css), _hashed(script)
     more = "img-src data:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; style-src {style}; script-src {code}; {more}"
 
