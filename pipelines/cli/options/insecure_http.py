@@ -1,4 +1,4 @@
-"""The option that lets a command read ``http://``; every command that reads files has it."""
+"""The option that lets a command read ``http://``; every command that takes a URL has it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import click
 from auditor.plan.declared import Declared
 from pipelines.cli.options.made import Option
 
-__all__ = ["add_insecure_http", "insecure_http"]
+__all__ = ["add_insecure_http"]
 
+_WITHOUT_URLS: Final = ("completion", "releases", "sources", "version")
 _DECLARED: Final = Declared(
     "--insecure-http",
     "Also read http:// URLs: not encrypted and not authenticated, so others can read and change them in transit.",
@@ -26,15 +27,10 @@ def _allow(_: click.Context, __: click.Parameter, given: bool) -> None:
         allow_http()
 
 
-def insecure_http() -> Any:
-    """Return the option; for a command and for the group (``AUDITOR_INSECURE_HTTP=1``)."""
-    return Option(declared=_DECLARED, expose_value=False, callback=_allow)
-
-
 def add_insecure_http(group: click.Group) -> None:
-    """Add the option to a group's commands that take files or options of files."""
-    for command in group.commands.values():
+    """Add the option to a group's commands that take URLs."""
+    for name, command in group.commands.items():
         if isinstance(command, click.Group):
             add_insecure_http(command)
-        elif command.params:
-            command.params.append(insecure_http())
+        elif name not in _WITHOUT_URLS:
+            command.params.append(Option(declared=_DECLARED, expose_value=False, callback=_allow))

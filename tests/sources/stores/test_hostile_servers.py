@@ -170,6 +170,13 @@ def test_an_unencrypted_address_needs_the_option(monkeypatch: pytest.MonkeyPatch
         assert {command for command, _ in asked} == {"GET"}
 
 
+@pytest.mark.parametrize("words", [("completion", "bash"), ("releases",), ("sources",)])
+def test_commands_that_take_no_url_do_not_have_the_option(words: tuple[str, ...]) -> None:
+    done = auditor(*words, "--insecure-http")
+    assert done.code == 2
+    assert "No such option" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
