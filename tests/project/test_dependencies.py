@@ -13,7 +13,7 @@ from tests.shared import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-UNLOCKED = {Requirement(text).name for extra in ("ray", "sql") for text in EXTRAS[extra]}
+UNLOCKED = {Requirement(text).name for text in EXTRAS["ray"]}
 """Packages of extras that neither the tests nor the image have."""
 RUNTIME = [
     one
