@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections import OrderedDict
+import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow
 
-from auditor.base import parquet_guard
 from auditor.base.errors import DamagedDump
 
 if TYPE_CHECKING:
@@ -34,11 +31,11 @@ __all__ = [
     "equal",
     "fill_null",
     "flattened",
+    "has_codes",
     "in_one_piece",
     "index_in",
     "is_null",
     "may_hold",
-    "own_files",
     "parquet_footer",
     "parquet_reader",
     "plain",
@@ -50,7 +47,6 @@ __all__ = [
     "unlike_next",
     "where",
     "whole_parquet",
-    "written_out",
 ]
 
 pa: Any = pyarrow
@@ -92,77 +88,69 @@ def whole_parquet(path: Path) -> Iterator[None]:
         raise DamagedDump(str(path), f"is damaged: {text}", "a file as an audit writes it", "audit anew") from error
 
 
-_MOST_KNOWN: Final = 128
-_AT_REST: Final = 100_000_000
-"""A checked footer is cached if its file has not changed for so many nanoseconds: clocks of file systems are coarse."""
-_FOOTERS: Final[OrderedDict[tuple[int, ...], Any]] = OrderedDict()
-"""Cache of checked footers, by the state of their file: the same part of a report is opened many times."""
+_MOST_FOOTER: Final = 16 << 20
+_MOST_GROUP_BYTES: Final = 512 << 20
+"""Bytes of a row group, uncompressed."""
 
 
-_OWN: Final[list[str]] = []
-"""Folders whose files this run writes itself."""
+def _check_size(path: Path) -> None:
+    """Refuse what is no regular file, or a file whose footer is longer than that of any report.
 
-
-@contextmanager
-def own_files(folder: Path) -> Iterator[None]:
-    """Have files below a folder, which only this run writes to, read without a check of what they declare."""
-    own = f"{folder}{os.sep}"
-    _OWN.append(own)
-    try:
-        yield
-    finally:
-        _OWN.remove(own)
-
-
-def _is_own(path: Path) -> bool:
-    return bool(_OWN) and str(path).startswith(tuple(_OWN))
-
-
-def _state_of(path: Path) -> tuple[int, ...]:
+    Raises:
+        DamagedDump: It is refused.
+        OSError: It cannot be opened.
+    """
     state = path.stat()
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+    if not stat.S_ISREG(state.st_mode):
+        raise _refusal(path, "it is not a regular file", "a Parquet file")
+    with path.open("rb") as stream:
+        stream.seek(max(0, state.st_size - 8))
+        length = int.from_bytes(stream.read(4), "little")
+    if _MOST_FOOTER < length < state.st_size:  # Arrow says of a longer one that the file does not hold it
+        raise _refusal(path, f"its footer is {length:,} bytes long", f"at most {_MOST_FOOTER:,}")
+
+
+def _check_row_groups(path: Path, footer: Any) -> None:
+    """Refuse a row group that is larger than any of a report.
+
+    Raises:
+        DamagedDump: It is refused.
+    """
+    size = max((footer.row_group(number).total_byte_size for number in range(footer.num_row_groups)), default=0)
+    if size > _MOST_GROUP_BYTES:
+        raise _refusal(path, f"a row group declares {size:,} bytes", f"at most {_MOST_GROUP_BYTES:,}")
+
+
+def _refusal(path: Path, found: str, expected: str) -> DamagedDump:
+    return DamagedDump(str(path), f"is not a table of a report: {found}", expected, "audit anew")
 
 
 @contextmanager
 def parquet_reader(path: Path, dictionaries: Iterable[str] = (), footer: Any = None) -> Iterator[Any]:
-    """Yield a `pyarrow.parquet.ParquetFile`, after a check that its footer stays within the limits of a report.
+    """Yield a `pyarrow.parquet.ParquetFile`, after a check of the sizes that it declares.
 
     Args:
         path: The path of the file, which is mapped.
         dictionaries: Columns of text that become dictionaries.
-        footer: Its `FileMetaData`, as `parquet_footer` checked it. If None, it is read and checked, once for each state
-            of the file; not in a folder of `own_files`.
+        footer: Its `FileMetaData`, as `parquet_footer` returned it. If None, it is read and checked.
     """
     from pyarrow.parquet import ParquetFile  # noqa: PLC0415 - it loads file systems, too
 
-    state: tuple[int, ...] = ()
-    is_own = _is_own(path)
     with whole_parquet(path):
-        if footer is None and not is_own:
-            state = _state_of(path)
-            if (footer := _FOOTERS.get(state)) is None:
-                parquet_guard.check_file(path)
+        if footer is None:
+            _check_size(path)
         source = pa.memory_map(str(path))
     with source:
         with whole_parquet(path):
             reader = ParquetFile(source, read_dictionary=list(dictionaries), metadata=footer, pre_buffer=False)
-            if footer is None and not is_own:
-                parquet_guard.check_footer(path, reader.metadata)
+            if footer is None:
+                _check_row_groups(path, reader.metadata)
                 len(reader.schema_arrow.names)  # raises for a name that is not UTF-8
-                _keep_footer(state, reader.metadata)
         yield reader
 
 
-def _keep_footer(state: tuple[int, ...], footer: Any) -> None:
-    """Cache a checked footer unless its file has just been written; drop the oldest ones."""
-    if time.time_ns() - max(state[-2:]) > _AT_REST:
-        _FOOTERS[state] = footer
-        if len(_FOOTERS) > _MOST_KNOWN:
-            _FOOTERS.popitem(last=False)
-
-
 def parquet_footer(path: Path) -> Any:
-    """Check that the footer of a Parquet file stays within the limits of a report, and return its `FileMetaData`."""
+    """Return the `FileMetaData` of a Parquet file, after a check of the sizes that it declares."""
     with parquet_reader(path) as reader:
         return reader.metadata
 
@@ -226,51 +214,21 @@ def read_parquet(
         optional: Further columns, if the file has them.
         footer: As `parquet_footer` returned it; None to read it.
     """
-    given = list(dictionaries)
-    with parquet_reader(path, given, footer) as reader, whole_parquet(path):
-        footer, stored = reader.metadata, reader.schema_arrow
+    with parquet_reader(path, dictionaries, footer) as reader, whole_parquet(path):
         if columns is not None:
-            columns = [*columns, *(name for name in optional if name in stored.names)]
-        spread = [] if _is_own(path) else [name for name in parquet_guard.coded(footer) if name not in given]
-        if not spread:
-            return _selected(reader, columns)
-    with parquet_reader(path, [*given, *spread], footer) as reader, whole_parquet(path):
-        table = _selected(reader, columns)
-        stored = reader.schema_arrow
-    texts = [name for name in spread if name in stored.names and pa.types.is_string(stored.field(name).type)]
-    return written_out(path, table, texts)
+            stored = reader.schema_arrow.names if optional else ()
+            columns = [*columns, *(name for name in optional if name in stored)]
+        table = reader.read(columns, use_threads=False)
+        return table if columns is None else table.select(columns)
 
 
-def written_out(path: Path, table: Any, names: Iterable[str]) -> Any:
-    """Return a table with text in place of the dictionaries in some columns.
+def has_codes(column: Any) -> bool:
+    """Return whether Arrow can read a column of texts as a dictionary: it cannot for delta encodings.
 
     Args:
-        path: Its file.
-        table: Rows of the file.
-        names: The columns, of those that are there.
-
-    Raises:
-        DamagedDump: They hold more text than any report does.
+        column: The `ColumnChunkMetaData`.
     """
-    for name in names:
-        at = table.schema.get_field_index(name)
-        if at < 0 or not pa.types.is_dictionary(table.schema.field(at).type):
-            continue
-        column, size = table.column(at), 0
-        for chunk in column.chunks:
-            lengths = np.asarray(fill_null(byte_lengths(chunk.dictionary), 0), dtype=np.int64)
-            codes = np.asarray(fill_null(chunk.indices, -1), dtype=np.int64)
-            size += int(np.append(lengths, 0)[codes].sum())
-        if size > parquet_guard.MOST_TEXT:
-            found, most = f"column {name} holds {size:,} bytes of text", parquet_guard.MOST_TEXT
-            raise parquet_guard.refusal_of(path, found, f"at most {most:,} in a row group")
-        table = table.set_column(at, name, cast(column, pa.string()))
-    return table
-
-
-def _selected(reader: Any, columns: Sequence[str] | None) -> Any:
-    table = reader.read(columns, use_threads=False)
-    return table if columns is None else table.select(columns)
+    return not any(encoding.startswith("DELTA") for encoding in column.encodings)
 
 
 def _function(name: str, *arguments: Any, options: Any = None) -> Any:

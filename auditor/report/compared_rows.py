@@ -1,7 +1,7 @@
 """Rows of reports as a comparison needs them: short texts to find them by, whole rows only where they are shown.
 
-A report may hold thousands of findings whose messages are long, or say that it does: a file of some kilobytes names a
-text once and uses it in every row. Texts are read as dictionaries, row group by row group, and long ones are cut.
+A report may hold thousands of findings whose messages are long and alike: its file has each text once. Texts are read
+as dictionaries, row group by row group, and long ones are cut.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from auditor.base import tables
-from auditor.base.arrow import concat, parquet_footer, plain, whole_parquet
+from auditor.base.arrow import concat, has_codes, parquet_footer, plain, whole_parquet
 from auditor.base.longtext import LONG, cut
-from auditor.base.parquet_guard import has_codes
 from auditor.shards.columns import GROUP_ROWS, GROUP_TEXT
 from auditor.shards.findings import LONGEST, SHORT
 

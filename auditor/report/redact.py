@@ -55,11 +55,7 @@ def redacted_text(text: str) -> str:
 
 
 def redact_report(folder: Path, manifest: dict[str, Any]) -> None:
-    """Redact a report that is not published yet, its tables, its manifest and the manifest as the run returns it.
-
-    The run has just written these tables, so they are read without the bounds for reports of others
-    (`auditor.base.parquet_guard`).
-    """
+    """Redact a report that is not published yet, its tables, its manifest and the manifest as the run returns it."""
     for table, change in (
         ("objects", _objects),
         ("findings", _findings),

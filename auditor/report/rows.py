@@ -1,4 +1,4 @@
-"""Some rows of a table of a report, which may be hostile: columns that are not wanted are never decoded."""
+"""Some rows of a table of a report: columns that are not wanted are never decoded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from auditor.base import arrow, parquet_guard
+from auditor.base import arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,14 +35,13 @@ def rows_where(
         DamagedDump: The file is none that an audit writes.
     """
     footer = arrow.parquet_footer(path)
-    spread = parquet_guard.coded(footer)
-    with arrow.whole_parquet(path), pq.ParquetFile(path, metadata=footer, read_dictionary=spread) as part:
+    with arrow.whole_parquet(path), pq.ParquetFile(path, metadata=footer) as part:
         names = list(part.schema_arrow.names if columns is None else columns)
         for number in range(footer.num_row_groups):
             mask = wanted(part.read_row_group(number, columns=list(compared), use_threads=False))
             if mask.any():
                 table = part.read_row_group(number, columns=names, use_threads=False).select(names)
-                yield arrow.written_out(path, table.filter(pa.array(mask)), spread)
+                yield table.filter(pa.array(mask))
 
 
 def is_one_of(column: pa.ChunkedArray, *values: str | None) -> Mask:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from auditor.base.arrow import written_out
+from auditor.base.arrow import has_codes
 from auditor.base.machine import processors
-from auditor.base.parquet_guard import coded, has_codes
 from auditor.selectors.filters import Filter, mask_of
 
 if TYPE_CHECKING:
@@ -118,8 +117,7 @@ def scan_group(
         None if no row matches.
     """
     count = place.footer.row_group(place.number).num_rows
-    spread = coded(place.footer)
-    codes = sorted({*_repeating(place.footer, place.number, [*compared, *wanted]), *spread})
+    codes = _repeating(place.footer, place.number, [*compared, *wanted])
     with pq.ParquetFile(place.path, metadata=place.footer, read_dictionary=codes, memory_map=True) as part:
 
         def read(columns: list[str]) -> pa.Table:
@@ -145,7 +143,7 @@ def scan_group(
         table = table.append_column(UNKNOWN, pa.array(unknown))
     if kept < count:
         table = table.filter(pa.array(mask))
-    return _plain(written_out(place.path, table, spread), place.footer.schema.to_arrow_schema())
+    return _plain(table, place.footer.schema.to_arrow_schema())
 
 
 def _plain(table: pa.Table, schema: pa.Schema) -> pa.Table:

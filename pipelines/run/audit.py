@@ -192,10 +192,7 @@ def new_report(options: AuditOptions, *inputs: str) -> Iterator[tuple[Path, Path
         spool.mkdir()
         (parts / "objects").mkdir(parents=True)
         (parts / "findings").mkdir()
-        from auditor.base.arrow import own_files  # noqa: PLC0415 - heavy imports only when work is done
-
-        with own_files(workdir):
-            yield spool, parts
+        yield spool, parts
         set_modes(parts, mode_of(options, parts))
         check_target(report, force=options.force, inputs=read)  # another run may have created one meanwhile
         put_in_place(parts, report, force=options.force)

@@ -305,12 +305,9 @@ def _auditor_of_clusters(
             if not any(_is_of_dump(error, dump) for dump in cluster.dumps):
                 raise
             return position, SourceError(cluster.shown, f"cannot be read: {error.strerror}")
-        from auditor.base.arrow import own_files  # noqa: PLC0415 - heavy imports only when work is done
-        from auditor.report.findings.outcome import causes_of_cluster  # noqa: PLC0415
+        from auditor.report.findings.outcome import causes_of_cluster  # noqa: PLC0415 - heavy imports
 
-        report = report_of(spool, position)
-        with own_files(report):
-            return position, manifest | {CAUSES: causes_of_cluster(options, report, manifest)}
+        return position, manifest | {CAUSES: causes_of_cluster(options, report_of(spool, position), manifest)}
 
     return work
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -127,46 +126,24 @@ def test_a_footer_whose_names_are_not_utf8_is_damage(tmp_path: Path) -> None:
         arrow.read_parquet(path)
 
 
-def test_a_footer_is_checked_once_for_each_state_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow, "_FOOTERS", OrderedDict())
-    monkeypatch.setattr(arrow, "_MOST_KNOWN", 2)
-    checked: list[Path] = []
-    check = arrow.parquet_guard.check_file
-    monkeypatch.setattr(arrow.parquet_guard, "check_file", lambda path: (checked.append(path), check(path))[1])
-    paths = [tmp_path / f"{number}.parquet" for number in range(3)]
-    for number, path in enumerate(paths):
-        pyarrow.parquet.write_table(pyarrow.table({"a": [number]}), path)
-    arrow.read_parquet(paths[0])
-    arrow.read_parquet(paths[0])
-    assert len(checked) == 2, "a file that was just written may change again within one tick of the clock"
-
-    monkeypatch.setattr(arrow, "_AT_REST", -(1 << 62))
-    for _ in range(3):
-        for number, path in enumerate(paths[:2]):
-            assert arrow.read_parquet(path)["a"].to_pylist() == [number]
-    assert len(checked) == 4
-    pyarrow.parquet.write_table(pyarrow.table({"a": [5, 6]}), paths[0])
-    assert arrow.read_parquet(paths[0])["a"].to_pylist() == [5, 6]
-    assert len(checked) == 5
-    arrow.read_parquet(paths[2])
-    assert len(arrow._FOOTERS) == 2
-    paths[2].write_bytes(b"PAR1" * 5)
-    with pytest.raises(DamagedDump):
-        arrow.read_parquet(paths[2])
+@pytest.mark.parametrize("length", [0, 7, 100])
+def test_a_file_that_is_cut_short_is_damage(length: int, tmp_path: Path) -> None:
+    path = tmp_path / "part.parquet"
+    pyarrow.parquet.write_table(pa.table({"a": ["x"]}), path)
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(DamagedDump, match="is damaged: "):
+        arrow.read_parquet(path)
 
 
-def test_files_that_a_run_writes_itself_are_read_unchecked_and_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("limit", "found"), [("_MOST_FOOTER", "its footer is "), ("_MOST_GROUP_BYTES", "a row group declares ")]
+)
+def test_a_file_beyond_a_limit_is_refused(
+    limit: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checked: list[Path] = []
-    monkeypatch.setattr(arrow.parquet_guard, "check_file", checked.append)
-    own, beside = tmp_path / "own", tmp_path / "own-too"
-    for folder in (own, beside):
-        folder.mkdir()
-        pyarrow.parquet.write_table(pa.table({"a": [1]}), folder / "part.parquet")
-    with arrow.own_files(own):
-        for folder in (own, beside):
-            assert arrow.read_parquet(folder / "part.parquet")["a"].to_pylist() == [1]
-    assert {path.parent for path in checked} == {beside}
-    arrow.read_parquet(own / "part.parquet")
-    assert checked[-1].parent == own, "the run is over"
+    path = tmp_path / "part.parquet"
+    pyarrow.parquet.write_table(pa.table({"a": ["x" * 1000]}), path)
+    assert arrow.parquet_footer(path).num_rows == 1
+    monkeypatch.setattr(arrow, limit, 100)
+    with pytest.raises(DamagedDump, match=found):
+        arrow.parquet_footer(path)

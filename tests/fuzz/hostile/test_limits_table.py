@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from auditor.base import given_file, parquet_guard, path_size
+from auditor.base import arrow, given_file, path_size
 from auditor.plan import limits
 from auditor.printing.jsonpath import Visits
 from auditor.program import conversion_command as conversion
@@ -62,7 +62,6 @@ def size(number: float) -> str:
 def fixed_limits() -> dict[str, str]:
     """Return the limits of the code as the rows of the table write them."""
     unpacking = Limits()
-    free, rows_a_byte = parquet_guard._FREE_ROWS, parquet_guard._ROWS_A_BYTE
     assert json_stream.MAX_DEPTH == compose.MAX_DEPTH
     return {
         "characters of a message, a detail or a value in a finding": f"{found_rows.LONGEST:,}",
@@ -99,11 +98,8 @@ def fixed_limits() -> dict[str, str]:
         "a report's manifest": size(report._MOST_MANIFEST),
         "a file of settings that an option names (configuration, keys, owners, accepted findings, clusters, gates, "
         "templates)": f"{size(given_file._MOST)}, no device or pipe",
-        "the footer of a report's Parquet file": size(parquet_guard._MOST_FOOTER),
-        "rows of a row group of a report": f"{parquet_guard._MOST_GROUP_ROWS:,}",
-        "rows of a file of a report": f"{free:,} and {rows_a_byte} for each byte",
-        "bytes of a row group of a report, uncompressed": size(parquet_guard._MOST_GROUP_BYTES),
-        "text of a column that is used in many rows of a row group": size(parquet_guard.MOST_TEXT),
+        "the footer of a report's Parquet file": size(arrow._MOST_FOOTER),
+        "bytes of a row group of a report, uncompressed": size(arrow._MOST_GROUP_BYTES),
         "time of rules of all slow objects of a shard": (
             f"{limits._SLOW_SECONDS:.0f} s and {limits._SLOW_SECONDS_A_BYTE * (1 << 20):.0f} s for each 1 MiB"
         ),
