@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from auditor.golang.errorf import as_format
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -104,6 +104,26 @@ class CompileError(Exception):
         return self.text
 
 
+_VERB = re.compile(r"%[#0+\- ]*(?P<width>\*|[0-9]*)(?:\.(?P<precision>\*|[0-9]*))?(?P<verb>.?)", re.DOTALL)
+
+
+def _as_format(text: str) -> str:
+    """Return the text that `fmt.Errorf(text)` makes: each verb is one whose operand is missing.
+
+    Source: Go fmt/print.go (doPrintf).
+    """
+    return _VERB.sub(_missing, text)
+
+
+def _missing(directive: re.Match[str]) -> str:
+    verb = directive["verb"]
+    bad_width = "%!(BADWIDTH)" if directive["width"] == "*" else ""
+    stars = bad_width + ("%!(BADPREC)" if directive["precision"] == "*" else "")
+    if not verb:
+        return f"{stars}%!(NOVERB)"
+    return f"{stars}%" if verb == "%" else f"{stars}%!{verb}(MISSING)"
+
+
 def errors_as_formats(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function whose errors read as before `changes.PERCENTS_IN_ERRORS`."""
 
@@ -111,7 +131,7 @@ def errors_as_formats(call: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return call(*args)
         except CelError as error:
-            raise CelError(as_format(error.text)) from None
+            raise CelError(_as_format(error.text)) from None
 
     return called
 
@@ -119,4 +139,4 @@ def errors_as_formats(call: Callable[..., Any]) -> Callable[..., Any]:
 def syntax_error(text: str) -> str:
     """Return the message for a text that is no expression; read as a format before `changes.PERCENTS_IN_ERRORS`."""
     message = f"Syntax error: {text}"
-    return message if changes.PERCENTS_IN_ERRORS.holds else as_format(message)
+    return message if changes.PERCENTS_IN_ERRORS.holds else _as_format(message)
