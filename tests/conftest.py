@@ -29,8 +29,6 @@ settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 # The log of an audit (tests/pipelines/test_log.py) has times in it; elsewhere only warnings and errors are of interest.
 os.environ.setdefault("AUDITOR_AUDIT_QUIET", "1")
-# What one test replaces in the auditor must not be kept for the next; tests of the cache turn it on.
-os.environ.setdefault("AUDITOR_AUDIT_NO_CACHE", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

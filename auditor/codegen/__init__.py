@@ -6,8 +6,6 @@ keep generated code harmless for any input: a value enters the source as the `re
 read it.
 """
 
-from auditor.codegen.kept_code import keep_code
-from auditor.codegen.linecache import compile_function
-from auditor.codegen.writer import Module, Writer
+from auditor.codegen.writer import Module, Writer, compile_function
 
-__all__ = ["Module", "Writer", "compile_function", "keep_code"]
+__all__ = ["Module", "Writer", "compile_function"]

@@ -1,5 +1,7 @@
 """Writer: lines of one function. Module: the functions of one program, their constants, compiled when first called.
 
+Each source is registered in the line cache, so that tracebacks show it.
+
 A program for a large schema has hundreds of functions, of them an object calls a few, and compiling costs far more than
 running. So each function begins as a placeholder that can generate its source; the first call generates and compiles
 it, and replaces the placeholder in the globals that all functions of the module share.
@@ -7,16 +9,18 @@ it, and replaces the placeholder in the globals that all functions of the module
 
 from __future__ import annotations
 
+import linecache
 import math
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
-
-from auditor.codegen.linecache import compile_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Module", "Writer"]
+__all__ = ["Module", "Writer", "compile_function"]
+
+_numbers = count(1)
 
 
 class Writer:
@@ -164,3 +168,22 @@ def _describe(value: object) -> str:
     """Return one line about the value of a slot, for readers of the source."""
     text = ascii(sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value)
     return text if len(text) <= 120 else text[:117] + "..."
+
+
+def compile_function(source: str, name: str, title: str, namespace: dict[str, Any]) -> Callable[..., Any]:
+    """Run the source of one function and return the function.
+
+    Args:
+        source: A module with a `def` of `name`.
+        name: The function to return.
+        title: Description of the source; part of the file name that tracebacks show.
+        namespace: Its globals. The function is added to them under its name.
+
+    Returns:
+        The function. Its file name is unique, and `linecache` knows its lines as long as the process lives.
+    """
+    filename = f"<auditor {title} {next(_numbers)}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    exec(compile(source, filename, "exec"), namespace)  # noqa: S102 - the source holds only names of ours, reprs of scalars and slots
+    function: Callable[..., Any] = namespace[name]
+    return function

@@ -109,7 +109,6 @@ class CustomResourceDefinition:
         terminating: Whether it is being deleted: a server refuses creates, and deletes its objects.
         document: The decoded document.
         webhook: Converts objects if the strategy is Webhook; None if nothing replaces the webhook.
-        digest: Digest of the release and of the text that it was parsed from; empty if they are not known.
     """
 
     name: str
@@ -129,7 +128,6 @@ class CustomResourceDefinition:
     terminating: bool = False
     document: JsonObject = field(default_factory=dict)
     webhook: Converter | None = field(default=None, compare=False, repr=False)
-    digest: bytes = field(default=b"", compare=False, repr=False)
 
     @property
     def resource(self) -> str:
@@ -140,10 +138,6 @@ class CustomResourceDefinition:
     def storage_version(self) -> CrdVersion | None:
         """The version at which new writes are stored."""
         return next((version for version in self.versions.values() if version.storage), None)
-
-    def digest_of(self, version: CrdVersion) -> bytes:
-        """Return a key that identifies the release and this version of the definition; empty if it has no digest."""
-        return self.digest and self.digest + version.name.encode("utf-8", "surrogatepass")
 
     @property
     def served_versions(self) -> tuple[CrdVersion, ...]:

@@ -178,7 +178,6 @@ class RunOptions:
         shard_rows: Number of rows without values that are as much work as `shard_bytes`.
         memory: Bytes that all processes may hold together; 0: no bound.
         seconds_per_object: Limit of processor time for the rules of one object.
-        cache: Folder that caches what is computed from definitions; empty means no cache.
         until: Time (as of `time.time`) after which no object is judged; 0: no limit.
     """
 
@@ -344,12 +343,6 @@ class RunOptions:
         60.0,
         given="10s",
         form="seconds",
-    )
-    cache: str = option(
-        "--cache DIR",
-        "Folder for parsed definitions and generated code, reused by later runs  [default: $XDG_CACHE_HOME/auditor]",
-        WRITES,
-        own_place=True,
     )
     until: float = option(
         "--time time_in_all DURATION",

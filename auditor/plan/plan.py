@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from auditor.base.disk_cache import use_cache
 from auditor.crds.conversion import LostWebhook
 from auditor.crds.definitions_file import FILE, DefinitionsFile, write_definitions
 from auditor.plan.definition_paths import definitions_at, no_definition, render_of
@@ -147,21 +146,18 @@ class Given(NamedTuple):
 @no_collector()
 def read_definitions(
     paths: Sequence[str],
-    cache: str = "",
     render: Render | None = None,
 ) -> Given:
     """Return the definitions in files.
 
     Args:
         paths: As `definitions_at` takes them.
-        cache: Cache folder, for a process that does not use it yet.
         render: How charts are rendered; None if they are not.
 
     Raises:
         PlanError: There is no definition in them.
         SourceError: A file cannot be read, as `definitions_at`.
     """
-    use_cache(cache)
     states = tuple(state for path in paths if path != "-" and not is_remote(path) for state in states_below(path))
     given = definitions_at(paths, render=render)
     documents = {definition_name(document): document for document in given.documents}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -56,8 +55,7 @@ class Prepared:
         key = hashlib.sha256(b"%s %d " % (active().name.encode(), stored) + text).digest()
         found = self._known.get(key)
         if found is None:
-            made = replace(parse_definition(document, stored=stored), digest=key)
-            found = self._known[key] = made, len(text)
+            found = self._known[key] = parse_definition(document, stored=stored), len(text)
             self._programs[id(found[0])] = {}
             self._size += len(text)
             while self._size > self._most and len(self._known) > 1:

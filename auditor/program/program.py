@@ -112,7 +112,7 @@ class AuditProgram:
         self.version = version
         self.compiled = compiled
         self.warm_up = warm_up
-        self.rule_program = RuleProgram.of(version.structural, definition.digest_of(version)) if rules else None
+        self.rule_program = RuleProgram.of(version.structural) if rules else None
         self.rules: list[RuleHook] = [] if self.rule_program is None else [self.rule_program.run]
         self.total = self.proven = self.read = 0
         self.fallbacks = Fallbacks()

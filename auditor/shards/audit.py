@@ -12,9 +12,7 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.disk_cache import use_cache
 from auditor.base.errors import ChangedDump, ProofRefuted, WorkerLost
-from auditor.codegen import keep_code
 from auditor.golang.regex.compiled import MATCH_TIME
 from auditor.plan.dumps import CHANGED, cut_values, is_at_rest, open_live
 from auditor.plan.limits import bound_worker, pattern_seconds, rule_seconds
@@ -64,9 +62,7 @@ class ShardAuditor(ObjectJudge):
     def __call__(self, item: SourceShard) -> ShardResult:
         """Audit one shard as the release of the plan: write its part files, return its counts."""
         with running_as(self.release):
-            result = self._audit(item)
-        keep_code()
-        return result
+            return self._audit(item)
 
     def _audit(self, item: SourceShard) -> ShardResult:
         try:
@@ -168,7 +164,6 @@ def setup(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
     """Set up a worker: no garbage collection (JSON trees have no cycles), files are opened on demand."""
     gc.disable()
     bound_worker(plan.options.memory, plan.options.jobs)
-    use_cache(plan.options.cache)
     return ShardAuditor(plan, parts, prepared=PREPARED if plan.options.in_fleet else None)
 
 

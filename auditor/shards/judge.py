@@ -12,7 +12,6 @@ from auditor.base.errors import AuditorError, EngineError
 from auditor.base.statuses import KeyClass
 from auditor.crds.definition import parse_definition
 from auditor.crds.definitions_file import encode_definition
-from auditor.crds.kept import parse_text
 from auditor.golang import jsontext
 from auditor.plan.dumps import open_live, open_values
 from auditor.program.conversion_command import ConversionCommand
@@ -286,7 +285,7 @@ class ObjectJudge:
             return self.prepared.definition(self.documents(entry), stored=entry.stored)
         if self.has_documents:
             return parse_definition(self.documents(entry), stored=entry.stored)
-        return parse_text(self.plan.definitions_file.text(entry), stored=entry.stored)
+        return parse_definition(jsontext.decode(self.plan.definitions_file.text(entry)), stored=entry.stored)
 
     def is_usable(self, entry: DefinitionEntry) -> bool:
         """Return whether objects can be judged by a definition."""

@@ -14,9 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
-from auditor.base.disk_cache import active_cache
 from auditor.base.errors import DamagedDump, SourceError
 from auditor.golang import jsontext
 from auditor.sources.files.folders import not_a_file
@@ -38,7 +35,6 @@ __all__ = ["definitions_in", "documents_of", "no_collector", "read_crd_documents
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"
 MAX_NESTED_LISTS: Final = 8
-_KEPT: Final = "yaml"
 
 
 def definitions_in(document: Any, _depth: int = 0) -> Iterator[JsonObject]:
@@ -180,30 +176,9 @@ def read_crd_documents(paths: Iterable[str]) -> list[JsonObject]:
             out.extend(_behind(given))
             continue
         for path in _files([given]):
-            out.extend(_of_file(str(path), read_packed(path)))
+            for document in documents_of(str(path), read_packed(path)):
+                out.extend(definitions_in(document))
     return out
-
-
-def _of_file(name: str, data: bytes) -> list[JsonObject]:
-    """Return the definitions in a file; those of YAML, which is slow to parse, may come from the cache."""
-    cache = active_cache() if data.lstrip()[:1] not in (b"{", b"[") else None
-    text = None if cache is None else cache.get(_KEPT, data)
-    if text is not None:
-        known: list[JsonObject] = orjson.loads(text)
-        return known
-    found = [one for document in documents_of(name, data) for one in definitions_in(document)]
-    if cache is not None and (text := _exactly(found)) is not None:
-        cache.put(_KEPT, data, text)
-    return found
-
-
-def _exactly(documents: list[JsonObject]) -> bytes | None:
-    """Return documents as JSON, or None if reading it would not give the same values."""
-    try:
-        text = orjson.dumps(documents, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
-    except TypeError:  # a number beyond 64 bits, a text that is not UTF-8, nested deeply
-        return None
-    return text if orjson.loads(text) == documents else None  # numbers that are not finite become null
 
 
 def _behind(url: str) -> Iterator[JsonObject]:

@@ -13,7 +13,6 @@ from auditor.base.machine import processors
 from auditor.base.visible import visible
 from auditor.plan.limits import bound_process
 from auditor.plan.options import AuditOptions, Scope
-from pipelines.cli.options.cache import cache_folder
 from pipelines.cli.options.made import of_run, options, recorded
 from pipelines.cli.report.report import formats_help
 from pipelines.console import ignore_closed_stdout
@@ -30,7 +29,7 @@ __all__ = ["audit", "jobs_of"]
 
 _IN_ORDER: Final = """
 crds render report report_root report_name keep_reports no_lock dry_run force report_mode at jobs engine ray_address
-memory time_per_object time_in_all cache no_cache fail_on fail_on_sealed etcd_prefix encryption_config kms_decryptor
+memory time_per_object time_in_all fail_on fail_on_sealed etcd_prefix encryption_config kms_decryptor
 convert_with kubernetes source salvage skip cluster feature_gates old apply since verify_proven diff
 clusters fleet max_age require_change only_new severity max_new fail_on_standing accept owners history keep_history
 notify outputs redact field_gates sidecar include exclude all_namespaces fields labels namespace
@@ -128,7 +127,6 @@ def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
         "until": deadline_of(flags["time_in_all"]),
         "etcd_prefix": prefixes[0],
         "prefixes": prefixes if len(prefixes) > 1 else (),
-        "cache": cache_folder(flags["cache"], no_cache=flags["no_cache"]),
         "ratcheting": parse_feature_gates(flags["feature_gates"]),
         "most_new": parse_most_new(flags["max_new"]),
         "skip": tuple(sorted(set(flags["skip"]))),
@@ -170,7 +168,6 @@ def _run(
     messages: list[Message],
 ) -> int:
     """Run the audit, write its formats, add its messages to a list, print its summary, and return the exit code."""
-    from auditor.base.disk_cache import using_cache  # noqa: PLC0415
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
@@ -182,10 +179,7 @@ def _run(
     dumps = ", ".join(shown_url(dump) for dump in options.dumps[:3]) + (", ..." if len(options.dumps) > 3 else "")
     dumps = options.fleet or dumps
     LOG.info("start", f"audit of {dumps} into {shown}", dumps=len(options.dumps), report=shown, jobs=options.jobs)
-    with using_cache(options.cache) as why:
-        if why:
-            LOG.warning("cache", f"the cache {options.cache} is not used: {why}; remove it, or give another --cache")
-        code, manifest = run_anywhere(options)
+    code, manifest = run_anywhere(options)
     counts = manifest["counts"]
     LOG.info(
         "result",

@@ -160,7 +160,7 @@ def _from_files(options: AuditOptions, *, apart: bool) -> AbstractContextManager
     from auditor.plan.plan import read_definitions  # noqa: PLC0415
     from pipelines.engines import run_in_background  # noqa: PLC0415
 
-    read = partial(read_definitions, options.crds, options.cache, render_of(options))
+    read = partial(read_definitions, options.crds, render_of(options))
     return run_in_background(read, PRELOAD) if apart and options.crds and "-" not in options.crds else nullcontext(read)
 
 

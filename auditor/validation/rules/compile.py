@@ -8,14 +8,12 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, validat
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from auditor.cel.errors import CompileError
 from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.cel.types import BOOL, STRING, optional_of
-from auditor.releases import active, running_as
 from auditor.schema.field_path import FieldPathError
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.create import has_rules
@@ -24,7 +22,7 @@ from auditor.validation.rules.field_path import resolve_field_path
 from auditor.validation.rules.types import DeclaredType, cel_type, declare, with_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from auditor.cel.check.checked import CheckedExpression
     from auditor.cel.environment import Environment, Program
@@ -34,11 +32,9 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_TYPE",
     "CompiledRule",
-    "RuleFacts",
     "RuleNode",
     "compile_node",
     "compile_rules",
-    "compile_with_facts",
     "trim_space",
 ]
 
@@ -97,33 +93,6 @@ class CompiledRule:
         return trim_space(self.rule.message or self.rule.rule)
 
 
-class RuleFacts(NamedTuple):
-    """What is known of a rule that was compiled, all but its programs; the attributes are those of `CompiledRule`."""
-
-    error: str
-    uses_old_self: bool
-    message_error: str
-    field_path: str
-
-
-class _LateRule(CompiledRule):
-    """A rule whose facts are known; it compiles when one of its programs or its environment is asked for."""
-
-    __slots__ = ("_compile",)
-
-    def __init__(self, rule: Rule, facts: RuleFacts, compiled: Callable[[], CompiledRule]) -> None:
-        for name, value in (("rule", rule), *facts._asdict().items(), ("_compile", compiled)):
-            object.__setattr__(self, name, value)
-
-    def __getattr__(self, name: str) -> Any:
-        """Compile, and note the attribute; Python calls this while it is not set."""
-        if name not in ("program", "message", "environment"):
-            raise AttributeError(name)
-        value = getattr(self._compile(), name)
-        object.__setattr__(self, name, value)
-        return value
-
-
 @dataclass(slots=True, eq=False)
 class RuleNode:
     """One schema position that has rules or leads to some.
@@ -136,7 +105,6 @@ class RuleNode:
         rules: Its rules in order.
         error: `NO_TYPE` if the node has rules but no type.
         all_of: The rules of its allOf entries. properties, extra, items: The nodes below it.
-        late: Compiles its rules, which were not needed yet; None if that is done.
     """
 
     schema: StructuralSchema
@@ -149,13 +117,6 @@ class RuleNode:
     properties: dict[str, RuleNode] = field(default_factory=dict)
     extra: RuleNode | None = None
     items: RuleNode | None = None
-    late: Callable[[], object] | None = None
-
-    def compile(self) -> None:
-        """Compile the rules now, if that is not done."""
-        if self.late is not None:
-            self.late()
-            self.late = None
 
     def walk(self) -> Iterator[RuleNode]:
         """Yield this node and all below it."""
@@ -170,28 +131,9 @@ def compile_rules(schema: StructuralSchema | None) -> RuleNode | None:
 
     Rules that are only below allOf never run. Source: NewValidator, hasXValidations.
     """
-    return compile_with_facts(schema)[0]
-
-
-def compile_with_facts(
-    schema: StructuralSchema | None, known: Sequence[RuleFacts] = ()
-) -> tuple[RuleNode | None, Sequence[RuleFacts]]:
-    """Do as `compile_rules`, and return the facts about the rules as well, in the order in which nodes are made.
-
-    Args:
-        schema: The schema.
-        known: The facts, if an earlier call returned them: then each rule compiles when it is first evaluated.
-
-    Raises:
-        ValueError: The facts are those of another schema.
-    """
     if schema is None or not has_rules(schema):
-        return None, ()
-    compiler = _Compiler(latest(), known)
-    root = compiler.node(schema, schema, declare(schema, is_resource=True), is_resource=True)
-    if known and len(compiler.facts) != len(known):
-        raise ValueError
-    return root, compiler.facts
+        return None
+    return _Compiler(latest()).node(schema, schema, declare(schema, is_resource=True), is_resource=True)
 
 
 def compile_node(
@@ -265,11 +207,8 @@ def _message(text: str, environment: Environment) -> tuple[Program | None, str]:
 class _Compiler:
     """Makes the nodes of one schema; equal positions, which share a schema, share a node."""
 
-    def __init__(self, compatibility: Version, facts: Sequence[RuleFacts]) -> None:
-        self.facts: list[RuleFacts] = []
+    def __init__(self, compatibility: Version) -> None:
         self._compatibility = compatibility
-        self._release = active()
-        self._given = facts
         self._known: dict[tuple[Any, ...], RuleNode | None] = {}
 
     def node(
@@ -288,7 +227,7 @@ class _Compiler:
         if given.rules and declared is None:
             node.error = NO_TYPE
         elif declared is not None:
-            node.rules, node.late = self._rules(schema, given.rules, declared)
+            node.rules = compile_node(schema, given.rules, declared, self._compatibility)
         element = None if declared is None else declared.element
         if given.items is not None and schema.items is not None:
             node.items = self._child(given.items, schema.items, element)
@@ -306,30 +245,6 @@ class _Compiler:
         node.all_of = tuple(each for each in made if each is not None)
         has_any = node.rules or node.error or node.all_of or node.properties or node.extra or node.items
         return node if has_any else None
-
-    def _rules(
-        self, schema: StructuralSchema, rules: tuple[Rule, ...], declared: DeclaredType
-    ) -> tuple[tuple[CompiledRule, ...], Callable[[], object] | None]:
-        """Return the rules of a node, and what compiles them if that is not done yet."""
-        if not rules:
-            return (), None
-        if not self._given:
-            made = compile_node(schema, rules, declared, self._compatibility)
-            self.facts += [RuleFacts(*(getattr(one, name) for name in RuleFacts._fields)) for one in made]
-            return made, None
-        known = self._given[len(self.facts) : len(self.facts) + len(rules)]
-        self.facts += known
-
-        @functools.cache
-        def compiled() -> tuple[CompiledRule, ...]:
-            with running_as(self._release):
-                return compile_node(schema, rules, declared, self._compatibility)
-
-        late = tuple(
-            _LateRule(rule, facts, lambda at=at: compiled()[at])  # type: ignore[misc]
-            for at, (rule, facts) in enumerate(zip(rules, known, strict=True))
-        )
-        return late, compiled
 
     def _child(
         self, given: StructuralSchema, schema: StructuralSchema, declared: DeclaredType | None

@@ -28,8 +28,7 @@ from auditor.releases import changes
 from auditor.schema.structural import ListType
 from auditor.validation.findings import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, finding, of_rule
 from auditor.validation.keywords.failure import MOST_FINDINGS, too_many_failures
-from auditor.validation.rules.compile import CompiledRule, RuleNode, trim_space
-from auditor.validation.rules.kept import compile_cached
+from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_rules, trim_space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,14 +140,9 @@ class RuleProgram:
         self._known: _Known = {}
 
     @classmethod
-    def of(cls, schema: StructuralSchema | None, digest: bytes = b"") -> RuleProgram | None:
-        """Return the program of a structural schema, or None if the server runs no rules on its objects.
-
-        Args:
-            schema: The schema.
-            digest: As `compile_cached` takes it.
-        """
-        root = compile_cached(schema, digest)
+    def of(cls, schema: StructuralSchema | None) -> RuleProgram | None:
+        """Return the program of a structural schema, or None if the server runs no rules on its objects."""
+        root = compile_rules(schema)
         return None if root is None else cls(root)
 
     def run(self, obj: JsonObject) -> list[Finding]:
@@ -190,7 +184,7 @@ class RuleProgram:
                 return None
             self.gave_up = True
         finally:
-            self.time.ended(self, thread_time() - begun - walk.compiling, gave_up=walk.gave_up)
+            self.time.ended(self, thread_time() - begun, gave_up=walk.gave_up)
         return walk.found
 
     def _walk(self, new: JsonObject, old: JsonObject | None, twin: CorrelatedObject | None) -> list[Finding]:
@@ -198,7 +192,7 @@ class RuleProgram:
         walk = _Walk(self._adapters, self.time.deadline(self), self._known)
         with suppress(_Stop):
             walk.node(self.root, new, old, None, (twin, None))
-        self.time.ended(self, thread_time() - begun - walk.compiling, gave_up=walk.gave_up)
+        self.time.ended(self, thread_time() - begun, gave_up=walk.gave_up)
         self.gave_up = self.gave_up or walk.gave_up
         return walk.found
 
@@ -248,14 +242,13 @@ def _along(twin: CorrelatedObject, trail: Trail) -> _Twins:
 class _Walk:
     """One walk over one object."""
 
-    __slots__ = ("adapters", "budget", "compiling", "deadline", "found", "gave_up", "known")
+    __slots__ = ("adapters", "budget", "deadline", "found", "gave_up", "known")
 
     def __init__(self, adapters: Adapters, deadline: float, known: _Known) -> None:
         self.known = known
         self.adapters = adapters
         self.budget = OBJECT_BUDGET
         self.deadline = deadline
-        self.compiling = 0.0
         self.gave_up = False
         self.found: list[Finding] = []
 
@@ -296,8 +289,6 @@ class _Walk:
         if self.budget <= 0:
             self.report(node, trail, _OUT_OF_BUDGET)
             raise _Stop
-        if node.late is not None:
-            self.compile(node)
         plain, optional = self.variables(node, new, old)
         for rule in node.rules:
             if rule.error:
@@ -317,14 +308,6 @@ class _Walk:
                 self.failed(node, rule, value.text, trail)
             elif value is not True:
                 self.broken(node, rule, new, plain, trail, twins)
-
-    def compile(self, node: RuleNode) -> None:
-        """Compile the rules of a position; that is not part of the time of the object."""
-        begun = thread_time()
-        node.compile()
-        seconds = thread_time() - begun
-        self.compiling += seconds
-        self.deadline += seconds
 
     def evaluate_once(self, node: RuleNode, program: Program, new: Any, variables: dict[str, Any]) -> tuple[Any, int]:
         """Evaluate an expression that uses only `self`; costly results are cached by the JSON text of the value.

@@ -66,7 +66,6 @@ TABLE: Final[dict[str, Declared]] = {
     ),
     "since": Declared("--since REPORT", "", SHOWS, None, form="gone_since", hidden=True, eager=True),
     "dry_run": _off("--dry-run", "With --report-root: print what would be written, compared and removed.", COUNTS),
-    "no_cache": _off("--no-cache", "Keep nothing for later runs, and reuse nothing."),
     "notify": _many(
         "--notify URL",
         "Send a short message about the run: https:// gets JSON, slack+https:// a Slack payload, "

@@ -144,7 +144,6 @@ def run_case(seed: int, number: int, keep: Path | None = None) -> tuple[str, lis
             (base / name).mkdir(parents=True)
         (base / "victim" / "objects" / "part-00000.parquet").write_bytes(b"mine")
         (base / "victim" / "manifest.json").write_bytes(b"{}")
-        os.environ["AUDITOR_AUDIT_NO_CACHE"] = "1"  # no case may depend on those before it
         os.environ["TMPDIR"] = tempfile.tempdir = str(base / "temporary")
         os.chdir(folder)
         case = FAMILIES[family][1](draw, folder)
