@@ -15,9 +15,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
+import google_crc32c
 
-from auditor.sources.etcd.crc32c import crc32c_of_many
 from auditor.sources.etcd.mvcc import MalformedMessage, read_varint
 from auditor.sources.files.digest import map_file
 
@@ -32,8 +31,6 @@ _NAME: Final = re.compile(r"([0-9a-f]{16})-([0-9a-f]{16})\.wal")
 _METADATA, _ENTRY, _STATE, _CRC, _SNAPSHOT = 1, 2, 3, 4, 5
 _SIZE_MASK: Final = (1 << 56) - 1
 _SECTOR: Final = 512
-_AT_ONCE: Final = 1 << 14
-"""Number of records whose checksums are computed together."""
 
 MOST_KEYS: Final = 1000
 """Approximate number of keys held in memory."""
@@ -117,11 +114,14 @@ def _fields(data: Any, at: int, stop: int) -> Iterator[tuple[int, int, int]]:
 
 
 class _Record(NamedTuple):
+    """A record: its data from `start` to `stop`, its frame from `frame` to `end`, in bytes of the file."""
+
     kind: int
     crc: int
     start: int
     stop: int
     frame: int
+    end: int
 
 
 def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Record]:
@@ -141,7 +141,7 @@ def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Reco
                 log.faults.append((name, f"a record at byte {at} goes beyond the end of the file"))
             return
         kind = crc = 0
-        start = end = stop
+        data_start = data_stop = stop
         try:
             for number, first, second in _fields(data, at + 8, stop):
                 if number == 1 and second < 0:
@@ -149,12 +149,13 @@ def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Reco
                 elif number == 2 and second < 0:
                     crc = first & 0xFFFFFFFF
                 elif number == 3 and second >= 0:
-                    start, end = first, second
+                    data_start, data_stop = first, second
         except MalformedMessage:
             _broken(data, name, log, at, stop, "no record", last=last)
             return
-        yield _Record(kind, crc, start, end, at)
-        at = stop + padding
+        end = stop + padding
+        yield _Record(kind, crc, data_start, data_stop, at, end)
+        at = end
 
 
 def _broken(data: Any, name: str, log: WalLog, at: int, stop: int, what: str, *, last: bool) -> None:
@@ -183,54 +184,37 @@ class _Reader:
         """Read one file; return whether the next one can be read."""
         data = map_file(path)
         self.data.append(data)
-        waiting: list[_Record] = []
         name = path.name
         end = WalLog()
         for record in _records(data, name, end, last=last):
-            waiting.append(record)
-            if len(waiting) == _AT_ONCE:
-                if not self._take(data, name, waiting, last=last):
-                    return False
-                waiting = []
-        if not self._take(data, name, waiting, last=last):
-            return False
+            if not self._take(data, name, record, last=last):
+                return False
         self.log.torn = end.torn
         self.log.faults += end.faults
         return not self.log.faults
 
-    def _take(self, data: Any, name: str, records: list[_Record], *, last: bool) -> bool:
-        """Check and count records; return whether all of them are valid."""
-        if not records:
-            return True
-        # Each checksum continues the one before, so all of them can be computed in parallel.
-        before = np.empty(len(records), dtype=np.uint32)
-        running = self._running
-        for index, record in enumerate(records):
-            before[index] = running or 0
-            if record.kind == _CRC and running is None:
-                before[index] = record.crc
-            running = record.crc
-        starts = np.array([record.start for record in records], dtype=np.int64)
-        sizes = np.array([record.stop - record.start for record in records], dtype=np.int64)
-        found = crc32c_of_many(data, starts, sizes, before)
-        for index, record in enumerate(records):
-            expected = int(before[index]) if record.kind == _CRC else int(found[index])
-            # a file's first record repeats the value; a running value of 0 is not compared
-            skipped = record.kind == _CRC and not expected
-            if expected != record.crc and not skipped:
-                stop = records[index + 1].frame if index + 1 < len(records) else record.stop
-                _broken(data, name, self.log, record.frame, stop, "a record with a wrong checksum", last=last)
-                return False
-            if not _METADATA <= record.kind <= _SNAPSHOT:
-                self.log.faults.append((name, f"a record of unknown type {record.kind} at byte {record.frame}"))
-                return False
-            self._running = record.crc
-            self.log.records[record.kind] = self.log.records.get(record.kind, 0) + 1
-            try:
-                self._record(data, record)
-            except MalformedMessage:
-                self.log.faults.append((name, f"a record at byte {record.frame} is no message"))
-                return False
+    def _take(self, data: Any, name: str, record: _Record, *, last: bool) -> bool:
+        """Check and count a record; return whether it is valid."""
+        before = self._running
+        if record.kind == _CRC:
+            expected = record.crc if before is None else before
+        else:
+            expected = google_crc32c.extend(before or 0, data[record.start : record.stop])
+        # a file's first record repeats the value; a running value of 0 is not compared
+        skipped = record.kind == _CRC and not expected
+        if expected != record.crc and not skipped:
+            _broken(data, name, self.log, record.frame, record.end, "a record with a wrong checksum", last=last)
+            return False
+        if not _METADATA <= record.kind <= _SNAPSHOT:
+            self.log.faults.append((name, f"a record of unknown type {record.kind} at byte {record.frame}"))
+            return False
+        self._running = record.crc
+        self.log.records[record.kind] = self.log.records.get(record.kind, 0) + 1
+        try:
+            self._record(data, record)
+        except MalformedMessage:
+            self.log.faults.append((name, f"a record at byte {record.frame} is no message"))
+            return False
         return True
 
     def _record(self, data: Any, record: _Record) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import google_crc32c
 import numpy as np
 import pyarrow as pa
 
 from auditor.sources.bolt import BoltTree
 from auditor.sources.bolt.page import read_headers
 from auditor.sources.etcd import EtcdFile, MetaValues, write_live_table
-from auditor.sources.etcd.crc32c import crc32c
 from auditor.sources.etcd.mvcc import revisions
 from auditor.sources.files.digest import Digest
 
@@ -46,7 +46,7 @@ class _Crc32c:
             self.value()
 
     def value(self) -> int:
-        self._value = crc32c(b"".join(self._waiting), self._value)
+        self._value = google_crc32c.extend(self._value, b"".join(self._waiting))
         self._waiting, self._size = [], 0
         return self._value
 

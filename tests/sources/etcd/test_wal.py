@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.sources import open_source
-from auditor.sources.etcd.crc32c import crc32c, crc32c_of_many
 from auditor.sources.etcd.wal import Unapplied, read_wal
 from auditor.sources.notes import wal_notes
 from auditor.sources.plan import SourcePlan
@@ -283,14 +281,3 @@ def test_any_damage_ends_in_fewer_entries_and_a_word(tmp_path_factory: Any, at: 
     # the type of a record is under no checksum: an entry may turn into something that does not count
     other_type = len(log.records) != 3 or log.records[1] != 1
     assert log.unapplied.entries == 8 or log.faults or log.torn or log.unapplied.gap or clean_end or other_type
-
-
-@given(st.lists(st.tuples(st.binary(max_size=300), st.integers(0, (1 << 32) - 1)), max_size=20))
-@settings(deadline=None)
-def test_checksums_side_by_side_are_those_taken_alone(spans: list[tuple[bytes, int]]) -> None:
-    spans.append((b"long" * 5000, 5))
-    data = b"".join(part for part, _ in spans)
-    sizes = np.array([len(part) for part, _ in spans], dtype=np.int64)
-    before = np.array([start for _, start in spans], dtype=np.uint32)
-    alone = [crc32c(part, start) for part, start in spans]
-    assert crc32c_of_many(data, np.cumsum(sizes) - sizes, sizes, before).tolist() == alone

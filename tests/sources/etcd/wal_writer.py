@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from auditor.sources.etcd.crc32c import crc32c
+import google_crc32c
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +67,7 @@ class WalWriter:
             stream.write(struct.pack("<Q", length) + record + bytes(padding))
 
     def record(self, kind: int, data: bytes) -> None:
-        self.crc = crc32c(data, self.crc)
+        self.crc = google_crc32c.extend(self.crc, data)
         self._frame(message((1, kind), (2, self.crc), (3, data)))
 
     def entry(self, request: bytes, *, index: int | None = None, kind: int = 0) -> None:
