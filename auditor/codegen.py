@@ -1,6 +1,9 @@
-"""Writer: lines of one function. Module: the functions of one program, their constants, compiled when first called.
+"""Makes Python functions at run time: lines with indentation, constants by slot, sources that a debugger can read.
 
-Each source is registered in the line cache, so that tracebacks show it.
+Input: lines of Python, and values that the lines refer to. Output: functions. Nothing here knows Kubernetes. Two rules
+keep generated code harmless for any input: a value enters the source as the `repr` of a plain scalar or as a slot
+(`_k7`), never as text; and every source is registered with `linecache`, so that tracebacks, profilers and people can
+read it.
 
 A program for a large schema has hundreds of functions, of them an object calls a few, and compiling costs far more than
 running. So each function begins as a placeholder that can generate its source; the first call generates and compiles
