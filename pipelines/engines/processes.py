@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import signal
+import sys
 import threading
+import time
 import traceback
 from collections import deque
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from auditor.base.errors import ProofRefuted, Refused, WorkerLost, refusal
+from auditor.base.errors import EngineError, ProofRefuted, Refused, WorkerLost, refusal
 from pipelines.import_path import search_path
 
 if TYPE_CHECKING:
@@ -34,8 +36,12 @@ Result = TypeVar("Result")
 
 _STOP = None
 _FIRST = "pipelines.engines.no_interrupt"
+_ENVIRONMENT = "_AUDITOR_ENVIRONMENT"
+"""Variable with the environment that `no_interrupt` gives back, as JSON."""
 _STARTS = 5
 """Largest number of attempts to start a worker."""
+_ENDING_SECONDS = 0.1
+"""Pause before another attempt, in which a fork server that was killed ends."""
 _ENDS_SECONDS = 10.0
 _UNKNOWN = 255
 """Exit code that `multiprocess` returns if the fork server is gone."""
@@ -131,20 +137,6 @@ class _Worker(Generic[Item]):
         return "" if code in {None, _UNKNOWN} else f", last with exit code {code}"
 
 
-def _end_server() -> None:
-    """End the fork server, which may be gone already; its workers continue without it."""
-    from multiprocess.forkserver import _forkserver as server  # noqa: PLC0415 - it is running
-
-    if (process := server._forkserver_pid) is None:  # noqa: SLF001 - nothing public says it
-        return
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
-    try:
-        server._stop()  # noqa: SLF001
-    except OSError:  # another call has waited for it, or has removed its socket
-        server._forkserver_pid = server._forkserver_address = None  # noqa: SLF001
-
-
 def _started(context: Any, setup: Callable[[], Callable[[Any], Any]], place: int) -> _Worker[Any]:
     """Start a worker, and the fork server again if it is gone.
 
@@ -152,24 +144,23 @@ def _started(context: Any, setup: Callable[[], Callable[[Any], Any]], place: int
         EngineError: The fork server ended at each attempt.
         Refused: The operating system refused a resource for a process.
     """
-    from auditor.base.errors import EngineError  # noqa: PLC0415 - only on failure
-
-    found: OSError | EOFError | None = None
+    failure: OSError | EOFError | None = None
     for _ in range(_STARTS):
         try:
+            _ensure_server()
             return _Worker(context, setup, place)
         except (OSError, EOFError) as error:
-            found = error
-            _end_server()
-    assert found is not None
-    if refused := refusal(found):
-        raise refused from found
-    reason = str(found) or "it ended before it answered"
+            failure = error
+            time.sleep(_ENDING_SECONDS)
+    assert failure is not None
+    if refused := refusal(failure):
+        raise refused from failure
+    reason = str(failure) or "it ended before it answered"
     raise EngineError(
         "workers",
         f"no process could be started in {_STARTS} attempts: {reason}",
         advice="what they are forked from ended each time; see what ends it (memory, ulimit), or give --jobs 1",
-    ) from found
+    ) from failure
 
 
 def expect_processes(preload: tuple[str, ...]) -> None:
@@ -184,34 +175,45 @@ def expect_processes(preload: tuple[str, ...]) -> None:
 def _forkserver(preload: tuple[str, ...]) -> Any:
     """Return the context for starting processes, with its fork server running."""
     import multiprocess  # noqa: PLC0415 - it brings much along, and a run in one process needs none of it
-    import multiprocess.forkserver  # noqa: PLC0415
-    import multiprocess.resource_tracker  # noqa: PLC0415
-    import multiprocess.util  # noqa: PLC0415
 
     context = multiprocess.get_context("forkserver")
     context.set_forkserver_preload([_FIRST, *preload])
-    tracker = multiprocess.resource_tracker._resource_tracker  # noqa: SLF001
-    if tracker._fd is None:  # noqa: SLF001 - nothing is shared that it would clean up: no process need be started for it
-        tracker._fd = os.open(os.devnull, os.O_WRONLY)  # noqa: SLF001
-    _watch_start(multiprocess.util)
-    multiprocess.forkserver.ensure_running()
+    _ensure_server()
     return context
 
 
-def _watch_start(util: Any) -> None:
-    """Make `multiprocess` start interpreters with `_spawn` from now on, also for restarts."""
-    if getattr(util.spawnv_passfds, "func", None) is not _spawn:
-        util.spawnv_passfds = partial(_spawn, util.spawnv_passfds)
+def _ensure_server() -> None:
+    """Start the fork server, and the process that tracks resources for it, where they do not run.
 
+    They search modules where this process does, without the current directory in front, and begin with an interrupt
+    blocked; `no_interrupt` gives the environment back to workers.
+    """
+    import multiprocess.forkserver  # noqa: PLC0415 - as above
+    import multiprocess.resource_tracker  # noqa: PLC0415
 
-def _spawn(started: Callable[..., int], executable: Any, arguments: list[Any], kept: list[int]) -> int:
-    """Start an interpreter with the module search path of this one, without the current directory in front."""
-    command = f"import sys; sys.path[:] = {search_path()!r}; {arguments[-1]}"
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # so that it begins with these signals blocked
+    if sys.flags.ignore_environment and not sys.flags.safe_path:
+        raise EngineError(
+            "workers",
+            "Python was started with -E and without -P: workers would search modules in the current directory",
+            advice="start it with -P, or give --jobs 1",
+        )
+    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTHONSAFEPATH")}
+    path = os.pathsep.join(entry for entry in search_path() if os.pathsep not in entry)
+    os.environ |= {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", _ENVIRONMENT: json.dumps(before)}
     try:
-        return started(executable, [arguments[0], "-P", *arguments[1:-1], command], kept)
+        multiprocess.resource_tracker.ensure_running()  # it lets interrupts through again, so it is first
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            multiprocess.forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        del os.environ[_ENVIRONMENT]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _answer(connection: Any, work: Callable[[], Any]) -> None:
@@ -297,9 +299,9 @@ def run_processes(
         EngineError: A worker raised an exception; its trace is in the text.
         Refused: The operating system refused a worker a resource.
     """
-    from multiprocessing.connection import wait  # noqa: PLC0415 - it brings much along, and one process needs none of it
-
     context = _forkserver(preload)
+    from multiprocess.connection import wait  # noqa: PLC0415 - it is loaded now
+
     shares = _Shares(items, jobs)
     alone: deque[Item] = deque()
     workers: list[_Worker[Item]] = []
@@ -355,8 +357,6 @@ def run_processes(
 
 def _receive(worker: _Worker[Any]) -> Any:
     """Return the answer of a worker, or None if its process is gone; raise its exception."""
-    from auditor.base.errors import EngineError  # noqa: PLC0415 - only on failure
-
     try:
         good, answer = worker.connection.recv()
     except (EOFError, OSError):

@@ -21,7 +21,7 @@ CHECKS: Final[tuple[Callable[[Project], Iterator[str]], ...]] = (
     structure.names_of_other_layers_are_not_used,
     structure.sizes_are_small,
     structure.modules_say_what_they_are,
-    structure.private_names_stay_in_their_module,
+    structure.private_names_are_not_imported,
     structure.modules_import_in_one_direction,
     handlers.handlers_lose_nothing,
     first_checks.second_checks_have_a_first,

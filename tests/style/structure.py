@@ -7,8 +7,6 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from tests.shared import ROOT
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
@@ -18,7 +16,7 @@ __all__ = [
     "modules_import_in_one_direction",
     "modules_say_what_they_are",
     "names_of_other_layers_are_not_used",
-    "private_names_stay_in_their_module",
+    "private_names_are_not_imported",
     "sizes_are_small",
 ]
 
@@ -37,10 +35,6 @@ LONG_FUNCTIONS: Final = {
 }
 """Functions of 80 lines and more; the docstring of each says why (`Over 80 lines: ...`)."""
 MOST_FUNCTION_LINES: Final = 80
-PRIVATE_OF_LIBRARIES: Final = {
-    ("multiprocess.forkserver", "_forkserver"),
-}
-"""Private names of libraries that are imported. Each library has an upper bound in pyproject.toml."""
 EMITTER: Final = "auditor/fastpath/dicts/"
 """The folder whose modules may import each other in a circle: writing the code of an object writes that of its fields."""
 CYCLES: Final[dict[frozenset[str], str]] = {}
@@ -105,29 +99,13 @@ def modules_say_what_they_are(project: Project) -> Iterator[str]:
             yield f"{module.name}:1: no docstring: say what the module is for"
 
 
-def private_imports(module: Module) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, module, name) of each import of a private name."""
-    for node in module.nodes:
-        if isinstance(node, ast.ImportFrom):
-            for each in node.names:
-                if each.name.startswith("_") and not each.name.startswith("__"):
-                    yield node.lineno, node.module or "", each.name
-
-
-def private_names_stay_in_their_module(project: Project) -> Iterator[str]:
-    """No private name is imported, except those listed, of libraries that have an upper bound."""
-    used = set()
+def private_names_are_not_imported(project: Project) -> Iterator[str]:
+    """No private name is imported, of a library or of another module."""
     for module in project.sources():
-        for line, home, name in private_imports(module):
-            used.add((home, name))
-            if (home, name) not in PRIVATE_OF_LIBRARIES:
-                yield f"{module.name}:{line}: {name} of {home} is private: use a public name"
-    for home, name in sorted(PRIVATE_OF_LIBRARIES - used):
-        yield f"{_THIS}:1: {name} of {home} is not imported: remove it from the list"
-    bounds = (ROOT / "pyproject.toml").read_text()
-    for library in sorted({home.partition(".")[0] for home, _ in PRIVATE_OF_LIBRARIES}):
-        if not re.search(rf'"{library}[^"]*<', bounds):
-            yield f"pyproject.toml:1: {library}, whose private names are used, has no upper bound: give it one"
+        for node in module.nodes:
+            for each in node.names if isinstance(node, ast.ImportFrom) else ():
+                if each.name.startswith("_") and not each.name.startswith("__"):
+                    yield f"{module.name}:{node.lineno}: {each.name} of {node.module} is private: use a public name"
 
 
 def modules_import_in_one_direction(project: Project) -> Iterator[str]:

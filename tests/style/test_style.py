@@ -91,7 +91,7 @@ def test_a_module_without_a_docstring_is_found() -> None:
 
 def test_an_import_of_a_private_name_is_found() -> None:
     texts = {"auditor/a.py": "from __future__ import annotations\nfrom auditor.base import _hidden\n"}
-    assert places(structure.private_names_stay_in_their_module, texts) == ["auditor/a.py:2"]
+    assert places(structure.private_names_are_not_imported, texts) == ["auditor/a.py:2"]
 
 
 def test_an_import_for_types_or_within_a_function_makes_a_circle() -> None:
