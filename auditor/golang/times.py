@@ -78,7 +78,16 @@ def parse_rfc3339(text: str) -> GoTime:
     Raises:
         GoTimeError: ``parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`` and the like.
     """
+    plain = _PLAIN(text)
+    if plain is not None:
+        year, month, day, hour, minute, second = map(int, plain.groups())
+        if 1 <= month <= 12 and 1 <= day <= days_in(year, month) and hour < 24 and minute < 60 and second < 60:
+            return GoTime(_days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second, 0, 0)
     return parse_time(RFC3339, text)
+
+
+_PLAIN = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z").fullmatch
+"""Matches nearly all times of metadata, which need no layout."""
 
 
 def parse_time(layout: str, text: str) -> GoTime:
