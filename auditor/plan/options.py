@@ -156,8 +156,7 @@ class RunOptions:
         kms_decryptor: Command that unwraps data keys of KMS providers; empty if there is none.
         source: Format of the dumps; empty: detected from their content.
         salvage: For damaged databases, also take what no tree of pages reaches any more.
-        verify_proven: Share of the objects proven valid by generated code that the reference judges again and must
-            confirm; their bytes alone decide which ones.
+        verify: Share of the objects that the reference judges again and must confirm; their bytes alone decide which.
         diff: An earlier report with which findings are compared; empty if there is none.
         only_new: Only findings that are not in `diff` count for the exit code.
         severity: Overrides of severities, as `auditor.report.findings.severity` reads them.
@@ -251,10 +250,9 @@ class RunOptions:
     salvage: bool = option(
         "--salvage", "Also read pages of a damaged database that nothing refers to.", COUNTS, default=False
     )
-    verify_proven: float = option(
-        "--verify-proven SHARE",
-        "Check this share of the objects proven by generated code again, without it; exit with 70 if the answers "
-        "differ.",
+    verify: float = option(
+        "--verify SHARE",
+        "Judge this share of all objects again, without generated code; exit with 70 if the answers differ.",
         COUNTS,
         0.0,
         given="0.05%",

@@ -1,15 +1,13 @@
 """AuditProgram: judges one stored value and returns one AuditedObject.
 
-There are three ways; the fast ones are used only where they are exact:
+There are two ways:
 
 1. Proven. The generated program (`build`) reads the object and proves it valid in one pass, and generated rules prove
    that its validation rules hold (`rules`). Nearly all objects go this way.
-2. Read. The program reads the object exactly but cannot prove it valid: the reference validator judges it, and asks
-   generated provers which parts it may skip; the interpreter runs those rules that are not proven.
-3. Reference. The program cannot read the object, or fails in any way. The object, which was changed in place, is
-decoded again from its bytes, then read and judged by the reference.
+2. Not proven, for any reason. What generated code did to the object is thrown away: its bytes are decoded again, and
+   the reference reads and judges them.
 
-The generated code never reports that an object is wrong; only the reference does, in the server's words. A caller that
+The generated code never says what is wrong, nor where; only the reference does, in the server's words. A caller that
 needs only the rows of valid objects calls `AuditProgram.typed` first (`auditor.shards.fast_path`).
 """
 
@@ -22,7 +20,7 @@ import orjson
 from auditor.base.errors import SelectorError, TooMuchToReport
 from auditor.base.path_size import check_paths
 from auditor.base.records import AuditedObject, Finding, Unreadable
-from auditor.fastpath.dicts.build import VersionProgram, attach_provers, build_version
+from auditor.fastpath.dicts.build import VersionProgram, build_version
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason, fallback_of
 from auditor.fastpath.dicts.scope import NotEmittable
 from auditor.fastpath.dicts.support import Log, Refused
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.base.records import JsonObject
-    from auditor.codegen import Module
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.fastpath.dicts.fallbacks import Fallback
     from auditor.fastpath.records.typed import TypedProgram
@@ -62,13 +59,12 @@ class Judgement(NamedTuple):
 
     Attributes:
         audited: The object as read, with its findings.
-        effect: The changes that the read made to its metadata (`rewritten_metadata`); None if the reference read it,
-            then compare it with the stored one.
+        effect: The changes that the read made to its metadata (`rewritten_metadata`).
         proven: Whether generated code proved it valid.
     """
 
     audited: AuditedObject
-    effect: str | None
+    effect: str
     proven: bool = False
 
     @property
@@ -94,9 +90,8 @@ class AuditProgram:
         rule_program: The validation rules of the version; None if there are none or `rules` was False.
         rules: Evaluators of validation rules, called with the read object.
         total: Values audited.
-        proven: How many of them went the first way.
-        read: How many went the second.
-        fallbacks: Why the others went the second or the third way, by reason, after the warm-up.
+        proven: How many of them were proven.
+        fallbacks: Why the others were not, by reason, after the warm-up.
     """
 
     def __init__(
@@ -114,7 +109,7 @@ class AuditProgram:
         self.warm_up = warm_up
         self.rule_program = RuleProgram.of(version.structural) if rules else None
         self.rules: list[RuleHook] = [] if self.rule_program is None else [self.rule_program.run]
-        self.total = self.proven = self.read = 0
+        self.total = self.proven = 0
         self.fallbacks = Fallbacks()
         self._failed: Fallback | None = None
         self._api_version = f"{definition.group}/{version.name}"
@@ -126,7 +121,6 @@ class AuditProgram:
         self._converting: dict[str, tuple[VersionProgram, VersionProgram] | None] = {}
         self._validator: CreateValidator | None = None
         self._rule_prover: RuleProver | None = None
-        self._provers: Module | None = None
         self._null_times = not changes.NO_NULL_TIMES.holds
 
     # -- its parts --------------------------------------------------------------------------------------------------
@@ -159,8 +153,6 @@ class AuditProgram:
         """The reference validator."""
         if self._validator is None:
             self._validator = CreateValidator(self.definition, self.version)
-        if self._provers is None and self.compiled and self.total > self.warm_up:
-            self._provers = attach_provers(self._validator)
         return self._validator
 
     @property
@@ -200,7 +192,7 @@ class AuditProgram:
 
     def count_anew(self) -> None:
         """Reset the counts, for another dump; generated code remains."""
-        self.total = self.proven = self.read = 0
+        self.total = self.proven = 0
         self.fallbacks.take()
 
     def reference(self) -> AuditProgram:
@@ -234,7 +226,6 @@ class AuditProgram:
         except Exception as error:  # noqa: BLE001 - code that cannot be made, or fails: the reference needs none
             self._log.clear()
             self.compiled = False
-            self._validator = self._provers = None
             self._failed = fallback_of(Part.OBJECT, error)
             return self._by_reference(data, self._failed)
 
@@ -269,32 +260,15 @@ class AuditProgram:
             pruned = log.pruned_paths()
         if log.defaulted:
             defaulted = log.defaulted_paths()
-        effect, proven = log.effect, False
-        if is_proven:
-            if pruned or defaulted or effect:  # otherwise it is empty
-                log.clear()
-            findings = self.prover.findings(obj, data) if self.rules else None
-            if findings is None:
-                self.proven += 1
-                proven = True
-            else:
-                self.read += 1
-                self.fallbacks.note(Part.OBJECT, Reason.RULES, valid=not findings)
-        else:
-            try:
-                doubts = log.doubtful()
-            except Refused as error:
-                log.clear()
-                return self._by_reference(data, fallback_of(Part.OBJECT, error))
-            self.read += 1
-            suspects, fields = tuple(log.suspects), tuple(log.metadata)
-            log.clear()
-            findings = self.validator.run(obj, self._rules_on(data), suspects, fields, doubts)
-            is_metadata = not doubts and suspects == ("metadata",)
-            reason = Reason.METADATA if is_metadata else Reason.SCHEMA
-            self.fallbacks.note(Part.OBJECT, reason, valid=not findings)
-        audited = self._audited(obj, pruned, defaulted, findings, stored_version, program.select)
-        return Judgement(audited, effect, proven)
+        effect = log.effect
+        log.clear()
+        if not is_proven:
+            return self._by_reference(data, (Part.OBJECT, Reason.SCHEMA, ""))
+        if self.rules and (why := self._why_rules_fail(obj, data)) is not None:
+            return self._by_reference(data, why)
+        self.proven += 1
+        audited = self._audited(obj, pruned, defaulted, [], stored_version, program.select)
+        return Judgement(audited, effect, proven=True)
 
     def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
         """Read an object stored at another version.
@@ -313,9 +287,8 @@ class AuditProgram:
         first, second = programs
         assert first.run is not None
         assert second.run is not None
-        first.run(obj, log, size)
-        log.suspects.clear()
-        log.doubts.clear()
+        if not first.run(obj, log, size):
+            return stored, False
         obj["apiVersion"] = self._api_version
         before = len(log.pruned)
         is_proven = second.run(obj, log, size)
@@ -338,26 +311,26 @@ class AuditProgram:
             return True
         if not self.compiled:
             return False
-        prover = self.prover
         try:
-            return prover.is_typed(obj) and not prover.findings(obj, orjson.dumps(obj))
+            return self.prover.is_typed(obj) and self.prover.hold(obj, orjson.dumps(obj))
         except Exception as error:  # noqa: BLE001 - not known: the interpreter decides
             self.fallbacks.caught(Part.RULES, error)
             return False
 
+    def _why_rules_fail(self, obj: JsonObject, data: bytes) -> Fallback | None:
+        """Return why the rules of an object are not proven; None if they are. Which one it is, the reference tells."""
+        try:
+            return None if self.prover.hold(obj, data) else (Part.OBJECT, Reason.RULES, "")
+        except Exception as error:  # noqa: BLE001 - not known: the reference decides
+            return Part.OBJECT, Reason.RULES, type(error).__name__
+
     def _rules_on(self, data: bytes) -> RuleHook | None:
-        """Return the evaluator of rules for an object that is not proven valid, which was read from some bytes."""
+        """Return the evaluator of the rules of an object that was read from some bytes; None if there are none."""
         if not self.rules:
             return None
-
-        def run(obj: JsonObject) -> list[Finding]:
-            prover = self.prover
-            return prover.findings(obj, data) or [] if prover.is_typed(obj) else self._run_rules(obj)
-
-        return run
-
-    def _run_rules(self, obj: JsonObject) -> list[Finding]:
-        return [finding for rule in self.rules for finding in rule(obj)]
+        if self.compiled and not self.is_cold:
+            return lambda obj: self.prover.findings(obj, data)
+        return lambda obj: [finding for rule in self.rules for finding in rule(obj)]
 
     def _by_reference(self, data: bytes, why: Fallback | None) -> Judgement:
         """Judge one stored value by the reference.
@@ -366,20 +339,20 @@ class AuditProgram:
             data: The stored bytes.
             why: The reason to count; None if there is no generated code yet, or none is wanted.
         """
-        judgement = self._judged(read_object(self.definition, self.version.name, data))
+        judgement = self._judged(read_object(self.definition, self.version.name, data), data)
         if why is not None:
             audited = judgement.audited
             self.fallbacks.counts[why, audited.object is not None and not audited.findings] += 1
         return judgement
 
-    def _judged(self, result: ReadResult) -> Judgement:
+    def _judged(self, result: ReadResult, data: bytes) -> Judgement:
         if result.unreadable is not None or result.object is None:
             reason = Unreadable(result.unreadable or "")
             stored = result.stored_version
-            return Judgement(AuditedObject(reason, stored_version=stored, audited_version=self.version.name), None)
-        findings = self.validator.run(result.object, self._run_rules if self.rules else None)
+            return Judgement(AuditedObject(reason, stored_version=stored, audited_version=self.version.name), "")
+        findings = self.validator.run(result.object, self._rules_on(data))
         audited = self._audited(result.object, result.pruned, result.defaulted, findings, result.stored_version)
-        return Judgement(audited, None)
+        return Judgement(audited, result.effect)
 
     def _audited(
         self,

@@ -1,4 +1,4 @@
-"""Has the reference judge a share of the objects again that generated code proved valid.
+"""Has the reference judge a share of all objects again, and compares the answers.
 
 The choice depends on the bytes of the objects alone: on the same dump it is the same, for any number of workers and any
 cut of the shards.
@@ -10,118 +10,165 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.errors import ProofRefuted, TooMuchToReport
-from auditor.storage_read.read import effect_of
+from auditor.program.controller import controller_of
 
 if TYPE_CHECKING:
-    from auditor.base.records import AuditedObject, JsonObject
+    from auditor.base.records import AuditedObject, Finding, JsonObject
     from auditor.program.program import AuditProgram, Judgement
 
-__all__ = ["Proof", "ProofCheck"]
+__all__ = ["Answer", "Head", "ProofCheck", "refuted"]
 
 _BITS: Final = 64
 _ABOVE_ALL: Final = "g"
 """Greater than every hexadecimal digit."""
-_SHOWN: Final = 3
 _LONGEST: Final = 200
 
 
-class Proof(NamedTuple):
-    """The answer of generated code about an object that it proved valid.
+class Head(NamedTuple):
+    """What the rows of an object have from its metadata."""
+
+    namespace: Any = None
+    name: Any = None
+    uid: Any = None
+    created: Any = None
+    deleting: bool = False
+    labels: Any = None
+    controller: str | None = None
+
+    @classmethod
+    def of(cls, metadata: JsonObject) -> Head:
+        """Return the head of an object from its metadata after the read."""
+        find = metadata.get
+        names = find("namespace"), find("name"), find("uid"), find("creationTimestamp")
+        labels, controller = find("labels") or {}, controller_of(find("ownerReferences"))
+        return cls(*names, "deletionTimestamp" in metadata, labels, controller)
+
+
+class Answer(NamedTuple):
+    """What an audit says of an object.
 
     Attributes:
+        head: What its rows have from its metadata.
         effect: The changes that the read made to the metadata (`rewritten_metadata`).
         selected: The texts of the selectable fields, in the order of the version.
-        object: The object as read; None if it was proven without being built.
+        findings: Those of a create, sorted; empty if it is valid.
+        unreadable: Why it cannot be read; empty if it can.
+        unevaluated: Number of its rules without a result.
+        object: The object as read; None if it cannot be read, or was proven without being built.
     """
 
+    head: Head
     stored_version: str | None
     pruned: tuple[str, ...]
     defaulted: tuple[str, ...]
     effect: str
     selected: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    unreadable: str = ""
+    unevaluated: int = 0
     object: JsonObject | None = None
 
     @classmethod
-    def of(cls, program: AuditProgram, audited: AuditedObject, effect: str) -> Proof:
-        """Return the judgement of a program as a proof."""
-        selected = _selected(program, audited)
-        return cls(audited.stored_version, audited.pruned, audited.defaulted, effect, selected, audited.object)
+    def of(cls, program: AuditProgram, judgement: Judgement) -> Answer:
+        """Return the judgement of a program as an answer."""
+        audited = judgement.audited
+        return cls(
+            Head.of((audited.object or {}).get("metadata") or {}),
+            audited.stored_version,
+            audited.pruned,
+            audited.defaulted,
+            judgement.effect,
+            tuple(audited.selectable.get(path.removeprefix("."), "") for path in program.version.selectable_fields),
+            audited.findings,
+            audited.unreadable.reason if audited.unreadable is not None else "",
+            judgement.unevaluated,
+            audited.object,
+        )
 
 
 class ProofCheck:
-    """Judges proven objects again, without generated code, and compares the answers.
+    """Judges objects again, without generated code, and compares the answers.
 
     Args:
-        share: Share of the proven objects, from 0 to 1.
+        share: Share of all objects, from 0 to 1.
 
     Attributes:
-        is_on: Whether any object is judged again.
-        below: An object is judged again if the SHA-256 of its value, in hexadecimal digits, sorts before this.
+        below: An object is judged again if the SHA-256 of its value, in hexadecimal digits, sorts before this; empty if
+            none is.
     """
 
     def __init__(self, share: float) -> None:
-        self.is_on = share > 0
-        self.below = _ABOVE_ALL if share >= 1 else f"{int(share * 2**_BITS):016x}"
+        self.below = "" if share <= 0 else _ABOVE_ALL if share >= 1 else f"{int(share * 2**_BITS):016x}"
         self._exact: dict[AuditProgram, AuditProgram] = {}
 
-    def verify(self, program: AuditProgram, data: bytes, judgement: Judgement, effect: str) -> None:
-        """Judge an object again if it is proven and in the share; see `check`.
+    def has(self, data: bytes) -> bool:
+        """Return whether an object is in the share."""
+        return bool(self.below) and sha256(data).hexdigest() < self.below
+
+    def exact(self, program: AuditProgram) -> AuditProgram:
+        """Return the program of the same version without generated code."""
+        exact = self._exact.get(program)
+        if exact is None:
+            exact = self._exact[program] = program.reference()
+        return exact
+
+    def verify(self, program: AuditProgram, data: bytes, judgement: Judgement) -> None:
+        """Judge an object again if it is in the share; see `check`.
 
         Args:
             program: The program that judged it.
             data: Its bytes.
             judgement: The judgement of the program.
-            effect: The changes that the read made to its metadata.
         """
-        if self.is_on and judgement.proven and sha256(data).hexdigest() < self.below:
-            self.check(program, data, Proof.of(program, judgement.audited, effect))
+        if self.has(data) and not program.gave_up(judgement.unevaluated):
+            self.check(program, data, Answer.of(program, judgement))
 
-    def check(self, program: AuditProgram, data: bytes, proof: Proof) -> None:
-        """Judge a proven object again.
+    def check(self, program: AuditProgram, data: bytes, answer: Answer) -> None:
+        """Judge an object again.
 
         Args:
-            program: The program that proved it.
+            program: The program that judged it.
             data: Its bytes.
-            proof: The answer of the program.
+            answer: The answer of the program.
 
         Raises:
             ProofRefuted: The reference gives another answer.
         """
-        exact = self._exact.get(program)
-        if exact is None:
-            exact = self._exact[program] = program.reference()
+        exact = self.exact(program)
         try:
-            audited = exact.judge(data).audited
+            judgement = exact.judge(data)
         except TooMuchToReport:
             return  # no answer: matching or reporting exceeds the limits
-        if exact.gave_up(audited.unevaluated_rules):
+        if exact.gave_up(judgement.unevaluated):
             return  # likewise
-        differences = _differences(exact, data, audited, proof)
+        differences = _differences(answer, Answer.of(exact, judgement))
         if differences:
-            raise ProofRefuted(
-                _name(program, audited),
-                "generated code and the reference judge this object differently: " + "; ".join(differences),
-                advice="this is a fault of the auditor and no report is written: please report it with the definition",
-            )
+            raise refuted(program, judgement.audited, "; ".join(differences))
 
 
-def _differences(exact: AuditProgram, data: bytes, audited: AuditedObject, proof: Proof) -> list[str]:
-    """Return the differences of the two answers in words."""
-    if audited.unreadable is not None:
-        return [f"proven valid, but by the reference unreadable ({_short(audited.unreadable.reason)})"]
+def refuted(program: AuditProgram, audited: AuditedObject, differences: str) -> ProofRefuted:
+    """Return the error about an object that generated code and the reference judge differently."""
+    return ProofRefuted(
+        _name(program, audited),
+        f"generated code and the reference judge this object differently: {differences}",
+        advice="this is a fault of the auditor and no report is written: please report it with the definition",
+    )
+
+
+def _differences(ours: Answer, theirs: Answer) -> list[str]:
+    """Return the differences of an answer and that of the reference in words."""
+    shown = [[f"{one.field}: {one.message}" for one in answer.findings] for answer in (ours, theirs)]
+    if theirs.unreadable and not ours.unreadable:
+        return [f"read, but by the reference unreadable ({_short(theirs.unreadable)})"]
     out: list[str] = []
-    if audited.findings:
-        shown = [f"{one.field}: {one.message}" for one in audited.findings[:_SHOWN]]
-        out.append(f"proven valid, but invalid by the reference ({_short('; '.join(shown))})")
-    other = Proof.of(exact, audited, effect_of(data, audited.object or {}))
-    for name, ours, theirs in zip(Proof._fields, proof, other, strict=True):
-        if ours != theirs and not (name == "object" and ours is None):
-            out.append(f"{name}: {_short(ours)} by generated code, {_short(theirs)} by the reference")
+    if shown[1] and not shown[0]:
+        out.append(f"proven valid, but invalid by the reference ({_short('; '.join(shown[1]))})")
+    elif shown[0] != shown[1]:
+        out.append(f"findings: {_short('; '.join(shown[0]))}, by the reference {_short('; '.join(shown[1]))}")
+    for name, one, other in zip(Answer._fields, ours, theirs, strict=True):
+        if name != "findings" and one != other and not (name == "object" and one is None):
+            out.append(f"{name}: {_short(one)} by generated code, {_short(other)} by the reference")
     return out
-
-
-def _selected(program: AuditProgram, audited: AuditedObject) -> tuple[str, ...]:
-    return tuple(audited.selectable.get(path.removeprefix("."), "") for path in program.version.selectable_fields)
 
 
 def _name(program: AuditProgram, audited: AuditedObject) -> str:

@@ -17,7 +17,7 @@ from msgspec import UNSET
 from auditor.base.records import AuditedObject
 from auditor.plan.dumps import CRD_PATH
 from auditor.program.controller import controller_of, controller_of_records
-from auditor.program.proof_check import Proof
+from auditor.program.proof_check import Answer, Head
 from auditor.shards.judge import own_version
 from auditor.shards.updates import NOT_ASKED
 from auditor.updates.update import Place
@@ -132,7 +132,7 @@ class FastPath:
         judgement = program.judge(data, obj)
         audited, effect, is_proven = judgement
         read = audited.object
-        if read is None or audited.findings or effect is None or program.is_cold:
+        if not is_proven or read is None or program.is_cold:
             return judgement
         metadata = read["metadata"]
         find = metadata.get
@@ -162,8 +162,8 @@ class FastPath:
         digest = self._write(at, number, namespace, name, uid, data, self._codes, pruned, defaulted)
         if "ownerReferences" in metadata and (controller := controller_of(metadata["ownerReferences"])) is not None:
             self._writer.note_controller(controller)
-        if digest < self._below and is_proven:
-            self._owner.proofs.check(program, data, Proof.of(program, audited, effect))
+        if digest < self._below:
+            self._owner.proofs.check(program, data, Answer.of(program, judgement))
         if audited.unevaluated_rules:
             self.unevaluated += 1
         self.stored[stored] = self.stored.get(stored, 0) + 1
@@ -248,11 +248,13 @@ class FastPath:
             namespace, name = place
         digest = self._write(at, number, namespace, name, uid, data, self._codes, pruned, defaulted)
         owners = metadata.owner_references
-        if owners is not UNSET and (controller := controller_of_records(owners)) is not None:
+        controller = None if owners is UNSET else controller_of_records(owners)
+        if controller is not None:
             self._writer.note_controller(controller)
         if digest < self._below:
-            proof = Proof(self.version, pruned, defaulted, "", typed.select(made)[::2])
-            self._owner.proofs.check(self.program, data, proof)
+            head, broken = Head(*row[1:], controller), self.program.unevaluated_rules
+            answer = Answer(head, self.version, pruned, defaulted, "", typed.select(made)[::2], unevaluated=broken)
+            self._owner.proofs.check(self.program, data, answer)
         self._taken += 1
         return True
 

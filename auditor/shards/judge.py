@@ -28,7 +28,6 @@ from auditor.shards.updates import UpdateVerdicts
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.manifests.rows import fast_header
 from auditor.sources.registry_key import classify, printable_key
-from auditor.storage_read.read import effect_of
 from auditor.validation.rules import RuleTime
 from auditor.validation.rules.compile import compile_rules
 
@@ -66,14 +65,9 @@ class JudgedVersion(NamedTuple):
     rewritten: AuditedObject | None = None
 
 
-def judged_version(judgement: Judgement, data: bytes) -> JudgedVersion:
-    """Return a judgement with the effect on the metadata, which is computed if the program does not know it."""
-    audited, effect = judgement.audited, judgement.effect
-    if audited.object is None:
-        effect = ""
-    elif effect is None:
-        effect = effect_of(data, audited.object)
-    return JudgedVersion(audited, needs_webhook(audited), effect)
+def judged_version(judgement: Judgement) -> JudgedVersion:
+    """Return a judgement with what only a conversion webhook could read."""
+    return JudgedVersion(judgement.audited, needs_webhook(judgement.audited), judgement.effect)
 
 
 class RowHead:
@@ -247,7 +241,7 @@ class ObjectJudge:
         self.changes: Changes | None = None
         self.since_collect = 0
         self.rule_time = RuleTime(plan.options.seconds_per_object)
-        self.proofs = ProofCheck(plan.options.verify_proven)
+        self.proofs = ProofCheck(plan.options.verify)
         self.gated = GatedFields(plan.options)
         self.unsealer = make_unsealer(plan.options.encryption_config, plan.options.kms_decryptor)
         command = plan.options.convert_with
@@ -376,9 +370,8 @@ class ObjectJudge:
                 return self.at_version(definition, version, data, decoded)
         program = self.program(definition, version)
         judgement = program.judge(data, decoded)
-        judged = judged_version(judgement, data)
-        self.proofs.verify(program, data, judgement, judged.effect)
-        return judged
+        self.proofs.verify(program, data, judgement)
+        return judged_version(judgement)
 
     # ---- classifying exported objects
 

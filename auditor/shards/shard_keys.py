@@ -15,6 +15,7 @@ from auditor.crds.definition import parse_definition, why_not_served
 from auditor.golang import jsontext
 from auditor.program.controller import controller_in, controller_of
 from auditor.program.impact import cache_key_fault, impacts_of
+from auditor.program.proof_check import refuted
 from auditor.shards.builtin_rows import BuiltinRows
 from auditor.shards.fast_path import FastPaths, names_of
 from auditor.shards.judge import JudgedVersion, ObjectJudge, RowHead, judged_version
@@ -136,9 +137,8 @@ class ShardKeys:
         if not is_read and self.at == "storage":
             self.custom(row, fast.definition)  # it may be readable at its own version
             return
-        judged = judged_version(judgement, row.data)
-        self.owner.proofs.verify(fast.program, row.data, judgement, judged.effect)
-        self.rows_of(row, fast.definition, [judged])
+        self.owner.proofs.verify(fast.program, row.data, judgement)
+        self.rows_of(row, fast.definition, [judged_version(judgement)])
 
     def add_slowly(self, at: int, key: bytes | None, revision: int | None, data: bytes, decoded: Any = None) -> None:
         """Classify one live key and write its rows."""
@@ -375,7 +375,14 @@ class ShardKeys:
             metadata = audited.object.get("metadata") or {}
             place = (metadata.get("namespace"), metadata.get("name"))
         program = self.owner.program(definition, audited.audited_version or "")
-        return self.owner.verdicts.judge(program, audited, row.data, place, row.revision, is_export=row.key is None)
+        judge, facts = self.owner.verdicts.judge, (audited, row.data, place, row.revision)
+        outcome = judge(program, *facts, is_export=row.key is None)
+        proofs = self.owner.proofs
+        if proofs.has(row.data):
+            again = judge(proofs.exact(program), *facts, is_export=row.key is None)
+            if again != outcome and not (again.gave_up or outcome.gave_up):
+                raise refuted(program, audited, f"updates: {outcome.codes}, by the reference {again.codes}")
+        return outcome
 
     def broken(self, row: RowHead, error: Exception) -> None:
         """Write the row of a value on which the auditor itself failed."""

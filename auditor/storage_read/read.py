@@ -18,9 +18,9 @@ from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, par
 from auditor.golang import cbor
 from auditor.golang.jsontext import GoJsonError, as_text, decode
 from auditor.golang.text import display, type_name
-from auditor.schema.defaulting.reference import default, drop_nulls
+from auditor.schema.defaulting.reference import copy_json, default, drop_nulls, keeps_defaults
 from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded, decode_metadata
-from auditor.schema.objectmeta.types import served_metadata
+from auditor.schema.objectmeta.types import reads_the_same, served_metadata
 from auditor.schema.pruning.reference import prune
 from auditor.storage_read.metadata_effect import rewritten_metadata
 
@@ -39,7 +39,6 @@ __all__ = [
     "choose_version",
     "coerce",
     "decode_value",
-    "effect_of",
     "finish_read",
     "read_object",
 ]
@@ -64,6 +63,7 @@ class ReadResult:
         pruned: Dotted paths of unknown fields that either of the two prunings dropped, sorted.
         defaulted: Dotted paths that received a default and were not pruned later, sorted.
         stored_version: The version in the stored apiVersion, or None.
+        effect: The effect of the read on the object's metadata (`rewritten_metadata`).
     """
 
     object: JsonObject | None = None
@@ -71,6 +71,7 @@ class ReadResult:
     pruned: tuple[str, ...] = ()
     defaulted: tuple[str, ...] = ()
     stored_version: str | None = None
+    effect: str = ""
 
     @property
     def needs_conversion(self) -> bool:
@@ -97,19 +98,31 @@ def read_object(definition: CustomResourceDefinition, version_name: str, data: b
         obj = decode_value(data)
     except ReadError as error:
         return ReadResult(unreadable=str(error))
-    return finish_read(definition, version_name, obj)
+    return finish_read(definition, version_name, obj, has_nulls=data[:1] != b"{" or b"null" in data)
 
 
-def finish_read(definition: CustomResourceDefinition, version_name: str, obj: JsonObject) -> ReadResult:
+def finish_read(
+    definition: CustomResourceDefinition, version_name: str, obj: JsonObject, *, has_nulls: bool = True
+) -> ReadResult:
     """Do the steps of `read_object` after decoding; `obj` is changed in place and is the object of the result.
 
     The definition has the version and can be served.
+
+    Args:
+        definition, version_name: As in `read_object`.
+        obj: The decoded object.
+        has_nulls: Whether there may be a null in it.
     """
-    stored = _stored_version(obj)
+    stored, metadata = _stored_version(obj), obj.get("metadata")
+    schemas = _schema_of(definition, obj)[0], definition.versions[version_name].structural
+    is_apart = not any(map(_may_change_metadata, schemas))
+    if not is_apart:
+        metadata = copy_json(metadata)
     try:
-        pruned, defaulted = _before_conversion(definition, obj)
+        pruned, defaulted = _before_conversion(definition, obj, has_nulls=has_nulls)
         convert(obj, definition, version_name)
-        again = coerce(definition, obj, drop=False)
+        is_read = is_apart and definition.conversion != "Webhook" and reads_the_same(obj.get("metadata") or {})
+        again = coerce(definition, obj, drop=False, is_same=stored == version_name, is_read=is_read)
     except (CoerceError, ConversionError, ReadError) as error:
         return ReadResult(unreadable=str(error), stored_version=stored)
     if stored != version_name:
@@ -117,7 +130,8 @@ def finish_read(definition: CustomResourceDefinition, version_name: str, obj: Js
         if again and defaulted:
             defaulted = [path for path in defaulted if not _is_below(path, again)]
     pruned.sort()
-    return ReadResult(obj, None, tuple(pruned), tuple(defaulted), stored)
+    effect = rewritten_metadata(metadata, obj.get("metadata") or {})
+    return ReadResult(obj, None, tuple(pruned), tuple(defaulted), stored, effect)
 
 
 def before_conversion(definition: CustomResourceDefinition, data: bytes) -> JsonObject | None:
@@ -130,9 +144,11 @@ def before_conversion(definition: CustomResourceDefinition, data: bytes) -> Json
     return obj
 
 
-def _before_conversion(definition: CustomResourceDefinition, obj: JsonObject) -> tuple[list[str], list[str]]:
+def _before_conversion(
+    definition: CustomResourceDefinition, obj: JsonObject, *, has_nulls: bool = True
+) -> tuple[list[str], list[str]]:
     """Read an object by the schema of its own version, in place; return pruned and defaulted paths."""
-    pruned = coerce(definition, obj, drop=True)
+    pruned = coerce(definition, obj, drop=True, has_nulls=has_nulls)
     stored_schema, own = _schema_of(definition, obj)
     return pruned, default(obj, stored_schema) if own else []
 
@@ -148,15 +164,6 @@ def decode_value(data: bytes) -> JsonObject:
     obj = _decode_cbor(data) if data.startswith(_CBOR_TAG) else _decode_json(data)
     check_paths(obj, len(data))
     return obj
-
-
-def effect_of(data: bytes, obj: JsonObject) -> str:
-    """Return the effect of a read on an object's metadata (`rewritten_metadata`), from its bytes and the object."""
-    try:
-        stored = decode_value(data).get("metadata")
-    except ReadError:
-        return ""
-    return rewritten_metadata(stored, obj.get("metadata") or {})
 
 
 def _decode_json(data: bytes) -> JsonObject:
@@ -185,7 +192,15 @@ def _decode_cbor(data: bytes) -> JsonObject:
     return obj
 
 
-def coerce(definition: CustomResourceDefinition, obj: JsonObject, *, drop: bool) -> list[str]:
+def coerce(
+    definition: CustomResourceDefinition,
+    obj: JsonObject,
+    *,
+    drop: bool,
+    has_nulls: bool = True,
+    is_same: bool = False,
+    is_read: bool = False,
+) -> list[str]:
     """Coerce metadata, prune, drop nulls and coerce embedded resources by the version that the object names, in place.
 
     Args:
@@ -193,6 +208,9 @@ def coerce(definition: CustomResourceDefinition, obj: JsonObject, *, drop: bool)
         obj: Decoded.
         drop: True for the coercion after decoding: malformed metadata is dropped, a missing generation set to 1. False
             for the one after conversion: malformed metadata makes the read fail.
+        has_nulls: Whether there may be a null in it.
+        is_same: Whether the object was coerced and defaulted by the same version before.
+        is_read: Whether its metadata is as a read returns it.
     Returns:
         Dotted paths of dropped unknown fields, unordered.
     Raises:
@@ -205,13 +223,16 @@ def coerce(definition: CustomResourceDefinition, obj: JsonObject, *, drop: bool)
                 f".{key} accessor error: {display(value)} is of the type {type_name(value)}, expected string"
             )
     unknown: list[str] = []
-    metadata = decode_metadata(obj["metadata"], drop=drop, unknown=unknown) if "metadata" in obj else None
+    metadata = None
+    if not is_read and "metadata" in obj:
+        metadata = decode_metadata(obj["metadata"], drop=drop, unknown=unknown)
     dropped = [f"metadata.{path}" for path in unknown]
     schema, own = _schema_of(definition, obj)
     if own:
-        if not definition.preserve_unknown_fields:
+        if not definition.preserve_unknown_fields and not (is_same and keeps_defaults(schema)):
             dropped += prune(obj, schema)
-            drop_nulls(obj, schema)
+            if has_nulls:
+                drop_nulls(obj, schema)
         dropped += coerce_embedded(obj, schema, drop=drop)
         if drop:
             if metadata is None:
@@ -249,6 +270,12 @@ def _schema_of(definition: CustomResourceDefinition, obj: JsonObject) -> tuple[S
         return None, False
     version = definition.versions.get(name)
     return (None if version is None else version.structural), True
+
+
+def _may_change_metadata(schema: StructuralSchema | None) -> bool:
+    """Return whether dropping nulls, or defaulting, by a schema may change the metadata of an object in place."""
+    below = None if schema is None else schema.properties.get("metadata")
+    return below is not None and bool(below.properties or below.items or below.additional_properties)
 
 
 def _group_version(obj: JsonObject) -> tuple[str, str]:

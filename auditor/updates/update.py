@@ -137,16 +137,10 @@ class UpdateProgram:
         self.rules: UpdateRules | None = None if program.rule_program is None else self._rules
         nodes = () if program.rule_program is None else program.rule_program.root.walk()
         self.has_old_self = any(rule.uses_old_self for node in nodes for rule in node.rules)
-        self._validator = UpdateValidator(program.validator)
+        self.validator = UpdateValidator(program.validator)
         self._updates: RuleUpdates | None = None
         self.api_version = f"{program.definition.group}/{program.version.name}"
         self._api_versions = {f"{program.definition.group}/{name}" for name in program.definition.versions}
-
-    @property
-    def validator(self) -> UpdateValidator:
-        """The checks, fetched from the program each time, because it attaches provers to them later."""
-        self._validator.create = self.program.validator
-        return self._validator
 
     @property
     def unevaluated_rules(self) -> int:

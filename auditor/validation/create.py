@@ -21,11 +21,10 @@ from auditor.validation.scale import check_scale_spec, check_scale_status
 from auditor.validation.typemeta import check_type_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable
 
     from auditor.base.records import Finding, JsonObject
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
-    from auditor.validation.node import Doubt, Place
 
 __all__ = ["CreateValidator", "has_rules"]
 
@@ -37,7 +36,7 @@ class CreateValidator:
         definition: The definition.
         version: The version that objects are judged at.
         root: The compiled schema.
-        nodes: The compiled positions whose `prove` may be set, by their schema (see `node.Node`).
+        nodes: The compiled positions outside of anyOf and the like, by their schema.
         has_rules: Whether the version has validation rules, so that a blocking finding is followed by
             `rules_not_checked`.
     """
@@ -51,49 +50,23 @@ class CreateValidator:
         self._embedded = compile_embedded(version.structural)
         self._list_types = compile_list_types(version.structural)
 
-    def run(
-        self,
-        obj: JsonObject,
-        rules: Callable[[JsonObject], list[Finding]] | None = None,
-        suspects: Collection[str] | None = None,
-        fields: Collection[str] = (),
-        doubts: Iterable[Doubt] = (),
-    ) -> list[Finding]:
+    def run(self, obj: JsonObject, rules: Callable[[JsonObject], list[Finding]] | None = None) -> list[Finding]:
         """Judge an object.
 
         Args:
             obj: The object after the read.
             rules: Evaluates the validation rules; called only if they count. None skips the step.
-            suspects: The keys of the object below which a check other than a rule may fail, if known. Other keys are
-                not checked; the object is of the kind and version. Checks of the object as a whole always run.
-            doubts: Only with suspects: further values that the schema may refuse.
-            fields: Only with suspects: the fields of metadata that may be invalid.
         Returns:
             The findings in the order of the checks; the caller sorts.
         """
-        found = self.check_type_meta(obj) if suspects is None else []  # known if suspects are known
+        found = self.check_type_meta(obj)
         if not found:
-            if suspects is None:
-                found = self.check_metadata(obj)
-            elif fields:
-                found = self._check_fields(obj["metadata"], fields)
-            places: list[Place] = []
-            for schema, path, value, is_whole in doubts:
-                node = self.nodes.get(schema)
-                if node is None:  # from a tree without the defaults that the server drops
-                    suspects, places = obj, []
-                    break
-                places.append((node, (None, path), value, is_whole))
-            whole = None if suspects is None else dict.fromkeys(suspects)
-            found += validate_value(self.root, obj, suspects=whole, places=places)
-            scale = self.version.scale
-            if scale is not None:
-                found += check_scale_spec(obj, scale)
-                found += check_scale_status(obj, scale)
-        if self._embedded is not None or self._list_types is not None:
-            part = obj if suspects is None else {key: obj[key] for key in suspects if key in obj}
-            found += self.check_embedded(part)
-            found += self.check_list_types(part)
+            found = self.check_metadata(obj)
+            found += validate_value(self.root, obj)
+            found += check_scale_spec(obj, self.version.scale)
+            found += check_scale_status(obj, self.version.scale)
+        found += self.check_embedded(obj)
+        found += self.check_list_types(obj)
         if rules is not None and self.has_rules:
             found += [rules_not_checked()] if has_blocking(found) else rules(obj)
         return found
@@ -108,13 +81,6 @@ class CreateValidator:
         if found:
             return found
         return unique(check_metadata(metadata, namespaced=self.definition.namespaced, name_rule=subdomain_name))
-
-    def _check_fields(self, metadata: JsonObject, fields: Collection[str]) -> list[Finding]:
-        """Check a few fields of metadata from a storage read."""
-        part = {name: metadata[name] for name in fields if name in metadata}
-        return unique(
-            check_metadata(part, namespaced=self.definition.namespaced, name_rule=subdomain_name, fields=fields)
-        )
 
     def check_embedded(self, obj: JsonObject) -> list[Finding]:
         """Check the embedded resources."""

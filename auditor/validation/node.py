@@ -23,27 +23,19 @@ from auditor.validation.keywords import arrays, legacy, logical, numbers, object
 from auditor.validation.keywords.failure import MOST_FINDINGS, too_many_failures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from auditor.base.longtext import LongText
-    from auditor.base.records import Finding, JsonObject
+    from auditor.base.records import Finding
     from auditor.ratcheting import CorrelatedObject
     from auditor.validation.keywords.failure import Check, Sink
 
-__all__ = ["Doubt", "Node", "Place", "Suspects", "compile_schema", "tolerated_values", "validate_value"]
+__all__ = ["Node", "compile_schema", "tolerated_values", "validate_value"]
 
 _MOST_TEXT: Final = 64 << 20
 """Most characters of long messages of one object, without those that are shared."""
 _NONE: Final = type(None)
 _NO_SCHEMA: Final = StructuralSchema()
-Suspects: TypeAlias = "Mapping[str, Collection[str] | None]"
-"""Keys of a map below which a check may fail, each with the suspect keys below it, or None for all of them."""
-Doubt: TypeAlias = "tuple[StructuralSchema, str, Any, bool]"
-"""A value that a schema may refuse: the schema, the dotted path of the value, the value; and whether it is a map that
-may fail only as a whole, not in its keys.
-"""
-Place: TypeAlias = "tuple[Node, Trail, Any, bool]"
-"""The same with the node of the schema and the trail."""
 _FormatOf: TypeAlias = "Callable[[StructuralSchema], str]"
 
 
@@ -53,50 +45,13 @@ class Node:
     Attributes:
         schema: The schema it was compiled from.
         kinds: Python type of a value -> (constant match count, checks that may fail or count).
-        prove: Set from outside: returns True if a value and everything below it has no failure, so that the walk may
-            skip it; False means "not known". Only nodes outside anyOf, oneOf, allOf and not may have one
-            (`compile_schema` returns only these), because the counts inside matter.
-        walk: For a map: the check that walks its keys, without checks of the map as a whole; None if there is no such
-            check.
-        below: The nodes of its properties, once a map was checked.
     """
 
-    __slots__ = ("below", "kinds", "prove", "schema", "walk")
+    __slots__ = ("kinds", "schema")
 
     def __init__(self, schema: StructuralSchema) -> None:
         self.schema = schema
         self.kinds: dict[type, tuple[int, tuple[Check, ...]]] = {}
-        self.prove: Callable[[Any], bool] | None = None
-        self.walk: Check | None = None
-        self.below: dict[str, Node] = {}
-
-    def run_root(
-        self,
-        value: JsonObject,
-        suspects: Suspects,
-        sink: Sink,
-        trail: Trail = None,
-        twin: CorrelatedObject | None = None,
-    ) -> None:
-        """Check a map in which only values below some known keys can fail."""
-        before = len(sink)
-        checks = self.kinds[dict][1]
-        part: JsonObject = {}
-        for key, names in suspects.items():
-            if key in value:
-                below = None if names is None else self.below.get(key)
-                if below is None or type(value[key]) is not dict:
-                    part[key] = value[key]
-                else:
-                    correlated = None if twin is None else twin.key(key)
-                    below.run_root(value[key], dict.fromkeys(names or ()), sink, (trail, key), correlated)
-        for check in checks:
-            if check is not self.walk:
-                check(value, trail, sink, twin)
-            elif part:
-                check(part, trail, sink, twin)
-        if twin is not None and len(sink) > before:
-            _tolerate(twin, trail, sink, before)
 
     def run(self, value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
         """Check one value.
@@ -111,7 +66,7 @@ class Node:
             The match count.
         """
         count, checks = self.kinds[type(value)]
-        if not checks or (self.prove is not None and self.prove(value)):
+        if not checks:
             return count
         before = len(sink)
         for check in checks:
@@ -139,7 +94,7 @@ def compile_schema(
         format_of: Returns the format of a node that applies. The server ignores formats that do not fit the type,
             except when it checks the defaults of a definition.
     Returns:
-        The root node, and the nodes of all positions outside branches by their schema: those whose `prove` may be set.
+        The root node, and the nodes of all positions outside branches by their schema.
     """
     nodes: dict[StructuralSchema, Node] = {}
     return _place(schema or _NO_SCHEMA, nodes, format_of), nodes
@@ -207,7 +162,7 @@ def _kinds(
         float: [numeric.get(float)],
         bool: [],
         list: _of_lists(schema, nodes, format_of),
-        dict: _of_maps(node, nodes, format_of),
+        dict: _of_maps(schema, nodes, format_of),
     }
     known = bool(format_) and formats.is_known(format_)
     for kind, own in keywords.items():
@@ -251,12 +206,13 @@ def _of_lists(
     return checks
 
 
-def _of_maps(node: Node, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf) -> list[Check | None]:
-    schema = node.schema
+def _of_maps(
+    schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
+) -> list[Check | None]:
     checks: list[Check | None] = []
     extra = schema.additional_properties
     closed = extra is False
-    node.below = below = {name: _place(child, nodes, format_of) for name, child in schema.properties.items()}
+    below = {name: _place(child, nodes, format_of) for name, child in schema.properties.items()}
     rest = _place(extra, nodes, format_of) if isinstance(extra, StructuralSchema) else None
     old = schema.legacy
     matches: Callable[[str], bool] | None = None
@@ -267,10 +223,7 @@ def _of_maps(node: Node, nodes: dict[StructuralSchema, Node] | None, format_of: 
         checks.append(legacy.pattern_properties(patterns, frozenset(below), closed=closed))
         matches = legacy.any_matcher(tuple(matched for matched, _ in patterns))
     if below or closed or rest is not None:
-        walk = objects.fields(below, rest, closed=closed, matches=matches)
-        checks.append(walk)
-        if not closed:
-            node.walk = walk
+        checks.append(objects.fields(below, rest, closed=closed, matches=matches))
     checks.append(objects.sizes(schema))
     if old is not None and old.dependencies:
         schemas = {
@@ -288,8 +241,6 @@ def validate_value(
     value: Any,
     twin: CorrelatedObject | None = None,
     prefix: str = "",
-    suspects: Suspects | None = None,
-    places: Iterable[Place] = (),
 ) -> list[Finding]:
     """Run a compiled schema over a value: one run of the server's OpenAPI validation.
 
@@ -299,23 +250,13 @@ def validate_value(
         twin: The value paired with its old one; None if judged as on a create.
         prefix: The path of the value in the object, e.g. ``status``. Only the fields of findings begin with it, their
             texts do not.
-        suspects: For a map: the keys below which a check may fail; None for all.
-        places: For a create: further values below it that may fail.
 
     Returns:
         Findings in the order of the walk, each text of the validator once.
     Source: apiextensions-apiserver pkg/apiserver/validation/validation.go (kubeOpenAPIResultToFieldErrors).
     """
     sink: Sink = []
-    if suspects is None:
-        node.run(value, None, sink, twin)
-    else:
-        node.run_root(value, suspects, sink, None, twin)
-    for below, trail, inner, is_whole in places:
-        if is_whole:
-            below.run_root(inner, {}, sink, trail)
-        else:
-            below.run(inner, trail, sink, None)
+    node.run(value, None, sink, twin)
     return _findings(sink, prefix) if sink else []
 
 

@@ -21,7 +21,7 @@ from auditor.validation.objectmeta import check_metadata, check_metadata_update,
 from auditor.validation.scale import check_scale_spec, check_scale_status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection
 
     from auditor.base.records import Finding, JsonObject
     from auditor.validation.create import CreateValidator
@@ -64,12 +64,10 @@ class UpdateValidator:
             rules: Evaluates the validation rules.
             dropped: Receives the tolerated findings of the schema, for `tolerated_values`.
             known: The findings of a create of the new object, if it differs from the old one only in metadata, and
-                metadata come from a storage read. Then only the failed checks run again.
+                metadata come from a storage read. Then checks that found nothing do not run again.
         """
         create = self.create
-        prove = create.root.prove
-        suspects = None if known is None else _suspects(new, known)
-        is_proven = not suspects if suspects is not None else prove is not None and prove(new)
+        is_proven = known is not None and not any(finding.check == "schema" for finding in known)
         twin = None
         if ratchet and not (is_proven and (rules is None or not create.has_rules)):
             twin = CorrelatedObject(new, old, create.version.structural)
@@ -77,13 +75,12 @@ class UpdateValidator:
         found = create.check_type_meta(new)
         if not found:
             found = self.check_metadata(new, old, known)
-            if suspects is not None:
-                if suspects:
-                    found += validate_value(create.root, new, twin, suspects=suspects)
-            elif not is_proven:
+            if not is_proven:
                 # Ratcheting only drops findings: without any, no correlation is needed.
-                plain = validate_value(create.root, new)
-                found += validate_value(create.root, new, twin) if plain and twin is not None else plain
+                plain = [] if known is not None else validate_value(create.root, new)
+                if known is not None or (plain and twin is not None):
+                    plain = validate_value(create.root, new, twin)
+                found += plain
             found += check_scale_spec(new, create.version.scale)
             found += check_scale_status(new, create.version.scale)
         if known is None or any(finding.check == "embedded" for finding in known):
@@ -244,36 +241,3 @@ _FIELDS: Final = frozenset(
 def _may_fail(known: Collection[Finding], key: str) -> bool:
     """Return whether the schema may have findings below a key; findings of a oneOf have no field."""
     return any(one.check == "schema" and (one.field.startswith(key) or one.field == "<nil>") for one in known)
-
-
-def _suspects(obj: JsonObject, known: Collection[Finding]) -> dict[str, Collection[str] | None]:
-    """Return the keys below which the schema has findings, and the empty key if there are any.
-
-    The key of a map comes with the suspect keys below it, or None for all. A finding of a oneOf has no field: then
-    every key is suspect.
-    """
-    fields = [finding.field for finding in known if finding.check == "schema"]
-    if not fields:
-        return {}
-    if "<nil>" in fields:
-        return dict.fromkeys(["", *obj])
-    found: dict[str, Collection[str] | None] = {"": None}
-    rests: dict[str, list[str]] = {}
-    for field, key in _beginnings(fields, obj):
-        rests.setdefault(key, []).append(field[len(key) + 1 :])
-    for key, value in obj.items():
-        if key in rests:
-            names = frozenset(name for _, name in _beginnings(rests[key], value)) if type(value) is dict else None
-            found[key] = None if names is None else [name for name in value if name in names]
-    return found
-
-
-def _beginnings(texts: list[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield (text, name) for each text that begins with a name; names are looked up by their lengths."""
-    lengths = sorted({len(name) for name in names})
-    for text in texts:
-        for length in lengths:
-            if length > len(text):
-                break
-            if text[:length] in names:
-                yield text, text[:length]

@@ -188,7 +188,7 @@ def invalid(tmp_path_factory):
         *[("fail-on", "never"), ("owners", "owners.yaml"), ("sidecar", ["gates.yaml"]), ("selector", "a=b")],
         *[("field-selector", "metadata.name=b"), ("at", "v9"), ("accept", "accept.yaml"), ("severity", ["low kind=X"])],
         *[("time", "0.001s"), ("time-per-object", "1ms"), ("etcd-prefix", "/other"), ("kubernetes", "1.32")],
-        *[("dry-run", True), ("source", "kine"), ("all-namespaces", True), ("memory", "1Mi"), ("verify-proven", "0")],
+        *[("dry-run", True), ("source", "kine"), ("all-namespaces", True), ("memory", "1Mi"), ("verify", "0")],
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -206,7 +206,7 @@ def test_a_report_that_does_not_hold_what_was_counted_is_not_put_in_place(
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.parametrize("part", ["fused", "attach_provers", "RuleProver"])
+@pytest.mark.parametrize("part", ["fused", "RuleProver"])
 def test_where_no_code_can_be_made_the_reference_judges(part: str, monkeypatch: Any) -> None:
     def failing(*_: Any, **__: Any) -> Any:
         raise SyntaxError("too many statically nested blocks")

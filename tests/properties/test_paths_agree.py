@@ -115,8 +115,8 @@ def test_generated_program_and_reference_agree_on_many_where_values_are_wild(ran
 
 
 def test_the_generated_program_has_its_say():
-    """The properties above are worth something: many objects are proven, many are only read, few are refused."""
-    total = proven = read = typed = 0
+    """The properties above are worth something: many objects are proven."""
+    total = proven = typed = 0
     for seed in range(120):
         drawer = Drawer(Random(seed))
         definition = parse_definition(document := drawer.definition())
@@ -124,10 +124,9 @@ def test_the_generated_program_has_its_say():
         for _ in range(8):
             data = drawer.object_text(document).encode()
             typed += typed_difference(program, program.audit(data), data) is not None
-        total, proven, read = total + program.total, proven + program.proven, read + program.read
+        total, proven = total + program.total, proven + program.proven
     assert total == 960
     assert proven > 100
-    assert read > 300
     assert typed > 50
 
 

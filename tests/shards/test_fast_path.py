@@ -76,7 +76,7 @@ def test_of_the_sample(tmp_path, monkeypatch, options):
 def test_of_a_real_cluster(tmp_path, monkeypatch, dump):
     path = shared(f"golden/upgrade/{dump}")
     crds = (str(shared("golden/upgrade/crds")),) if "kubectl" in dump else ()
-    assert both(tmp_path, monkeypatch, path, crds=crds)[0] > at_least("golden/upgrade", 100, 40)
+    assert both(tmp_path, monkeypatch, path, crds=crds)[0] > at_least("golden/upgrade", 90, 40)
 
 
 @pytest.mark.sampled(4)

@@ -1,4 +1,4 @@
-"""A fault of generated code that proves too much is found by judging proven objects again."""
+"""A fault of generated code is found by judging objects again without it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from auditor.fastpath.dicts import emit
 from auditor.fastpath.records import shapes
 from auditor.plan.options import AuditOptions
 from auditor.program.program import AuditProgram
-from auditor.program.proof_check import Proof, ProofCheck
+from auditor.program.proof_check import Answer, ProofCheck
 from auditor.shards.audit import ShardAuditor
 from pipelines.engines import run_processes
 from pipelines.exit_codes import exit_code_of
@@ -72,7 +72,7 @@ def test_a_fault_that_proves_too_much_is_found(
     assert run_audit(options)[1]["counts"]["statuses"] == {"definition": 1, "valid": many + 1}
     report = tmp_path / "checked"
     with pytest.raises(ProofRefuted) as caught:
-        run_audit(AuditOptions(dumps=(str(path),), report=str(report), engine="inline", verify_proven=1.0))
+        run_audit(AuditOptions(dumps=(str(path),), report=str(report), engine="inline", verify=1.0))
     text = str(caught.value)
     assert caught.value.where == f"xs.x.example.com v1 b/o-{many}"
     assert "proven valid" in text
@@ -100,7 +100,7 @@ def test_a_proven_object_whose_updates_are_tried_is_judged_again_too(tmp_path: P
     crds.write_text(json.dumps(definition_of(SCHEMA)))
     options = AuditOptions(dumps=(str(path),), crds=(str(crds),), report=str(tmp_path / "out"), engine="inline")
     with pytest.raises(ProofRefuted, match="proven valid, but invalid by the reference"):
-        run_audit(replace(options, verify_proven=1.0))
+        run_audit(replace(options, verify=1.0))
 
 
 def refuting() -> Any:
@@ -121,18 +121,18 @@ def test_a_worker_hands_the_error_on() -> None:
 def test_without_a_fault_the_report_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
     if not fast:
         monkeypatch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
-    checked: list[Proof] = []
+    checked: list[Answer] = []
     check = ProofCheck.check
 
-    def counted(self: ProofCheck, program: AuditProgram, data: bytes, proof: Proof) -> None:
-        checked.append(proof)
-        check(self, program, data, proof)
+    def counted(self: ProofCheck, program: AuditProgram, data: bytes, answer: Answer) -> None:
+        checked.append(answer)
+        check(self, program, data, answer)
 
     monkeypatch.setattr(ProofCheck, "check", counted)
     parts = []
     for share in (0.0, 1.0):
         report = tmp_path / str(share)
-        options = AuditOptions(dumps=(str(SAMPLE),), report=str(report), engine="inline", verify_proven=share)
+        options = AuditOptions(dumps=(str(SAMPLE),), report=str(report), engine="inline", verify=share)
         run_audit(options)
         parts.append({path.name: path.read_bytes() for path in sorted(report.rglob("*.parquet"))})
         assert bool(checked) == bool(share)
@@ -147,13 +147,13 @@ def test_each_part_of_an_answer_counts(change: dict[str, Any]) -> None:
     definition = parse_definition(definition_of(SCHEMA))
     program = AuditProgram(definition, definition.versions["v1"])
     data = json.dumps(value(1, {})).encode()
-    proof = Proof.of(program, program.judge(data).audited, "")
+    answer = Answer.of(program, program.judge(data))
     check = ProofCheck(1.0)
-    check.check(program, data, proof)
+    check.check(program, data, answer)
     with pytest.raises(ProofRefuted, match=next(iter(change))):
-        check.check(program, data, proof._replace(**change))
+        check.check(program, data, answer._replace(**change))
     with pytest.raises(ProofRefuted, match="object"):
-        check.check(program, data, proof._replace(object={}))
+        check.check(program, data, answer._replace(object={}))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_share_is_judged_again_by_default(tmp_path: Path, share: str | None) -
     items = [definition_of(SCHEMA), *(value(n, {"size": n}) for n in range(20)), value(number, {"size": -5})]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     words = ["audit", str(path), "--report", str(tmp_path / "out"), "--jobs", "1", "--fail-on", "never"]
-    result = auditor(*words if share is None else [*words, "--verify-proven", share])
+    result = auditor(*words if share is None else [*words, "--verify", share])
     assert result.code == (70 if share is None else 0), result.output
 
 
@@ -195,7 +195,7 @@ def test_a_fleet_ends_with_the_error_of_a_cluster(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         dump(tmp_path / name, last, 20)
     words = ["audit", str(tmp_path / "*" / "dump.json"), "--report", str(tmp_path / "out"), "--engine", "inline"]
-    result = auditor(*words, "--verify-proven", "100%")
+    result = auditor(*words, "--verify", "100%")
     assert result.code == 70
     assert "xs.x.example.com v1 b/o-20: " in result.stderr
     assert not (tmp_path / "out").exists()
@@ -204,6 +204,6 @@ def test_a_fleet_ends_with_the_error_of_a_cluster(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("fault")
 def test_the_command_ends_with_the_error(tmp_path: Path) -> None:
     path = dump(tmp_path, {"size": -5}, 20)
-    words = ["audit", str(path), "--report", str(tmp_path / "out"), "--jobs", "1", "--verify-proven", "100%"]
+    words = ["audit", str(path), "--report", str(tmp_path / "out"), "--jobs", "1", "--verify", "100%"]
     result = auditor(*words)
     assert result.code == 70

@@ -1,4 +1,4 @@
-"""Builds the generated program of a version of a definition, and the provers of its validator.
+"""Builds the generated program of a version of a definition.
 
 The program of a version reads and proves an object in one pass. If an object is stored at one version and audited at
 another, two programs run in sequence: that of the stored version, then that of the other without defaults, as the
@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.fastpath.dicts.support import Log
-    from auditor.schema.structural import StructuralSchema
-    from auditor.validation.create import CreateValidator
-    from auditor.validation.node import Node
 
-__all__ = ["VersionProgram", "attach_provers", "build_version"]
+__all__ = ["VersionProgram", "build_version"]
 
 
 class VersionProgram:
@@ -108,7 +105,7 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
             repaired.add(field)
             _decode_key(metadata, field, unknown)
             try:
-                ok = prove_metadata(metadata, size, namespaced, log.metadata)
+                ok = prove_metadata(metadata, size, namespaced)
             except Exception as again:  # the decoder handles the rest, or one more key
                 if getattr(again, "field", None) == field:
                     raise  # a second decoding would change it again (a year 10000): leave it to the reference
@@ -129,7 +126,7 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
         obj["metadata"] = to_json(fit)
         log.pruned.extend((None, f"metadata.{path}") for path in unknown)
         log.effect = max(log.effect, rewritten_metadata(whole, obj["metadata"]))
-        return prove_metadata(obj["metadata"], size, namespaced, log.metadata)
+        return prove_metadata(obj["metadata"], size, namespaced)
 
     return repair
 
@@ -185,42 +182,3 @@ def _decoded(key: str, value: Any, unknown: list[str]) -> JsonObject:
         return to_json(decode_metadata({key: value}, drop=True, unknown=unknown))
     except CoerceError:
         return {}
-
-
-class _Prover:
-    """The prover of a node before its first use; then it replaces itself by the compiled prover."""
-
-    __slots__ = ("_module", "_name", "_node")
-
-    def __init__(self, node: Node, module: Module, name: str) -> None:
-        self._node = node
-        self._module = module
-        self._name = name
-
-    def __call__(self, value: Any) -> bool:
-        prove = self._module.compile(self._name)
-        self._node.prove = prove
-        return bool(prove(value))
-
-
-def attach_provers(validator: CreateValidator) -> Module:
-    """Set a generated prover on the container nodes of a validator, so that it walks only parts that may be invalid.
-
-    The root has no prover, as the validator runs only if something is invalid, or was not proven.
-
-    Returns:
-        The provers; each is compiled at its first use.
-    """
-    definition, version = validator.definition, validator.version
-    module = Module(f"{definition.kind}.{version.name}.{definition.group} provers")
-    if contradiction(version.schema):
-        return module
-    emitter = Emitter(module)
-    for schema, node in validator.nodes.items():
-        if node is not validator.root and _holds_others(schema):
-            node.prove = _Prover(node, module, emitter.prover(schema))
-    return module
-
-
-def _holds_others(schema: StructuralSchema) -> bool:
-    return bool(schema.properties or schema.items is not None or schema.additional_properties is not None)

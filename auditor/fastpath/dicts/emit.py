@@ -96,10 +96,6 @@ class Emitter:
         self._interned: dict[Any, Any] = {}
         module.namespace.update(
             Refused=support.Refused,
-            _scalar=support.scalar,
-            _pruned=support.pruned_whole,
-            _no_list=support.no_list,
-            _in_range=support.in_range,
             _unless=support.unless,
             _exact=support.exact_json,
             _exact_rest=support.exact_rest,
@@ -109,7 +105,6 @@ class Emitter:
             _drop_these_nulls=support.drop_these_nulls,
             _distinct=support.distinct,
             _distinct_by=support.distinct_by,
-            _still_distinct=support.still_distinct,
             _copy=copy_json,
             _embedded=embedded,
         )
@@ -144,12 +139,11 @@ class Emitter:
         w = Writer()
         if scope.fused:
             with w.block(f"def {name}(o, log, above, {LOCALS}):"):
-                w.line("ok = True")
                 try:
                     self.value(w, schema, "o", scope, in_place=True)
                 except NotEmittable as error:
                     return f"def {name}(o, log, above):\n raise Refused({str(error)!r})\n"
-                w.line("return ok")
+                w.line("return True")
             return w.source
         with w.block(f"def {name}(o, {LOCALS}):"):
             if scope.mode is Mode.EXACT:
@@ -257,13 +251,13 @@ class Emitter:
         if is_defaulted:
             null = ("raise Refused('null in place of a value with a default')",)
         elif may_be_null:
-            null = ("ok = False" if schema.enum else "pass",)
+            null = (scope.mode.bad if schema.enum else "pass",)
         self.value(w, schema, y, scope, null=null)
 
     def _call(self, w: Writer, schema: StructuralSchema, x: str, scope: Scope, null: Lines | None) -> None:
         name = self._function(schema, scope)
         arguments = f"{x}, log, {self.site(scope)}" if scope.fused else x
-        failed = (f"not {name}({arguments})", "ok = False" if scope.fused else "return False")
+        failed = (f"not {name}({arguments})", scope.mode.bad)
         w.lines(chain([failed] if null is None else [(f"{x} is None", null), failed]))
 
     def site(self, scope: Scope) -> str:
@@ -281,21 +275,9 @@ class Emitter:
         """Return the slot of a hashable constant; equal constants share it."""
         return self.module.slot(self._interned.setdefault((type(value), value), value))
 
-    def doubt(self, schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False) -> str:
-        """Return the statement that records a value which its schema may refuse, when reading.
-
-        Args:
-            schema, x, scope: As in `value`.
-            whole: It is a map, and only keywords about the map as a whole are in doubt.
-        """
-        return f"log.doubt{'_whole' * whole}({self.shared(schema)}, {self.site(scope)}, {x})"
-
-    def _other(self, schema: StructuralSchema, x: str, scope: Scope) -> str:
+    @staticmethod
+    def _other(schema: StructuralSchema, x: str, scope: Scope) -> str:
         """Return the statement for a value whose type is not one of the schema's."""
-        if scope.fused:
-            if not scope.frozen and not scope.keep and _is_blind(schema):
-                return f"ok = _pruned({x}, log, {self.site(scope)})"
-            return f"ok = _scalar({x})" if schema.items is None or schema.type == "array" else f"ok = _no_list({x})"
         if scope.mode is Mode.EXACT:
             if "integer" in schema_types(schema):  # a float without fraction is an integer for the server
                 return f"return _unless({x}, float)"
@@ -305,28 +287,8 @@ class Emitter:
 
     def _otherwise(self, schema: StructuralSchema, x: str, scope: Scope, null: Lines | None) -> Lines:
         """Return the lines for a value that is null or has another type than the schema."""
-        other = self._noted(self._other(schema, x, scope), schema, x, scope)
-        if null is None:
-            return other
-        return (f"if {x} is None:", *indented(null), "else:", *indented(other))
-
-    def _noted(
-        self, then: str | Lines, schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False
-    ) -> Lines:
-        """Return a statement with the record of the doubt in place of `ok`."""
-        if type(then) is not str:
-            return tuple(then)
-        if not scope.fused or not then.startswith("ok = "):
-            return (then,)
-        call = then.removeprefix("ok = ")
-        note = self.doubt(schema, x, scope, whole=whole)
-        return (note,) if call == "False" else (call, note)
-
-    def noted(
-        self, conditions: list[Condition], schema: StructuralSchema, x: str, scope: Scope, *, whole: bool = False
-    ) -> list[Condition]:
-        """Return conditions whose statements record the doubt when a value is read; arguments as for `doubt`."""
-        return [(test, self._noted(then, schema, x, scope, whole=whole)) for test, then in conditions]
+        other = self._other(schema, x, scope)
+        return (other,) if null is None else (f"if {x} is None:", *indented(null), "else:", f" {other}")
 
     def conditions(self, schema: StructuralSchema, x: str, kind: str, mode: Mode) -> list[Condition]:
         """Return all conditions on a value of a kind, apart from children and sizes."""
@@ -360,10 +322,9 @@ class Emitter:
         if memo is not None:
             accepted, check = memo
             test = f"{x} not in {accepted}" + (f" and not {check}({x})" if check else "")
-            failed = self.noted([(test, scope.mode.bad)], schema, x, scope)
-            w.lines(chain([(f"type({x}) is not str", otherwise), *failed]))
+            w.lines(chain([(f"type({x}) is not str", otherwise), (test, scope.mode.bad)]))
             return
-        by_kind = {kind: self.noted(self.conditions(schema, x, kind, scope.mode), schema, x, scope) for kind in kinds}
+        by_kind = {kind: self.conditions(schema, x, kind, scope.mode) for kind in kinds}
         if len(kinds) == 1:
             w.lines(chain([(f"type({x}) is not {kinds[0]}", otherwise), *by_kind[kinds[0]]]))
             return
@@ -392,8 +353,7 @@ class Emitter:
         if scope.fused:
             with w.block(f"if type({x}) is {kind}:"):
                 write(self, w, schema, x, scope)
-                found = self.conditions(schema, x, kind, scope.mode)
-                w.lines(chain(self.noted(found, schema, x, scope, whole=kind == "dict")))
+                w.lines(chain(self.conditions(schema, x, kind, scope.mode)))
             if null is not None:
                 with w.block(f"elif {x} is None:"):
                     w.lines(null)
@@ -422,7 +382,6 @@ class Emitter:
             found = conditions[kind]
             if kind in sizes and not structure:
                 found = [*sizes[kind](schema, x, scope.mode), *found]
-            found = self.noted(found, schema, x, scope, whole=kind == "dict")
             if not (structure or found):
                 continue
             with w.block(f"{word} type({x}) is {kind}:"):
@@ -441,16 +400,4 @@ def has_structure(schema: StructuralSchema) -> bool:
         or schema.required
         or schema.list_type not in (None, ListType.ATOMIC)
         or schema.embedded_resource
-    )
-
-
-def _is_blind(schema: StructuralSchema) -> bool:
-    """Return whether a schema has no keywords for the inside of a map or list, which its type does not allow."""
-    types = schema_types(schema)
-    return (
-        bool(types)
-        and ("object" in types or (not schema.properties and schema.additional_properties is None))
-        and ("array" in types or schema.items is None)
-        and not schema.preserve_unknown_fields
-        and not schema.embedded_resource
     )

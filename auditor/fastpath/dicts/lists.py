@@ -23,9 +23,6 @@ def write_list(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, sc
     """Write the code for the items of a list, and its size."""
     items = schema.items
     keep = schema.preserve_unknown_fields or scope.keep
-    before = scope.local("c") if scope.fused and _is_keyed(schema) and items is not None else ""
-    if before:
-        w.line(f"{before} = len(log.doubts)")
     if items is None:
         if scope.fused:
             w.line(f"_exact({x})" if keep or scope.frozen else f"_bare({x})")
@@ -35,9 +32,9 @@ def write_list(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, sc
         y = below.local("v")
         with w.block(f"for {below.local('i')}, {y} in enumerate({x}):" if counts else f"for {y} in {x}:"):
             emitter.element(w, items, y, below)
-    w.lines(chain(emitter.noted(list_sizes(schema, x, scope.mode), schema, x, scope)))
+    w.lines(chain(list_sizes(schema, x, scope.mode)))
     if scope.fused:
-        w.lines(chain(_list_type(emitter, schema, x, before)))
+        w.lines(chain(_list_type(emitter, schema, x)))
 
 
 def list_sizes(schema: StructuralSchema, x: str, mode: Mode) -> list[Condition]:
@@ -52,30 +49,15 @@ def list_sizes(schema: StructuralSchema, x: str, mode: Mode) -> list[Condition]:
     return found
 
 
-def _is_keyed(schema: StructuralSchema) -> bool:
-    return schema.list_type in (ListType.SET, ListType.MAP)
-
-
-def _list_type(emitter: Emitter, schema: StructuralSchema, x: str, before: str) -> list[Condition]:
-    """Return the conditions that items repeat; a list with items that only Python considers equal is not proven.
-
-    Args:
-        emitter, schema, x: As in `Emitter.value`.
-        before: The variable with the number of doubts before the items; empty if items cause none.
-    """
-    if not _is_keyed(schema):
-        return []
+def _list_type(emitter: Emitter, schema: StructuralSchema, x: str) -> list[Condition]:
+    """Return the condition that items repeat; a list with items that only Python considers equal is not proven."""
     keys = schema.list_map_keys
-    found: list[Condition] = []
-    if before:  # an item of another type fails here, too
-        found.append(
-            (f"len(log.doubts) != {before} and not _still_distinct({x}, {emitter.shared(keys)})", "ok = False")
-        )
     if schema.list_type is ListType.SET:
         test = f"len(set({x})) != len({x})"
+    elif schema.list_type is not ListType.MAP:
+        return []
     elif len(keys) == 1:
         test = f"not _distinct({x}, {keys[0]!r})"
     else:
         test = f"not _distinct_by({x}, {emitter.shared(keys)})"
-    found.append((f"len({x}) > 1 and ok and {test}", "ok = False"))
-    return found
+    return [(f"len({x}) > 1 and {test}", "return False")]

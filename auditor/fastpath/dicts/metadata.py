@@ -64,46 +64,38 @@ _managers: set[tuple[str, str, str, str]] = set()
 """Accepted managers: manager, operation, apiVersion, fieldsType."""
 
 
-def prove_metadata(metadata: JsonObject, size: int, namespaced: bool, bad: list[str]) -> bool:
+def prove_metadata(metadata: JsonObject, size: int, namespaced: bool) -> bool:
     """Return whether the metadata of an object is proven valid.
 
     Args:
         metadata: As decoded.
         size: Bytes of the JSON text that contains it, or more; an upper bound of the size of annotations.
         namespaced: Whether the object must have a namespace; otherwise it must have none.
-        bad: Collects the names of the fields that are not proven.
 
     Raises:
         NotNormal: The typed round trip would change it.
     """
-    if bad:
-        bad.clear()
     generation = metadata.get("generation")
     if type(generation) is not int or generation == 0 or generation > INT64_MAX:
         raise NotNormal("generation")
-    if generation < 0:
-        bad.append("generation")
-    count = 1
-    if "name" in metadata:
-        name = metadata["name"]
-        if type(name) is not str or not name:
-            raise NotNormal("name")
-        count = 2
-        if (is_short_name(name) is None or len(name) > 253) and subdomain_name(name, False):
-            bad.append("name")
-    else:
-        bad.append("name")
+    if generation < 0 or "name" not in metadata:
+        return False
+    name = metadata["name"]
+    if type(name) is not str or not name:
+        raise NotNormal("name")
+    count = 2
+    if (is_short_name(name) is None or len(name) > 253) and subdomain_name(name, False):
+        return False
     if "namespace" in metadata:
         namespace = metadata["namespace"]
         if type(namespace) is not str or not namespace:
             raise NotNormal("namespace")
         count += 1
         if not namespaced or (namespace not in known_namespaces and not check_namespace(namespace)):
-            bad.append("namespace")
+            return False
     elif namespaced:
-        bad.append("namespace")
-    _prove_common(metadata, size, count, bad)
-    return not bad
+        return False
+    return _prove_common(metadata, size, count)
 
 
 def prove_embedded(resource: JsonObject) -> bool:
@@ -112,22 +104,13 @@ def prove_embedded(resource: JsonObject) -> bool:
     Raises:
         NotNormal: The read would change one of them. (TypeError, AttributeError: the same.)
     """
-    ok = True
-    for key in ("apiVersion", "kind"):
-        if key not in resource:
-            ok = False
-        elif type(resource[key]) is not str:
-            raise NotNormal
-    if ok:
-        kind = resource["kind"]
-        ok = bool(
-            resource["apiVersion"]
-            and group_version(resource["apiVersion"]) is not None
-            and kind
-            and not dns_1035_label(go_lower(kind))
-        )
+    api_version, kind = resource.get("apiVersion"), resource.get("kind")
+    if type(api_version) is not str or type(kind) is not str or not api_version or not kind:
+        return False
+    if group_version(api_version) is None or dns_1035_label(go_lower(kind)):
+        return False
     if "metadata" not in resource:
-        return ok
+        return True
     metadata = resource["metadata"]
     if type(metadata) is not dict:
         raise NotNormal
@@ -138,23 +121,20 @@ def prove_embedded(resource: JsonObject) -> bool:
             if type(text) is not str or not text:
                 raise NotNormal
             count += 1
-            ok = ok and not (dns_label(text) if key == "namespace" else path_segment(text, False))
+            if dns_label(text) if key == "namespace" else path_segment(text, False):
+                return False
     if "generation" in metadata:
         generation = metadata["generation"]
-        if type(generation) is not int or generation == 0 or generation > INT64_MAX:
-            raise NotNormal
+        if type(generation) is not int or not 0 < generation <= INT64_MAX:
+            return False
         count += 1
-        ok = ok and generation > 0
-    if "generateName" in metadata:
-        prefix = metadata["generateName"]
-        ok = ok and not path_segment(prefix, True)
-    bad: list[str] = []
-    _prove_common(metadata, MAX_ANNOTATIONS + 1, count, bad)
-    return ok and not bad
+    if "generateName" in metadata and path_segment(metadata["generateName"], True):
+        return False
+    return _prove_common(metadata, MAX_ANNOTATIONS + 1, count)
 
 
-def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -> None:
-    """Prove the fields that all metadata have; `count` keys are known already."""
+def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
+    """Return whether the fields that all metadata have are proven; `count` keys are known already."""
     at = "creationTimestamp"
     try:
         if at in metadata:
@@ -187,9 +167,9 @@ def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -
                     if type(value) is not str:
                         raise NotNormal
                     if not check_label_value(value):
-                        bad.append(at)
+                        return False
                 if key not in known_label_keys and not check_label_key(key):
-                    bad.append(at)
+                    return False
         at = "annotations"
         if at in metadata:
             annotations = metadata[at]
@@ -200,19 +180,19 @@ def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -
                 if type(value) is not str:
                     raise NotNormal
                 if key not in known_annotation_keys and not check_annotation_key(key):
-                    bad.append(at)
+                    return False
             if size > MAX_ANNOTATIONS and annotations_size(annotations) > MAX_ANNOTATIONS:
-                bad.append(at)
+                return False
         at = "managedFields"
         if at in metadata:
             count += 1
             if not _prove_managed_fields(metadata[at]):
-                bad.append(at)
+                return False
         at = "ownerReferences"
         if at in metadata:
             count += 1
             if not _prove_owners(metadata[at]):
-                bad.append(at)
+                return False
         at = "finalizers"
         if at in metadata:
             finalizers = metadata[at]
@@ -224,18 +204,17 @@ def _prove_common(metadata: JsonObject, size: int, count: int, bad: list[str]) -
                     if type(value) is not str:
                         raise NotNormal
                     if not check_finalizer(value):
-                        bad.append(at)
+                        return False
             if "orphan" in finalizers and "foregroundDeletion" in finalizers:
-                bad.append(at)
+                return False
         at = ""
-        if len(metadata) != count:
-            _prove_rare(metadata, count, bad)
+        return len(metadata) == count or _prove_rare(metadata, count)
     except Exception as error:  # noqa: BLE001 - any error that a value of another type causes; the key is known
         raise NotNormal(at or getattr(error, "field", "")) from None
 
 
-def _prove_rare(metadata: JsonObject, count: int, bad: list[str]) -> None:
-    """Prove the fields that few objects have."""
+def _prove_rare(metadata: JsonObject, count: int) -> bool:
+    """Return whether the fields that few objects have are proven."""
     for key in ("generateName", "selfLink"):
         if key in metadata:
             value = metadata[key]
@@ -244,7 +223,7 @@ def _prove_rare(metadata: JsonObject, count: int, bad: list[str]) -> None:
             count += 1
             # The prefix of a generated name: its rule is that of names, which an embedded resource does not follow.
             if key == "generateName" and subdomain_name(value, True):
-                bad.append(key)
+                return False
     key = "deletionTimestamp"
     if key in metadata:
         value = metadata[key]
@@ -259,18 +238,18 @@ def _prove_rare(metadata: JsonObject, count: int, bad: list[str]) -> None:
         count += 1
     if len(metadata) != count:
         raise NotNormal(next((key for key in metadata if key not in KNOWN_FIELDS), ""))
+    return True
 
 
 def _prove_managed_fields(entries: Any) -> bool:
     if type(entries) is not list or not entries:
         raise NotNormal
-    ok = True
     for entry in entries:
         count = 6
         try:
             who = (entry["manager"], entry["operation"], entry["apiVersion"], entry["fieldsType"])
             if who not in _managers and not _check_manager(who):
-                ok = False
+                return False
             time = entry["time"]
             if (time[:10] not in known_days or time[10:13] not in HOURS or time[13:] not in MINUTES) and not is_time(
                 time
@@ -284,7 +263,7 @@ def _prove_managed_fields(entries: Any) -> bool:
             if type(subresource) is not str or not subresource:
                 raise NotNormal
             if len(subresource) > 64:
-                ok = False
+                return False
             count = 7
         if len(entry) != count or type(fields) is not dict:
             raise NotNormal
@@ -292,7 +271,7 @@ def _prove_managed_fields(entries: Any) -> bool:
         text = _dumps(fields)
         if text.count(b'":') != text.count(b'":{'):
             check_only_maps(fields)
-    return ok
+    return True
 
 
 def _check_manager(who: tuple[Any, Any, Any, Any]) -> bool:
@@ -311,7 +290,6 @@ def _check_manager(who: tuple[Any, Any, Any, Any]) -> bool:
 def _prove_owners(owners: Any) -> bool:
     if type(owners) is not list or not owners:
         raise NotNormal
-    ok = True
     controllers = 0
     for owner in owners:
         count = 4
@@ -322,7 +300,7 @@ def _prove_owners(owners: Any) -> bool:
         if type(name) is not str or type(uid) is not str:
             raise NotNormal
         if ((api_version, kind) not in known_owners and not check_owner(api_version, kind)) or not name or not uid:
-            ok = False
+            return False
         if "controller" in owner:
             if type(owner["controller"]) is not bool:
                 raise NotNormal
@@ -334,4 +312,4 @@ def _prove_owners(owners: Any) -> bool:
             count += 1
         if len(owner) != count:
             raise NotNormal
-    return ok and controllers < 2
+    return controllers < 2

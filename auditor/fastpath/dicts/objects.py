@@ -57,7 +57,7 @@ def write_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, 
         _read_wide(emitter, w, schema, x, scope)
     else:
         _read_object(emitter, w, schema, x, scope)
-    w.lines(chain(emitter.noted(object_sizes(schema, x, scope.mode), schema, x, scope, whole=True)))
+    w.lines(chain(object_sizes(schema, x, scope.mode)))
 
 
 # -- proving ----------------------------------------------------------------------------------------------------------
@@ -109,19 +109,17 @@ def _read_object(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, 
             child = schema.properties.get(name)
             if child is not None and defaults_below(child):
                 raise NotEmittable("defaults in the metadata of an embedded resource")
-        w.lines((f"if not _embedded({x}):", " ok = False"))
+        w.lines((f"if not _embedded({x}):", " return False"))
     known = frozenset((*schema.properties, *META_KEYS)) if embedded else frozenset(schema.properties)
     counter = KeyCounter(w, scope.local("n") if schema.additional_properties is None else "")
     counter.start(*(f"({name!r} in {x})" for name in META_KEYS if name in known and name not in schema.properties))
-    missing = emitter.doubt(schema, x, scope, whole=True)
     for name, child in schema.properties.items():
         below = scope.property(name, frozen=embedded and name in META_KEYS)
-        needed = missing if name in schema.required else ""
-        read_property(emitter, w, name, child, x, below, counter, missing=needed)
+        read_property(emitter, w, name, child, x, below, counter, is_required=name in schema.required)
     read_rest(emitter, w, schema, x, scope, known, counter)
     for name in dict.fromkeys(schema.required):
         if name not in schema.properties:
-            w.lines((f"if {name!r} not in {x}:", f" {missing}"))
+            w.lines((f"if {name!r} not in {x}:", " return False"))
 
 
 def read_property(
@@ -133,7 +131,7 @@ def read_property(
     scope: Scope,
     counter: KeyCounter,
     *,
-    missing: str,
+    is_required: bool,
 ) -> None:
     """Write the code for a property of an object that is read.
 
@@ -141,16 +139,15 @@ def read_property(
         emitter, w, name, schema, scope: As in `Emitter.value`, for the property.
         x: The variable that holds the object.
         counter: The counter of its known keys.
-        missing: Statement for a missing required property; empty if it is not required.
+        is_required: Whether an object without it is not valid.
     """
     y = scope.local("v")
     is_defaulted = emitter.defaults and has_default(schema)
-    always = is_defaulted or bool(missing)
+    always = is_defaulted or is_required
     counter.expect(always=always)
-    if missing and _is_droppable(emitter, schema):
-        absent = (missing, f"{x}.pop({name!r}, None)", *counter.missed())
+    if is_required and _is_droppable(emitter, schema):
         w.line(f"{y} = {x}.get({name!r})")
-        emitter.value(w, schema, y, scope, null=absent)
+        emitter.value(w, schema, y, scope, null=("return False",))
         return
     with w.block(f"if {name!r} in {x}:"):
         w.line(f"{y} = {x}[{name!r}]")
@@ -161,10 +158,9 @@ def read_property(
     if is_defaulted:
         with w.block("else:"):
             w.lines(_insertion(emitter, name, schema, x, scope))
-    elif missing:
+    elif is_required:
         with w.block("else:"):
-            w.line(missing)
-            w.lines(counter.missed())
+            w.line("return False")
 
 
 def _is_droppable(emitter: Emitter, schema: StructuralSchema) -> bool:
@@ -175,12 +171,12 @@ def _is_droppable(emitter: Emitter, schema: StructuralSchema) -> bool:
 def _null(emitter: Emitter, name: str, schema: StructuralSchema, x: str, scope: Scope) -> Lines | None:
     """Return the statement for a property that is null, or None if it is dropped."""
     if schema.nullable:
-        return ("ok = False" if schema.enum else "pass",)
+        return ("return False" if schema.enum else "pass",)
     if emitter.defaults and has_default(schema):
         return _insertion(emitter, name, schema, x, scope)
     if _is_droppable(emitter, schema):
         return None
-    return ("ok = False" if schema_types(schema) or schema.enum else "pass",)
+    return ("return False" if schema_types(schema) or schema.enum else "pass",)
 
 
 def _insertion(emitter: Emitter, name: str, schema: StructuralSchema, x: str, scope: Scope) -> Lines:
@@ -192,7 +188,7 @@ def _insertion(emitter: Emitter, name: str, schema: StructuralSchema, x: str, sc
     inside.line(f"{x}[{name!r}] = {display(emitter.module, expansion.value)}")
     inside.line(f"log.defaulted.append({emitter.site(scope)})")
     if not emitter.module.compile(emitter.prover(schema))(expansion.value) or repeats(expansion.value, schema):
-        inside.line("ok = False")
+        return ("return False",)
     return inside.written
 
 
@@ -278,7 +274,7 @@ def _read_wide(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, sc
         _halve(w, number, [(-1, (f"{unknown} = True",)), *((index, code) for index, (code, _) in enumerate(ordered))])
     w.lines((f"if {unknown}:", f" {_unknown(emitter, schema, x, scope, known)}"))
     for name in dict.fromkeys(schema.required):
-        w.lines((f"if {name!r} not in {x}:", f" {emitter.doubt(schema, x, scope, whole=True)}"))
+        w.lines((f"if {name!r} not in {x}:", " return False"))
 
 
 def _halve(w: Writer, number: str, codes: list[tuple[int, Lines]]) -> None:

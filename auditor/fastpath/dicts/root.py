@@ -41,7 +41,7 @@ def fused(
     """Declare the function that reads and proves whole objects, and return its name.
 
     The function takes the decoded object, a `Log` and the size of the JSON text in bytes. It returns whether the object
-    is proven valid; if it does not raise, the object is changed as by the storage read.
+    is proven valid; then it is changed as by the storage read.
 
     Args:
         emitter: Writes the function.
@@ -94,32 +94,29 @@ class _Root:
             with w.block(f"if o['apiVersion'] != {self.api_version!r} or o['kind'] != {self.kind!r}:"):
                 w.line("raise Refused('', 'identity')")
             with w.block("try:"):
-                w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced}, log.metadata)")
+                w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced})")
             with w.block("except Exception as why:"):
                 w.line("ok = _repair(o, size, log, why)")
-            w.lines(_suspect("metadata"))
+            with w.block("if not ok:"):
+                w.line("raise Refused('', 'metadata')")
             known = frozenset((*schema.properties, *META_KEYS))
             counter = KeyCounter(w, scope.local("n") if schema.additional_properties is None else "")
             counter.start(str(len(META_KEYS)))
             for key, child in schema.properties.items():
                 if key in META_KEYS:
                     self._meta_property(w, key, child, scope)
-                    w.lines(_suspect(key))
                 else:
-                    below, missing = scope.property(key), "ok = False" if key in schema.required else ""
-                    read_property(emitter, w, key, child, "o", below, counter, missing=missing)
-                    w.lines(_suspect(key))
+                    below, is_required = scope.property(key), key in schema.required
+                    read_property(emitter, w, key, child, "o", below, counter, is_required=is_required)
             read_rest(emitter, w, schema, "o", scope, known, counter)
-            if schema.additional_properties is not None:
-                w.lines(("if not ok:", " log.suspects.extend(o)"))
             for key in dict.fromkeys(schema.required):
                 if key not in known:
-                    w.lines((f"if {key!r} not in o:", " ok = False"))
+                    w.lines((f"if {key!r} not in o:", " return False"))
             w.lines(chain(object_sizes(schema, "o", Mode.FUSED)))
             w.lines(chain(emitter.conditions(schema, "o", "dict", Mode.FUSED)))
             if self.scale is not None:
                 _scale(w, self.scale)
-            w.line("return ok and not log.suspects and not log.doubts")
+            w.line("return True")
         return w.source
 
     def _meta_property(self, w: Writer, key: str, schema: StructuralSchema, scope: Scope) -> None:
@@ -128,7 +125,7 @@ class _Root:
         if key != "metadata":
             value = self.api_version if key == "apiVersion" else self.kind
             if not emitter.module.compile(emitter.prover(schema))(value):
-                w.line("ok = False")
+                w.line("return False")
             return
         if defaults_below(schema):
             raise NotEmittable("defaults in metadata")
@@ -138,11 +135,6 @@ class _Root:
         y = below.local("v")
         w.line(f"{y} = o['metadata']")
         emitter.value(w, schema, y, below)
-
-
-def _suspect(key: str) -> tuple[str, ...]:
-    """Return lines that record a key below which something may be invalid, and continue."""
-    return ("if not ok:", f" log.suspects.append({key!r})", " ok = True")
 
 
 def scale_tests(scale: Scale) -> list[tuple[str, str]]:
@@ -156,18 +148,17 @@ def _scale(w: Writer, scale: Scale) -> None:
     """Write the checks of the scale subresource; absent values are valid."""
     for path, test in scale_tests(scale):
         if not PLAIN_PATH(path):
-            w.line("ok = False")
+            w.line("return False")
             continue
         *above, last = path[1:].split(".")
         depth = w.depth
         w.line("v = o")
         for name in above:
-            w.lines(
-                (f"v = v.get({name!r})", "if v is None:", " pass", "elif type(v) is not dict:", " ok = False", "else:")
-            )
+            w.lines((f"v = v.get({name!r})", "if v is None:", " pass"))
+            w.lines(("elif type(v) is not dict:", " return False", "else:"))
             w.depth += 1
         with w.block(f"if {last!r} in v:"):
-            w.lines((f"v = v[{last!r}]", f"if {test}:", " ok = False"))
+            w.lines((f"v = v[{last!r}]", f"if {test}:", " return False"))
         w.depth = depth
 
 

@@ -50,7 +50,7 @@ def int_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks)
     test = _between(x, low, high)
     if mode is Mode.FUSED:
         found.append(
-            (test, f"ok = _in_range({x})")
+            (test, mode.bad)
             if test and high is not None
             else (f"{x} > {INT64_MAX}", f"raise Refused({LARGE_INTEGER!r})")
         )

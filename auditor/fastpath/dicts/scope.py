@@ -2,9 +2,8 @@
 
 Three programs are generated from one schema. They differ in their effect on the object and in their results:
 
-- FUSED reads and proves in one pass. It changes the object as the storage read does and has a local `ok`. A violation
-  clears `ok` and the pass continues, so that the object is read exactly in any case. If the code does not know the
-  effect of the read, it raises Refused.
+- FUSED reads and proves in one pass. True: it changed the value as the storage read does, and the value is valid.
+  False, or any exception: not known; the value may be changed in part and is of no more use.
 - PROVE changes nothing. True: the value is valid. False: not known.
 - EXACT changes nothing. True: valid, False: invalid, raises Refused: not known. `not` and `oneOf` need it.
 """
@@ -12,7 +11,7 @@ Three programs are generated from one schema. They differ in their effect on the
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from enum import Enum
+from enum import Enum, auto
 from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -57,19 +56,19 @@ class Mode(Enum):
         doubt: Whether the value breaks its schema is not known here.
     """
 
-    FUSED = ("ok = False", "ok = False")
-    PROVE = ("return False", "return False")
-    EXACT = ("return False", "raise Refused")
+    FUSED = auto()
+    PROVE = auto()
+    EXACT = auto()
 
     @property
     def bad(self) -> str:
         """Statement for a violation."""
-        return self.value[0]
+        return "return False"
 
     @property
     def doubt(self) -> str:
         """Statement for a possible violation."""
-        return self.value[1]
+        return "raise Refused" if self is Mode.EXACT else "return False"
 
 
 @dataclass(frozen=True, slots=True)

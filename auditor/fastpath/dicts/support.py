@@ -1,8 +1,7 @@
 """Functions that generated code calls: refusing, pruning, comparing, caching.
 
-A generated function that does not know the exact effect of the read raises Refused; the caller then runs the reference
-on the original bytes. Helpers that find only a violation return False: the object is still read exactly, and only its
-validation is left to the reference.
+A generated function that does not know the exact effect of the read raises Refused; one that finds a violation returns
+False. Both mean that the object is not proven.
 """
 
 from __future__ import annotations
@@ -25,14 +24,9 @@ __all__ = [
     "drop_these_nulls",
     "exact_json",
     "exact_rest",
-    "in_range",
-    "no_list",
     "prune_unknown",
-    "pruned_whole",
     "remembering",
     "render_site",
-    "scalar",
-    "still_distinct",
     "unless",
 ]
 
@@ -47,8 +41,6 @@ MEMO_LENGTH: Final = 256
 Places: TypeAlias = dict[int, dict[int, int]]
 """Identity of a list to a map from the identities of its items to their indexes."""
 
-Repeated: TypeAlias = dict[tuple[int, str], dict[int, list[int]]]
-"""(identity of a schema, path of a list) to a map from the identities of its items to their indexes."""
 
 _LONG: Final = 32
 
@@ -77,23 +69,16 @@ _MISSING: Final = object()
 class Log:
     """Records what a run pruned and defaulted, as sites; they become paths only when needed.
 
-    It also records what the run could not prove. `doubts` has values that their schema may refuse, as (schema, site,
-    value, whether only keywords about the map as a whole are in doubt). `suspects` has top-level keys below which
-    something unspecific is in doubt. `metadata` has the fields of metadata that are not proven (empty if only a schema
-    of metadata may have findings). `effect` is the effect of the read on metadata beside pruning, see
-    `metadata_effect.rewritten_metadata`.
+    `effect` is the effect of the read on metadata beside pruning, see `metadata_effect.rewritten_metadata`.
 
     A site is ``(above, template, *holes)``: the site of the enclosing function (or None), a format string (or that and
     the kinds of its holes, see `render_site`), and the values for the holes.
     """
 
-    __slots__ = ("_known", "defaulted", "doubts", "effect", "metadata", "pruned", "suspects")
+    __slots__ = ("_known", "defaulted", "effect", "pruned")
 
     def __init__(self) -> None:
         self.effect = ""
-        self.suspects: list[str] = []
-        self.metadata: list[str] = []
-        self.doubts: list[tuple[Any, tuple[Any, ...] | None, Any, bool]] = []
         self.pruned: list[tuple[Any, str]] = []
         self.defaulted: list[tuple[Any, ...]] = []
         self._known: dict[tuple[Any, ...], tuple[str, ...]] = {}
@@ -101,46 +86,8 @@ class Log:
     def clear(self) -> None:
         """Reset the log for the next run."""
         self.effect = ""
-        self.suspects.clear()
-        self.doubts.clear()
-        self.metadata.clear()
         self.pruned.clear()
         self.defaulted.clear()
-
-    def doubt(self, schema: Any, site: tuple[Any, ...] | None, value: Any) -> None:
-        """Record a value that its schema may refuse."""
-        self.doubts.append((schema, site, value, False))
-
-    def doubt_whole(self, schema: Any, site: tuple[Any, ...] | None, value: Any) -> None:
-        """Record, once, a map that its schema may refuse as a whole, regardless of the values of its keys."""
-        if self.doubts and (last := self.doubts[-1])[3] and last[2] is value and last[0] is schema:
-            return  # each missing required key would record it
-        self.doubts.append((schema, site, value, True))
-
-    def doubtful(self) -> list[tuple[Any, str, Any, bool]]:
-        """Return the doubts with the dotted paths of their values; one that repeats in a list is returned for each.
-
-        Raises:
-            Refused: A path begins with a property without a name, which the server leaves out.
-        """
-        found: list[tuple[Any, str, Any, bool]] = []
-        places: Places = {}
-        repeated: Repeated = {}
-        whole: set[tuple[int, int]] = set()
-        for schema, site, value, is_whole in self.doubts:
-            if is_whole:
-                if (id(schema), id(value)) in whole:
-                    continue
-                whole.add((id(schema), id(value)))
-            if site is not None and site[0] is None and type(site[1]) is str:  # nearly always
-                paths: tuple[str, ...] = (site[1] % site[2:],)
-            else:
-                paths = _paths(schema, site, value, places, repeated)
-            for path in paths:
-                if path[:2] in (".", ".."):
-                    raise Refused("a property without a name")
-                found.append((schema, path[1:], value, is_whole))
-        return found
 
     def pruned_paths(self) -> tuple[str, ...]:
         """Return the dotted paths of dropped fields, sorted."""
@@ -201,29 +148,6 @@ def render_site(site: tuple[Any, ...] | None, places: Places) -> str:
     return render_site(site[0], places) + text
 
 
-def _paths(
-    schema: Any, site: tuple[Any, ...] | None, value: Any, places: Places, repeated: Repeated
-) -> tuple[str, ...]:
-    """Return the paths of a value; a text or number that repeats in a list is the same object at several positions.
-
-    In a long list they are looked up, and returned only with the first doubt of a schema.
-    """
-    if site is not None and type(site[1]) is tuple and site[1][0].endswith("[%d]") and site[1][1].endswith("i"):
-        (template, kinds), *holes, items, _ = site[1:]
-        if type(value) is not dict and type(value) is not list:
-            above = (site[0], (template[: -len("[%d]")], kinds[:-1]), *holes)
-            start = render_site(above, places)
-            if len(items) < _LONG:
-                return tuple([f"{start}[{index}]" for index, other in enumerate(items) if other is value])
-            known = repeated.get((id(schema), start))
-            if known is None:
-                known = repeated[id(schema), start] = {}
-                for index, other in enumerate(items):
-                    known.setdefault(id(other), []).append(index)
-            return tuple([f"{start}[{index}]" for index in known.pop(id(value), ())])
-    return (render_site(site, places),)
-
-
 def _place(items: list[Any], item: Any, places: Places) -> int:
     """Return the index of an item, by identity; the items of a long list are numbered once."""
     if len(items) < _LONG:
@@ -234,56 +158,6 @@ def _place(items: list[Any], item: Any, places: Places) -> int:
     return known[id(item)]
 
 
-def scalar(value: Any) -> bool:
-    """Return False for a value of the wrong type; refuse if reading it would change it.
-
-    A scalar that the schema does not expect is not changed by the read. A map (also in a list) would be pruned, and an
-    integer beyond 64 bits is a float for the server.
-
-    Raises:
-        Refused: The value is or holds a map with keys, or an integer beyond 64 bits.
-    """
-    kind = type(value)
-    if kind is list:
-        bare(value)
-    elif kind is dict and value:
-        raise Refused(_UNEXPECTED_MAP)
-    elif kind is int and value > INT64_MAX:
-        raise Refused(LARGE_INTEGER)
-    return False
-
-
-def no_list(value: Any) -> bool:
-    """Do as `scalar` for a schema that also has keywords for list items.
-
-    Raises:
-        Refused: The value is a list, or `scalar` refuses it.
-    """
-    if type(value) is list:
-        raise Refused("a list that no schema describes")
-    return scalar(value)
-
-
-def pruned_whole(value: Any, log: Log, site: tuple[Any, ...] | None) -> bool:
-    """Return False for a value of the wrong type, and prune it as the read does: the schema has nothing for its inside.
-
-    Every key of a map is removed, also in lists.
-
-    Raises:
-        Refused: There is an integer beyond 64 bits.
-    """
-    if type(value) is dict:
-        for key in value:
-            log.pruned.append((site, key))
-        value.clear()
-    elif type(value) is list:
-        for index, item in enumerate(value):
-            pruned_whole(item, log, (site, "[%d]", index))
-    elif type(value) is int and value > INT64_MAX:
-        raise Refused(LARGE_INTEGER)
-    return False
-
-
 def unless(value: Any, kind: type) -> bool:
     """Return False for a value of the wrong type, unless it has a type that the server may accept.
 
@@ -292,13 +166,6 @@ def unless(value: Any, kind: type) -> bool:
     """
     if type(value) is kind:
         raise Refused("a value of a type that the server may take")
-    return False
-
-
-def in_range(value: int) -> bool:
-    """Return False for an integer outside the bounds of its schema; refuse one beyond 64 bits."""
-    if value > INT64_MAX:
-        raise Refused(LARGE_INTEGER)
     return False
 
 
@@ -366,21 +233,6 @@ def distinct(items: list[dict[str, Any]], key: str) -> bool:
 def distinct_by(items: list[dict[str, Any]], keys: tuple[str, ...]) -> bool:
     """Return whether no two items have the same values at all keys."""
     return len({tuple([item.get(key, _MISSING) for key in keys]) for item in items}) == len(items)
-
-
-def still_distinct(items: list[Any], keys: tuple[str, ...]) -> bool:
-    """Return whether items, some of them in doubt, certainly differ from each other.
-
-    Args:
-        items: Items of a list that must be unique.
-        keys: The keys that identify maps; empty to compare the items themselves.
-    """
-    try:
-        if not keys:
-            return len(set(items)) == len(items)
-        return all(type(item) is dict for item in items) and distinct_by(items, keys)
-    except TypeError:  # the compared values contain a list or map
-        return False
 
 
 def remembering(check: Callable[[str], bool]) -> tuple[set[str], Callable[[str], bool]]:

@@ -139,26 +139,22 @@ class RuleProver:
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def findings(self, obj: JsonObject, data: bytes) -> list[Finding] | None:
-        """Run the rules of an object as for a create; the interpreter runs those that are not proven.
+    def findings(self, obj: JsonObject, data: bytes) -> list[Finding]:
+        """Run the rules of an object as for a create; the interpreter alone judges each rule that is not proven.
 
         Args:
-            obj: The object after the read, proven valid except for its rules, or `is_typed`.
+            obj: The object after the exact read, valid except for its rules.
             data: The stored bytes of the object.
-
-        Returns:
-            The findings; None if all rules are proven.
         """
+        if not self.is_typed(obj):
+            return self.rules.run(obj)
         left: list[tuple[int, Any, Trail]] = []
         try:
             cost = self._cost(obj, data, left)
         except Exception as error:  # noqa: BLE001 - over the budget, or what Python does not compile
             self.fallbacks.caught(Part.RULES, error)
             return self.rules.run(obj)
-        if not left:
-            return None
-        evaluations = [(self._evaluations[number], value, trail) for number, value, trail in left]
-        found = self.rules.run_these(evaluations, cost)
+        found = self.rules.run_these([(self._evaluations[number], value, trail) for number, value, trail in left], cost)
         if found is None:
             self.fallbacks.note(Part.RULES, Reason.BUDGET)
             return self.rules.run(obj)

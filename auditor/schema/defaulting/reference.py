@@ -6,14 +6,18 @@ Source: apiextensions-apiserver pkg/apiserver/schema/defaulting/{algorithm,prune
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import NotStructural
-from auditor.schema.objectmeta.reference import coerce_embedded
-from auditor.schema.pruning.reference import as_resource, prune
+from auditor.schema.objectmeta.reference import coerce_embedded, has_embedded
+from auditor.schema.pruning.reference import as_resource, prune, prune_below
 from auditor.schema.structural import ABSENT, StructuralSchema
 
-__all__ = ["copy_json", "default", "drop_nulls", "prune_defaults"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["copy_json", "default", "drop_nulls", "keeps_defaults", "prune_defaults"]
 
 
 def copy_json(value: Any) -> Any:
@@ -62,8 +66,28 @@ def default(value: Any, schema: StructuralSchema | None) -> list[str]:
     Returns:
         Dotted paths that received a default, sorted; without the paths inside that default.
     """
-    filled = None if schema is None else _default(value, schema)
+    needed = None if schema is None else _needed_of(schema)
+    filled = None if needed is None else _default(value, needed)
     return sorted(path.removeprefix(".") for path in filled) if filled else []
+
+
+def _needed(schema: StructuralSchema) -> StructuralSchema | None:
+    """Return a schema without the nodes at and below which there is no default; None if nothing is left."""
+    properties = {key: _needed(below) for key, below in schema.properties.items()}
+    rest, items = schema.additional_properties, schema.items
+    rest = None if rest is None or type(rest) is bool else _needed(rest)
+    items = None if items is None else _needed(items)
+    if rest is None:  # else all properties are needed: it applies to other keys
+        properties = {key: below for key, below in properties.items() if below is not None}
+    kept = {key: below or StructuralSchema(nullable=True) for key, below in properties.items()}
+    if not kept and rest is None and items is None and schema.default is ABSENT:
+        return None
+    return StructuralSchema(
+        default=schema.default, nullable=schema.nullable, properties=kept, additional_properties=rest, items=items
+    )
+
+
+_needed_of = lru_cache(maxsize=256)(_needed)
 
 
 def _default(value: Any, schema: StructuralSchema) -> list[str] | None:
@@ -112,6 +136,34 @@ def _default_element(holder: Any, key: Any, child: Any, schema: StructuralSchema
         _default(made, schema)
         return ("",)
     return _default(child, schema) or ()
+
+
+@lru_cache(maxsize=4096)
+def keeps_defaults(schema: StructuralSchema | None) -> bool:
+    """Return whether pruning, and dropping nulls, changes nothing in an object that was pruned and defaulted before.
+
+    They never do twice what they did once, so only what defaulting inserts can change, and the metadata of embedded
+    resources, which are coerced in between.
+    """
+    return schema is None or (not has_embedded(schema) and all(map(_is_kept, _nodes(schema))))
+
+
+def _is_kept(schema: StructuralSchema) -> bool:
+    if type(schema.default) is not dict and type(schema.default) is not list:
+        return True
+    made = copy_json(schema.default)
+    _default(made, schema)
+    kept = copy_json(made)
+    prune_below(kept, schema)
+    drop_nulls(kept, schema)
+    return repr(kept) == repr(made)  # 1 differs from 1.0 and true
+
+
+def _nodes(schema: StructuralSchema) -> Iterator[StructuralSchema]:
+    yield schema
+    for below in (*schema.properties.values(), schema.items, schema.additional_properties):
+        if isinstance(below, StructuralSchema):
+            yield from _nodes(below)
 
 
 def prune_defaults(schema: StructuralSchema) -> StructuralSchema:

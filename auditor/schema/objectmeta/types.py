@@ -30,7 +30,7 @@ from auditor.schema.typed import (
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["OBJECT_META", "served_metadata", "to_json"]
+__all__ = ["OBJECT_META", "reads_the_same", "served_metadata", "to_json"]
 
 
 @lru_cache(maxsize=4096)
@@ -132,6 +132,20 @@ def served_metadata(decoded: JsonObject) -> JsonObject:
     return made
 
 
+def reads_the_same(metadata: JsonObject) -> bool:
+    """Return whether decoding and encoding served metadata again changes nothing.
+
+    What may change is a time: null, and one whose year has not four digits.
+    """
+    entries = metadata.get("managedFields", ())
+    times = [entry["time"] for entry in entries if "time" in entry]
+    times += [metadata[key] for key in ("creationTimestamp", "deletionTimestamp") if key in metadata]
+    return all(type(time) is str and len(time) == _LENGTH_OF_TIME for time in times)
+
+
+_LENGTH_OF_TIME: Final = len("2006-01-02T15:04:05Z")
+
+
 def _time(value: GoTime) -> str | None:
     """Return the text of an optional time: a zero time is written as null."""
     return None if value.is_zero else format_rfc3339(value)
@@ -160,6 +174,8 @@ def _reencoded(value: Any) -> Any:
     """
     if type(value) is not dict and type(value) is not list:
         return _reencoded_scalar(value)
+    if not _has_float(value):
+        return value
     root = value.copy()
     todo: list[Any] = [root]
     while todo:
@@ -171,6 +187,18 @@ def _reencoded(value: Any) -> Any:
             elif type(child) is float:
                 node[key] = _reencoded_scalar(child)
     return root
+
+
+def _has_float(value: Any) -> bool:
+    todo = [value]
+    for node in todo:
+        for child in node.values() if type(node) is dict else node:
+            if type(child) is dict or type(child) is list:
+                if child:
+                    todo.append(child)
+            elif type(child) is float:
+                return True
+    return False
 
 
 def _reencoded_scalar(value: Any) -> Any:

@@ -31,7 +31,7 @@ def items(node: NodeChecks) -> Check:
                 raise too_many_failures()
             fixed, checks = kinds[type(item)]
             count += fixed
-            if checks and not (node.prove is not None and node.prove(item)):
+            if checks:
                 below = (trail, index)
                 if twin is None:
                     for inner in checks:

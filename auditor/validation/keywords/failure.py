@@ -69,7 +69,6 @@ class NodeChecks(Protocol):
     """
 
     kinds: dict[type, tuple[int, tuple[Check, ...]]]
-    prove: Callable[[Any], bool] | None
 
     def run(self, value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
         """Check one value, append its failures to the sink, and return the match count."""

@@ -60,7 +60,7 @@ def fields(
                 node, kinds = known
             fixed, checks = kinds[type(item)]
             count += fixed
-            if checks and not (node.prove is not None and node.prove(item)):
+            if checks:
                 below = (trail, key, True) if known is None else (trail, key)
                 if twin is None:
                     for inner in checks:

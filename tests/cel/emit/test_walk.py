@@ -31,7 +31,6 @@ def compare(random: Random, objects: int, *, wild: float, most: float = 1.0, see
             seen["typed"] += difference == ""
     if seen is not None:
         seen["proven"] += fast.proven
-        seen["read"] += fast.read
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -45,7 +44,6 @@ def test_drawn_definitions_are_worth_drawing() -> None:
     for seed in range(15):
         compare(Random(seed), 6, wild=0.01, seen=seen)
     assert seen["with findings"] >= 40, seen
-    assert seen["read"] >= 40, seen
 
 
 def test_of_few_rules_some_hold() -> None:

@@ -297,7 +297,7 @@ def test_a_proof_that_the_reference_refutes_ends_the_run(dump, tmp_path, monkeyp
     monkeypatch.setattr("pipelines.run.audit.ready_later", proving_too_much)
     report = tmp_path / "r"
     with pytest.raises(ProofRefuted, match="proven valid, but invalid by the reference") as caught:
-        run_audit(options(dump, report, engine=name, jobs=2, verify_proven=1.0))
+        run_audit(options(dump, report, engine=name, jobs=2, verify=1.0))
     assert caught.value.where.startswith("xs.x.example.com v1 d/x9")
     assert caught.value.exit_code == 70
     assert not report.exists()
