@@ -62,13 +62,16 @@ def fields(
             count += fixed
             if checks:
                 below = (trail, key, True) if known is None else (trail, key)
-                if twin is None:
+                if twin is None or trail is None or trail[0] is None:
+                    before = len(sink)
                     for inner in checks:
                         count += inner(item, below, sink, None)
-                else:
-                    # At the root of the walk these two are never compared with the old object.
-                    correlated = None if trail is None and key in _TYPE_META else twin.key(key)
-                    count += node.run(item, below, sink, correlated)
+                    if twin is None or len(sink) == before:
+                        continue  # a walk without the old object takes less time; near the root it is often enough
+                    del sink[before:]
+                # At the root of the walk these two are never compared with the old object.
+                correlated = None if trail is None and key in _TYPE_META else twin.key(key)
+                count += node.run(item, below, sink, correlated)
         return count
 
     return check
