@@ -36,7 +36,7 @@ slow: compiled ## Run the slower tests
 # Generated code, code objects, pickling, engines, start.
 OF_PYTHON := tests/base tests/codegen tests/fastpath tests/cel/emit tests/program tests/shards tests/processes \
 	tests/pipelines/engines tests/pipelines/test_engines.py tests/pipelines/test_run.py tests/pipelines/test_many_definitions.py \
-	tests/pipelines/test_hostile_content.py tests/report/findings/test_part_counts.py tests/crdcheck/test_examples.py
+	tests/pipelines/test_hostile_content.py tests/causes/test_part_counts.py tests/crdcheck/test_examples.py
 
 test-python: compiled ## Run the tests of what depends on the version of Python
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not nightly' $(OF_PYTHON)

@@ -148,8 +148,8 @@ class _Smaller:
 
 def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardResult:
     """Write the rows of smaller shards as those of one; return its counts."""
-    from auditor.report.manifest import merge  # noqa: PLC0415
     from auditor.shards.columns import write_parquet  # noqa: PLC0415
+    from auditor.store.manifest import merge  # noqa: PLC0415
 
     files: dict[Path, list[Path]] = defaultdict(list)
     for piece in pieces:

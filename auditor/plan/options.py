@@ -108,9 +108,7 @@ class VerdictOptions:
         "Command to run instead of conversion webhooks: ConversionReview on stdin and stdout.",
         RUNS,
     )
-    old: tuple[str, ...] = option(
-        "--old OLD", "Earlier state: check DUMP as updates of its objects.", COUNTS, ()
-    )
+    old: tuple[str, ...] = option("--old OLD", "Earlier state: check DUMP as updates of its objects.", COUNTS, ())
     apply: str = option(
         "--apply",
         "With --old: how manifests are applied to the objects of OLD.",
@@ -159,9 +157,9 @@ class RunOptions:
         verify: Share of the objects that the reference judges again and must confirm; their bytes alone decide which.
         diff: An earlier report with which findings are compared; empty if there is none.
         only_new: Only findings that are not in `diff` count for the exit code.
-        severity: Overrides of severities, as `auditor.report.findings.severity` reads them.
+        severity: Overrides of severities, as `auditor.causes.severity` reads them.
         accept: File of accepted findings; empty if there is none.
-        most_new: Limits of new objects by severity, as `auditor.report.findings.exit_code` reads them.
+        most_new: Limits of new objects by severity, as `auditor.causes.exit_code` reads them.
         fail_on_standing: Whether known faults that break a kind make the exit code 1 with `only_new`.
         owners: File that names the teams of objects; empty if there is none.
         history: Folder or URL of the history that the run is added to; empty if there is none.

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from auditor.base.arrow import parquet_footer, read_parquet
 from auditor.base.statuses import Status
 from auditor.crds.conversion import NEEDS_WEBHOOK
-from auditor.report.rows import is_one_of, rows_where
+from auditor.store.selected_rows import is_one_of, rows_where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -12,10 +12,10 @@ from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import DefinitionEntry, DefinitionsFile, definition_entry
 from auditor.crds.outline import is_from_server
 from auditor.plan.plan import Plan
-from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
 from auditor.sources.files.state import states_below
 from auditor.sources.files.unpacking import compression_of
 from auditor.sources.plan import Damage, SourcePlan
+from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -35,7 +35,7 @@ class Effect(NamedTuple):
     """One thing that an upgrade does; each is a cause of the report.
 
     Attributes:
-        type: What it is: a key of `auditor.report.findings.severity.OF_UPGRADE`, for objects a category of `Tally`.
+        type: What it is: a key of `auditor.causes.severity.OF_UPGRADE`, for objects a category of `Tally`.
         text: The same in words.
         objects: Number of objects; 0 if it concerns the definition.
         about: The version, field or name that tells it from others of its type and definition.

@@ -111,9 +111,9 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
 
 def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
     """Return the options of a run."""
+    from auditor.causes.exit_code import parse_most_new  # noqa: PLC0415
+    from auditor.causes.severity import parse_rules  # noqa: PLC0415
     from auditor.plan.feature_gates import parse_feature_gates  # noqa: PLC0415 - `auditor --help` stays light
-    from auditor.report.findings.exit_code import parse_most_new  # noqa: PLC0415
-    from auditor.report.findings.severity import parse_rules  # noqa: PLC0415
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
 
     parse_label_selector(flags["labels"])

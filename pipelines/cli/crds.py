@@ -325,7 +325,7 @@ def _kinds(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> list[dict[st
 
 
 def _print_kinds(kinds: list[dict[str, Any]], output: str) -> None:
-    from auditor.report.terminal import format_table  # noqa: PLC0415
+    from auditor.store.damage_lines import format_table  # noqa: PLC0415
 
     if output == "json":
         click.echo(json.dumps(kinds, indent=2, ensure_ascii=False))

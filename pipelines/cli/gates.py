@@ -213,7 +213,7 @@ def _rows(found: ResolvedGates, counts: dict[tuple[str, str], int] | None) -> li
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
-    from auditor.report.terminal import format_table  # noqa: PLC0415
+    from auditor.store.damage_lines import format_table  # noqa: PLC0415
 
     if not rows:
         click.echo("no definition has gates", err=True)
@@ -367,7 +367,7 @@ def _simulated(
 
 
 def _print_simulated(results: list[dict[str, Any]]) -> None:
-    from auditor.report.terminal import format_table  # noqa: PLC0415
+    from auditor.store.damage_lines import format_table  # noqa: PLC0415
 
     lines: list[tuple[Any, ...]] = []
     for result in results:

@@ -45,7 +45,7 @@ def releases(first: str, last: str, *, output: str) -> None:
 
 def _print_releases(output: str) -> None:
     from auditor.releases import DEFAULT, RELEASES  # noqa: PLC0415
-    from auditor.report.terminal import format_table  # noqa: PLC0415
+    from auditor.store.damage_lines import format_table  # noqa: PLC0415
 
     rows = [
         {"name": one.name, "version": one.version, "reproduced": one.is_reproduced, "default": one == DEFAULT}

@@ -56,10 +56,10 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
     expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs)
     from auditor.plan.cut import cut_shards  # noqa: PLC0415
     from auditor.plan.plan import look_again, make_plan  # noqa: PLC0415
-    from auditor.report.check import check_report  # noqa: PLC0415
-    from auditor.report.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.sources.late import LateDigests  # noqa: PLC0415
+    from auditor.store.check import check_report  # noqa: PLC0415
+    from auditor.store.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from pipelines.run.report.lifecycle import note_lifecycle  # noqa: PLC0415
 
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -89,7 +89,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
         if not by_workers:  # else while they count
             _note_last_good(plan, manifest)
         if not options.in_fleet:
-            from auditor.report.presence import note_presence  # noqa: PLC0415
+            from auditor.compare.presence import note_presence  # noqa: PLC0415
 
             note_presence(options, parts, manifest)
             code = manifest["exit_code"]
@@ -99,11 +99,11 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
             code = write_difference(options, parts, manifest)
         Path(plan.definitions).replace(parts / FILE)  # settings that queries of the report use
         if options.redact:
-            from auditor.report.redact import redact_report  # noqa: PLC0415
+            from auditor.store.redact import redact_report  # noqa: PLC0415
 
             redact_report(parts, manifest)
         if not options.in_fleet:
-            from auditor.report.findings.outcome import note_causes  # noqa: PLC0415
+            from auditor.causes.outcome import note_causes  # noqa: PLC0415
 
             moved = replace(plan, definitions=str(parts / FILE))  # where the file of settings is now
             last_good = partial(_note_last_good, moved, manifest)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from auditor.causes.counting import PartCounts
     from auditor.plan.options import AuditOptions
-    from auditor.report.findings.counting import PartCounts
 
 __all__ = ["count_in_workers", "is_worth_workers"]
 
@@ -35,7 +35,7 @@ def is_worth_workers(options: AuditOptions, report: Path, manifest: dict[str, An
     """
     if options.engine != "processes" or options.jobs == 1 or options.accept or options.redact or options.in_fleet:
         return False
-    from auditor.report.findings.build import parts_to_count  # noqa: PLC0415 - heavy
+    from auditor.causes.build import parts_to_count  # noqa: PLC0415 - heavy
 
     return len(parts_to_count(report, manifest)) >= _LEAST
 
@@ -51,8 +51,8 @@ def count_in_workers(
         manifest: Its manifest.
         meanwhile: Called once while they count.
     """
-    from auditor.report.findings.build import count_causes, parts_to_count  # noqa: PLC0415 - heavy
-    from auditor.report.findings.outcome import rules_of  # noqa: PLC0415 - heavy
+    from auditor.causes.build import count_causes, parts_to_count  # noqa: PLC0415 - heavy
+    from auditor.causes.outcome import rules_of  # noqa: PLC0415 - heavy
     from pipelines.engines import run_processes  # noqa: PLC0415 - only where there are workers
 
     manifest = manifest | {"options": manifest["options"] | rules_of(options)}
@@ -80,7 +80,7 @@ _Item = tuple[int, list[str]]
 
 def _ready(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> Callable[[_Item], Any]:
     """Make a worker ready that counts parts, given with the position of the first of them."""
-    from auditor.report.findings.build import PartCounter  # noqa: PLC0415 - heavy
+    from auditor.causes.build import PartCounter  # noqa: PLC0415 - heavy
 
     bound_worker(options.memory, options.jobs)
     counter = PartCounter(report, manifest)

@@ -24,29 +24,29 @@ from auditor.base.arrow import cast, dictionary_encoded, in_one_piece, plain, ta
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import visible, visible_tree
 from auditor.base.wording import are, counted
+from auditor.compare.compared_clusters import Gaps, cluster_notes, compared_clusters
+from auditor.compare.comparison import compared
+from auditor.compare.presence import missing_clusters, stale_dumps, unread_clusters
+from auditor.compare.rechecked import REASONS, Owners, reasons_of
+from auditor.compare.worse import WorseObjects
 from auditor.plan.options import FAIL_ON
 from auditor.releases import active
-from auditor.report.allclear import missing_lines, stale_lines
-from auditor.report.bases.compared_clusters import Gaps, cluster_notes, compared_clusters
-from auditor.report.check import check_earlier
-from auditor.report.clusters import with_other_option
-from auditor.report.comparison import compared
-from auditor.report.manifest import MANIFEST, whole_report
-from auditor.report.presence import missing_clusters, stale_dumps, unread_clusters
-from auditor.report.reader import check_rows, read_manifest
-from auditor.report.rechecked import REASONS, Owners, reasons_of
-from auditor.report.terminal import damage_lines
-from auditor.report.worse import WorseObjects
 from auditor.shards.columns import write_parquet, write_row_groups
 from auditor.sources.stores.locations import shown_url
+from auditor.store.allclear import missing_lines, stale_lines
+from auditor.store.check import check_earlier
+from auditor.store.clusters import with_other_option
+from auditor.store.damage_lines import damage_lines
+from auditor.store.manifest import MANIFEST, whole_report
+from auditor.store.reader import check_rows, read_manifest
 from pipelines.run.diff_side import FINDING, OBJECT, Side
 from pipelines.run.remote import reports_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from auditor.compare.compared_rows import Selected
     from auditor.plan.options import AuditOptions
-    from auditor.report.compared_rows import Selected
 
 __all__ = ["Difference", "difference", "run_diff", "write_difference"]
 

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from auditor.base import tables
 from auditor.base.arrow import concat, in_one_piece, plain
 from auditor.base.statuses import Status
+from auditor.compare.compared_rows import Selected, identified
+from auditor.compare.worse import Objects
 from auditor.releases.meanings import coarse
-from auditor.report.compared_rows import Selected, identified
-from auditor.report.worse import Objects
 
 if TYPE_CHECKING:
     from pathlib import Path

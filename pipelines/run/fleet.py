@@ -155,7 +155,7 @@ def _name_as_given(manifest: dict[str, Any], options: AuditOptions, local: Audit
         return
     if manifest.get("diff"):
         manifest["diff"]["report"] = shown_url(options.diff)
-    from auditor.report.manifest import MANIFEST  # noqa: PLC0415 - heavy imports only when work is done
+    from auditor.store.manifest import MANIFEST  # noqa: PLC0415 - heavy imports only when work is done
 
     (Path(local.report) / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
 

@@ -305,7 +305,7 @@ def _auditor_of_clusters(
             if not any(_is_of_dump(error, dump) for dump in cluster.dumps):
                 raise
             return position, SourceError(cluster.shown, f"cannot be read: {error.strerror}")
-        from auditor.report.findings.outcome import causes_of_cluster  # noqa: PLC0415 - heavy imports
+        from auditor.causes.outcome import causes_of_cluster  # noqa: PLC0415 - heavy imports
 
         return position, manifest | {CAUSES: causes_of_cluster(options, report_of(spool, position), manifest)}
 

@@ -13,13 +13,13 @@ import pyarrow
 
 from auditor.base.arrow import read_parquet
 from auditor.base.errors import SourceError
+from auditor.causes.outcome import note_causes
+from auditor.compare.presence import note_presence
 from auditor.crds.definitions_file import FILE, DefinitionsFile
-from auditor.report.clusters import lifecycle_of
-from auditor.report.findings.outcome import note_causes
-from auditor.report.presence import note_presence
 from auditor.selectors.partitions import Folders, IndexFolder
 from auditor.shards.columns import write_parquet
 from auditor.shards.result import MOST_GIVEN_UP, is_worse
+from auditor.store.clusters import lifecycle_of
 from pipelines.run.fleet_clusters import CAUSES
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def join_reports(
 
         write_difference(options, parts, manifest)
     if options.redact:
-        from auditor.report.redact import redact_report  # noqa: PLC0415 - only when asked
+        from auditor.store.redact import redact_report  # noqa: PLC0415 - only when asked
 
         redact_report(parts, manifest)
     counted = [one for some in causes if some is not None for one in some]

@@ -84,7 +84,7 @@ def _clean(names: Iterable[Any]) -> list[str]:
 def _of_report(report: Path) -> Names:
     import pyarrow.parquet as pq  # noqa: PLC0415 - only where the cache has nothing
 
-    from auditor.report.manifest import manifest_bytes, parse_manifest  # noqa: PLC0415
+    from auditor.store.manifest import manifest_bytes, parse_manifest  # noqa: PLC0415
 
     kinds: set[str] = set()
     namespaces: set[Any] = set()

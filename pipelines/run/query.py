@@ -19,10 +19,6 @@ from auditor.plan.plan import damage_text, look_again, make_plan
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.command import get
 from auditor.releases import RELEASES, Release, active, running_as
-from auditor.report.check import check_earlier
-from auditor.report.clusters import chosen_clusters, cluster_view, is_fleet
-from auditor.report.manifest import MANIFEST, whole_report
-from auditor.report.terminal import damage_lines
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet import AnyStore, FleetStore, OneStore
@@ -32,6 +28,10 @@ from auditor.server.report import ReportStore
 from auditor.server.report_plan import check_dumps, find_dumps, read_manifest, report_plan, scope_of
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote
+from auditor.store.check import check_earlier
+from auditor.store.clusters import chosen_clusters, cluster_view, is_fleet
+from auditor.store.damage_lines import damage_lines
+from auditor.store.manifest import MANIFEST, whole_report
 from pipelines.run.query_output import extra_formats
 from pipelines.run.remote import query_here
 from pipelines.streams import ErrorLines, plain

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from auditor.base.errors import PlanError
-from auditor.report.manifest import MANIFEST
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.folders import remote_files, remote_names, upload
 from auditor.sources.stores.locations import is_remote, is_web, local_path, remote_file, shown_url
 from auditor.sources.stores.patterns import fetched
+from auditor.store.manifest import MANIFEST
 from pipelines.exit_codes import forget_reports, note_report
 from pipelines.run.report_target import check_manifest_of
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from auditor.base.errors import AuditorError, PlanError
-from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest
 from auditor.sources.registry_key import printable_name
 from auditor.sources.stores.locations import is_remote, local_path
 from auditor.sources.stores.patterns import expand, has_wildcards
+from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest
 from pipelines.exit_codes import note_report
 from pipelines.log import LOG
 

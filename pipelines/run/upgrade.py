@@ -112,14 +112,9 @@ class _Hop(NamedTuple):
 def _run_local(
     options: AuditOptions, upgrade: UpgradeOptions, shown: str, first: _Hop | None = None
 ) -> tuple[int, dict[str, Any], dict[str, Any] | None]:
+    from auditor.causes.build import write_causes  # noqa: PLC0415
     from auditor.plan.cut import cut_shards  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.plan.plan import look_again  # noqa: PLC0415 - heavy imports only when work is done
-    from auditor.report.allclear import judged_rows, not_judged  # noqa: PLC0415
-    from auditor.report.check import check_report  # noqa: PLC0415
-    from auditor.report.findings.build import write_causes  # noqa: PLC0415
-    from auditor.report.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
-    from auditor.report.upgrade_manifest import qualified, reaches, upgrade_section  # noqa: PLC0415
-    from auditor.report.upgrade_plan import after_first_hop  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415
     from auditor.shards.upgrade import (  # noqa: PLC0415
         lost_upgrade_shard,
@@ -128,6 +123,11 @@ def _run_local(
         plan_upgrade,
         setup_upgrade,
     )
+    from auditor.store.allclear import judged_rows, not_judged  # noqa: PLC0415
+    from auditor.store.check import check_report  # noqa: PLC0415
+    from auditor.store.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
+    from auditor.store.upgrade_plan import after_first_hop  # noqa: PLC0415
+    from auditor.store.upgrade_section import qualified, reaches, upgrade_section  # noqa: PLC0415
     from pipelines.run.audit import exit_code, new_report, run_shards  # noqa: PLC0415
     from pipelines.run.report_target import list_files  # noqa: PLC0415
 
@@ -171,7 +171,7 @@ def _run_local(
         plan = _plan_of(manifest["upgrade"], scan, first)
         shutil.copyfile(scan.new.definitions, parts / FILE)
         if options.redact:
-            from auditor.report.redact import redact_report  # noqa: PLC0415
+            from auditor.store.redact import redact_report  # noqa: PLC0415
 
             redact_report(parts, manifest)
         write_causes(parts, manifest)
@@ -181,7 +181,7 @@ def _run_local(
 
 def _plan_of(section: dict[str, Any], scan: UpgradePlan, first: _Hop | None) -> dict[str, Any] | None:
     """Return the plan of one or two hops, or None if none is asked for."""
-    from auditor.report.upgrade_plan import plan_document  # noqa: PLC0415
+    from auditor.store.upgrade_plan import plan_document  # noqa: PLC0415
 
     if not scan.options.plan_file:
         return None
@@ -194,7 +194,7 @@ def _plan_of(section: dict[str, Any], scan: UpgradePlan, first: _Hop | None) -> 
 
 def _has_objects(manifest: dict[str, Any]) -> bool:
     """Return whether an object was judged, or excluded by the user; definitions in an export do not count."""
-    from auditor.report.allclear import judged_rows  # noqa: PLC0415
+    from auditor.store.allclear import judged_rows  # noqa: PLC0415
 
     definitions = 0
     if all(source["is_export"] for source in manifest["inputs"]):
@@ -204,7 +204,7 @@ def _has_objects(manifest: dict[str, Any]) -> bool:
 
 def _is_scope_only(manifest: dict[str, Any], reasons: list[str]) -> bool:
     """Return whether at least one object was judged, and only objects that the user excluded were not."""
-    from auditor.report.allclear import judged_rows, scope_reasons  # noqa: PLC0415
+    from auditor.store.allclear import judged_rows, scope_reasons  # noqa: PLC0415
 
     left_out = scope_reasons(manifest)
     return bool(left_out) and judged_rows(manifest) > 0 and reasons == left_out
@@ -212,7 +212,7 @@ def _is_scope_only(manifest: dict[str, Any], reasons: list[str]) -> bool:
 
 def _refuse_reports(dumps: tuple[str, ...]) -> None:
     """Refuse reports of audits as dumps: their files have definitions and no objects."""
-    from auditor.report.manifest import MANIFEST, parse_manifest  # noqa: PLC0415
+    from auditor.store.manifest import MANIFEST, parse_manifest  # noqa: PLC0415
 
     for dump in dumps:
         path = Path(dump) / MANIFEST

@@ -18,7 +18,7 @@ from auditor.base.progress import tell
 from auditor.base.statuses import Status
 from auditor.base.visible import visible
 from auditor.base.wording import counted
-from auditor.report.views.follows import noted, with_notes
+from auditor.causes.follows import noted, with_notes
 from auditor.shards.findings import BoundedTexts
 from auditor.shards.result import RULES_GIVEN_UP
 from auditor.sources.files.work_folder import temporary_folder
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from auditor.base.records import Finding, JsonObject
-    from auditor.report.formats.manifests import Answer
-    from auditor.report.formats.problems import Content
+    from auditor.output.formats.manifests import Answer
+    from auditor.output.formats.problems import Content
     from auditor.updates.create import CreateAnswer, CreateJudge
     from pipelines.run.report.formats import Output
 
@@ -118,7 +118,7 @@ def run_validate(options: ValidateOptions) -> int:
     code = _exit_code(options, manifests, results)
     content = None
     if answers or options.formats:
-        from auditor.report.formats.manifests import content_of_answers  # noqa: PLC0415 - only when needed
+        from auditor.output.formats.manifests import content_of_answers  # noqa: PLC0415 - only when needed
 
         seconds, damage = time.monotonic() - clock, manifests.damage
         content = content_of_answers(answers, started=started, seconds=seconds, exit_code=code, damage=damage)
@@ -414,7 +414,7 @@ def _with_places(findings: Sequence[Finding]) -> list[Finding]:
 
 def _answer(result: dict[str, Any], answer: CreateAnswer, *, ignores_missing: bool) -> Answer:
     """Return an answer for file formats, with the identity of the cause of each finding."""
-    from auditor.report.formats.manifests import Answer, Text  # noqa: PLC0415 - only when asked
+    from auditor.output.formats.manifests import Answer, Text  # noqa: PLC0415 - only when asked
 
     texts = [
         Text(

@@ -11,15 +11,15 @@ import orjson
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Status
 from auditor.base.visible import visible
-from auditor.report.terminal import format_table
-from auditor.report.views.follows import noted
+from auditor.causes.follows import noted
 from auditor.shards.result import RULES_GIVEN_UP, object_name
 from auditor.sources.plan import NAMED, first_names
+from auditor.store.damage_lines import format_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from auditor.report.formats.problems import Content
+    from auditor.output.formats.problems import Content
 
 __all__ = ["DEFAULT", "answer_parts", "print_results"]
 
@@ -68,7 +68,7 @@ def print_results(
     if output in ("json", "ndjson"):
         return
     if content is not None:
-        from auditor.report.views.answers import answer_lines  # noqa: PLC0415 - only where something is said
+        from auditor.output.views.answers import answer_lines  # noqa: PLC0415 - only where something is said
         from pipelines.run.report.findings import terminal_width  # noqa: PLC0415
 
         for line in answer_lines(content, terminal_width(), _CAUSES):

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from auditor.base.release import VERSION
-from auditor.report.formats.prometheus import METRICS
+from auditor.output.formats.prometheus import METRICS
 from tests.command import auditor
 from tests.documents import named_definition
 from tests.shared import ROOT
@@ -436,7 +436,7 @@ def _project() -> dict[str, Any]:
 
 
 def test_the_package_has_its_data_files() -> None:
-    folder = resources.files("auditor.report.formats.html")
+    folder = resources.files("auditor.output.formats.html")
     assert all(folder.joinpath(name).is_file() for name in ("report.html.j2", "report.css", "report.js"))
     assert set(_project()["optional-dependencies"]) == {"crypto", "ray", "all"}
     assert _project()["version"] == VERSION

@@ -106,7 +106,7 @@ def test_they_hold_the_program_and_no_tests(dist: Path, wheel: Path) -> None:
         "pipelines",
         f"kubernetes_dump_auditor-{VERSION}.dist-info",
     }
-    assert "auditor/report/formats/html/report.html.j2" in names
+    assert "auditor/output/formats/html/report.html.j2" in names
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         inside = {one.partition("/")[2] for one in archive.getnames()}

@@ -7,7 +7,7 @@ import pytest
 
 from auditor.plan.options import AuditOptions
 from pipelines.run.audit import run_audit
-from tests.report.summaries import summary_of
+from tests.output.summaries import summary_of
 from tests.shared import shared, shared_lines
 
 FOLDER = "golden/upgrade"

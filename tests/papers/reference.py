@@ -10,7 +10,7 @@ import click
 
 import auditor
 from auditor.base import tables
-from auditor.report.findings.table import CAUSES
+from auditor.causes.table import CAUSES
 from pipelines.cli.main import cli
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.base.errors import PlanError
+from auditor.causes.build import build_causes, causes_of
 from auditor.plan.options import AuditOptions
-from auditor.report.findings.build import build_causes, causes_of
 from pipelines.log import RunLog
 from pipelines.run import fleet_clusters
 from pipelines.run.fleet import run_anywhere

@@ -13,7 +13,7 @@ from auditor.server.reader import ReadMode
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
 from tests.command import auditor
-from tests.report.summaries import summary_of
+from tests.output.summaries import summary_of
 from tests.server.key_depth import BUILTIN, CUSTOM, GROUP, NAMESPACES, RECORDED, definition, keys_of
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from auditor.report.formats.registry import FORMATS
+from auditor.output.formats.registry import FORMATS
 from tests.counting import calls_of
-from tests.report.formats.drawn import many
+from tests.output.formats.drawn import many
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow
 _MEASURED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from auditor.report.formats.registry import FORMATS
-from tests.report.formats.drawn import many
+from auditor.output.formats.registry import FORMATS
+from tests.output.formats.drawn import many
 with open(sys.argv[3], "w", encoding="utf-8", errors="backslashreplace") as out:
     FORMATS[sys.argv[2]].write(many(int(sys.argv[4])), out)
 (most,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]  # of this program alone

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from auditor.report.trend.files import read_runs
-from auditor.report.trend.history import read_history
-from auditor.report.trend.months import runs_in
-from tests.report.trend.test_months import names_of, tidy
+from auditor.history.files import read_runs
+from auditor.history.months import runs_in
+from auditor.history.runs import read_history
+from tests.history.test_months import names_of, tidy
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ import datetime, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from auditor.base.errors import AuditorError
-from tests.report.trend.test_months import add_run, tidy, START, DAY, cause
+from tests.history.test_months import add_run, tidy, START, DAY, cause
 folder, work, which = Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
 for night in range(45):
     draft = work / "drafts"

@@ -12,13 +12,13 @@ from itertools import pairwise
 import pytest
 
 from auditor import CrdCatalog, audit_object, check_crd, check_update
+from auditor.causes.fields import generic_field
+from auditor.causes.keys import CauseKey, form_of
+from auditor.causes.model import FindingsModel
+from auditor.causes.rows import FOLLOWS
 from auditor.releases import DEFAULT, RELEASES, changes, running_as
 from auditor.releases.changes import Affects
 from auditor.releases.meanings import REWORDINGS, Words, coarse, fields_like, meaning
-from auditor.report.findings.fields import generic_field
-from auditor.report.findings.keys import CauseKey, form_of
-from auditor.report.findings.model import FindingsModel
-from auditor.report.findings.rows import FOLLOWS
 from tests.command import auditor
 from tests.documents import definition_of
 from tests.reference.release_questions import questions

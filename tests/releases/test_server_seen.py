@@ -7,7 +7,7 @@ import pytest
 from auditor.plan.options import AuditOptions
 from auditor.plan.plan import make_plan
 from auditor.releases.apis import served_since
-from auditor.report.releases.server_seen import server_seen
+from auditor.store.server_seen import server_seen
 from tests.upgrade.support import encoded
 
 APPS, RESOURCE, MIGRATION = (

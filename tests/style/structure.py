@@ -31,7 +31,7 @@ LONG: Final = {
 """Files over 500 lines. No other may grow as long; the docstring of each says why (`Over 500 lines: ...`)."""
 LONG_FUNCTIONS: Final = {
     "auditor/crds/definition.py::definition_type",
-    "auditor/report/manifest.py::write_manifest",
+    "auditor/store/manifest.py::write_manifest",
 }
 """Functions of 80 lines and more; the docstring of each says why (`Over 80 lines: ...`)."""
 MOST_FUNCTION_LINES: Final = 80

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from auditor.causes.model import FindingsModel
+from auditor.output.views.summary import summary_lines
 from auditor.plan.options import AuditOptions
-from auditor.report.findings.model import FindingsModel
-from auditor.report.views.summary import summary_lines
 from auditor.shards.upgrade import UpgradeOptions
 from pipelines.run.upgrade import run_upgrade
 

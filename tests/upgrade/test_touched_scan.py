@@ -39,7 +39,7 @@ def _changed(document, old, new):
 def definitions_are_compared_once(monkeypatch):
     """What releases say of a definition does not depend on how often its objects are judged."""
     monkeypatch.setattr(
-        "auditor.report.upgrade_manifest.release_change",
+        "auditor.store.upgrade_section.release_change",
         lambda document, old, new: _changed(json.dumps(document), old, new),
     )
 

@@ -161,7 +161,7 @@ def _of_fleet(path: str) -> Iterator[tuple[str, str]]:
 
 def _dumps_of(report: Path) -> list[str]:
     """Return the dumps of a report that are where it names them."""
-    from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest  # noqa: PLC0415
+    from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest  # noqa: PLC0415
 
     if not os.path.isfile(report / MANIFEST):  # noqa: PTH113 - pathlib's raises for a name that is too long
         return []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from auditor.report.formats.registry import formats_of, own_forms
+from auditor.output.formats.registry import formats_of, own_forms
 from pipelines.cli.options.made import FORMS_OF_ROWS, options
 from pipelines.console import ignore_closed_stdout
 
@@ -91,7 +91,7 @@ def summary(report: str, cluster: tuple[str, ...], output: str, lines: int, colo
       auditor summary out/tonight
       auditor summary s3://reports/tonight -o json
     """
-    from auditor.report.findings.filters import Filters  # noqa: PLC0415
+    from auditor.causes.filters import Filters  # noqa: PLC0415
     from pipelines.run.report.findings import ViewOptions, run_summary  # noqa: PLC0415
 
     with ignore_closed_stdout():
@@ -117,7 +117,7 @@ def findings(report: str, cause: str, *, output: str, lines: int, color: str, **
       auditor findings out/tonight 9b20e7d4
       auditor findings out/tonight -n 'team-*' --severity critical --severity high -o csv
     """
-    from auditor.report.findings.filters import Filters  # noqa: PLC0415
+    from auditor.causes.filters import Filters  # noqa: PLC0415
     from pipelines.run.report.findings import ViewOptions, run_findings  # noqa: PLC0415
 
     names = ("cluster", "namespace", "kind", "severity", "change", "owner")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from auditor.base.visible import visible
-from auditor.report.bases.last_whole import Base, compose, same_way
-from auditor.report.manifest import scope_options, whole_report
-from auditor.report.reader import read_manifest
+from auditor.history.last_whole import Base, compose, same_way
 from auditor.sources.stores.locations import shown_url
+from auditor.store.manifest import scope_options, whole_report
+from auditor.store.reader import read_manifest
 from pipelines.run.remote import reports_here
 
 if TYPE_CHECKING:

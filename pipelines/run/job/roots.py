@@ -18,12 +18,12 @@ from typing import Any, Final
 import orjson
 
 from auditor.base.errors import PlanError, ReportNotWritable, is_environment
-from auditor.report.bases.last_whole import Coverage
-from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
+from auditor.history.last_whole import Coverage
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
 from auditor.sources.stores.folders import remote_files, remote_names
 from auditor.sources.stores.locations import is_remote, is_web, local_path, shown_url
 from auditor.sources.stores.small_files import joined, read_file, remove_files, write_file
+from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from pipelines.run.report_target import check_manifest_of, files_of, is_report_file
 
 __all__ = ["DEFAULT_NAME", "LocalRoot", "Root", "StoreRoot", "StoredReport", "free_name", "open_root", "report_name"]

@@ -13,7 +13,6 @@ from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.tables import align
 from auditor.printing.textdiff import yaml_diff
-from auditor.report.manifest import MANIFEST
 from auditor.server.comparison import (
     ObjectChange,
     changed_paths,
@@ -24,6 +23,7 @@ from auditor.server.comparison import (
 )
 from auditor.server.dump import DumpStore
 from auditor.sources.stores.locations import is_remote
+from auditor.store.manifest import MANIFEST
 from pipelines.run.query import open_store
 from pipelines.streams import ErrorLines
 

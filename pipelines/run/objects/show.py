@@ -13,22 +13,22 @@ from auditor.base.errors import PlanError
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.base.wording import counted
 from auditor.builtin.judge import judge_at, judge_exported
+from auditor.causes.follows import with_notes
+from auditor.output.views.marks import Marks
 from auditor.printing.discovery import Resource, UnknownResource
 from auditor.printing.jsonprint import to_json
 from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.program import AuditProgram
-from auditor.report.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
-from auditor.report.rows import is_one_of, rows_where
-from auditor.report.views.follows import with_notes
-from auditor.report.views.marks import Marks
 from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
 from auditor.server.reader import Unreadable
 from auditor.shards.findings import BoundedTexts
 from auditor.sources.manifests.rows import read_header
 from auditor.sources.registry_key import classify, printable_key, split_key
+from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
+from auditor.store.selected_rows import is_one_of, rows_where
 from pipelines.run.objects.row_kind import resource_of
 from pipelines.run.query import Writer, open_stores
 from pipelines.run.remote import query_here
@@ -118,7 +118,7 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
 
 def _of_cause(options: QueryOptions, cause: str) -> tuple[QueryOptions, str] | None:
     """Return options and key of the first example of a cause, given its id; None if the report has no such cause."""
-    from auditor.report.findings.model import FindingsModel  # noqa: PLC0415 - only when asked
+    from auditor.causes.model import FindingsModel  # noqa: PLC0415 - only when asked
 
     if not _CAUSE.fullmatch(cause):
         return None

@@ -16,15 +16,15 @@ from auditor.base.errors import PlanError
 from auditor.base.given_file import read_given
 from auditor.base.visible import visible, visible_tree
 from auditor.base.wording import objects
-from auditor.report.findings.accepting import read_accepted
+from auditor.causes.accepting import read_accepted
 from auditor.sources.files.work_folder import try_lock
 from pipelines.run.report.findings import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from auditor.report.findings.accepting import Entry
-    from auditor.report.findings.causes import Cause
+    from auditor.causes.accepting import Entry
+    from auditor.causes.causes import Cause
 
 __all__ = ["run_accept"]
 

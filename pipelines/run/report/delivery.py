@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING
 
-from auditor.report.manifest import MANIFEST
+from auditor.store.manifest import MANIFEST
 from pipelines.console import ignore_closed_stdout
 from pipelines.run.report.formats import opened_content, write_outputs
 from pipelines.run.report.notify import made_messages, messages_about

@@ -11,27 +11,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
-from auditor.report.findings.filters import Filters
-from auditor.report.findings.model import FindingsModel
-from auditor.report.findings.severity import UPGRADE
-from auditor.report.findings.table import CAUSES_FILE
-from auditor.report.manifest import MANIFEST
-from auditor.report.upgrade_causes import is_of_definition
-from auditor.report.views.data import written
-from auditor.report.views.layout import Line, painted, undivided
-from auditor.report.views.listing import cause_lines, listing_lines
-from auditor.report.views.summary import LINES, summary_lines
-from auditor.report.views.upgrade import answer_lines
+from auditor.causes.filters import Filters
+from auditor.causes.model import FindingsModel
+from auditor.causes.severity import UPGRADE
+from auditor.causes.table import CAUSES_FILE
+from auditor.causes.upgrade import is_of_definition
+from auditor.output.views.data import written
+from auditor.output.views.layout import Line, painted, undivided
+from auditor.output.views.listing import cause_lines, listing_lines
+from auditor.output.views.summary import LINES, summary_lines
+from auditor.output.views.upgrade import answer_lines
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote, local_path, shown_url
 from auditor.sources.stores.small_files import joined, read_file
+from auditor.store.manifest import MANIFEST
 from pipelines.run.remote import reports_here
 from pipelines.streams import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from auditor.report.findings.causes import Cause
+    from auditor.causes.causes import Cause
 
 __all__ = [
     "ViewOptions",
@@ -54,7 +54,7 @@ class ViewOptions:
 
     Attributes:
         report: Folder or URL of the report.
-        output: One of `auditor.report.views.data.OUTPUTS`.
+        output: One of `auditor.output.views.data.OUTPUTS`.
         color: auto, always or never.
         lines: Largest number of lines; 0 for all.
         filters: Filters of causes and findings.
@@ -135,7 +135,7 @@ def run_changes(report: str, kind: str, output: str) -> int:
     Args:
         report: Its report.
         kind: Only the causes of a kind, a plural or the name of a definition; empty for all.
-        output: One of `auditor.report.views.data.OUTPUTS`.
+        output: One of `auditor.output.views.data.OUTPUTS`.
 
     Raises:
         PlanError: It is no report of an upgrade, or no definition is called so.

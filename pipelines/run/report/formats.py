@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import AuditorError, PlanError
-from auditor.report.formats.registry import FORMATS, Format, formats_of, own_forms, why_not
-from auditor.report.manifest import MANIFEST
+from auditor.output.formats.registry import FORMATS, Format, formats_of, own_forms, why_not
 from auditor.sources.stores.locations import is_web, local_path, shown_url
+from auditor.store.manifest import MANIFEST
 from pipelines.exit_codes import exit_code_of
 from pipelines.run.remote import reports_here
 from pipelines.run.report.targets import earlier_text, is_below, new_file, write_text
@@ -22,8 +22,8 @@ from pipelines.streams import ErrorLines, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from auditor.report.formats.problems import Content, Problem
-    from auditor.report.trend.history import History
+    from auditor.history.runs import History
+    from auditor.output.formats.problems import Content, Problem
 
 __all__ = [
     "Output",
@@ -158,8 +158,8 @@ def opened_content(
     report: str, clusters: Sequence[str] = (), history: History | None = None
 ) -> Iterator[tuple[Path, Content]]:
     """Yield the folder of a stored report, which may be a copy, and its content; arguments as for `write_report`."""
-    from auditor.report.findings.model import FindingsModel  # noqa: PLC0415 - only when asked
-    from auditor.report.formats.problems import of_model  # noqa: PLC0415
+    from auditor.causes.model import FindingsModel  # noqa: PLC0415 - only when asked
+    from auditor.output.formats.problems import of_model  # noqa: PLC0415
 
     with reports_here(report) as (folder,):
         model = FindingsModel.open(folder, shown=shown_url(report), clusters=clusters)
@@ -227,7 +227,7 @@ def failed_runs_noted(texts: Sequence[str]) -> Iterator[None]:
 
 
 def _note_failure(texts: Sequence[str], started: float, code: int) -> None:
-    from auditor.report.formats.prometheus import after_no_report  # noqa: PLC0415 - only after a failure
+    from auditor.output.formats.prometheus import after_no_report  # noqa: PLC0415 - only after a failure
 
     for text in texts:
         name, _, target = text.partition("=")

@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from auditor.base.errors import AuditorError, PlanError
-from auditor.report.allclear import clusters_of
-from auditor.report.findings.table import read_rows
-from auditor.report.manifest import MANIFEST
-from auditor.report.trend.files import RUN_FILE, is_history_file, read_runs, run_file_name, write_month, write_run
-from auditor.report.trend.history import RETRY_SECONDS, TRIES, read_history
-from auditor.report.trend.months import by_month, merges, runs_in
-from auditor.report.trend.view import trend_lines, trend_rows
-from auditor.report.views.layout import painted
+from auditor.causes.table import read_rows
+from auditor.history.files import RUN_FILE, is_history_file, read_runs, run_file_name, write_month, write_run
+from auditor.history.months import by_month, merges, runs_in
+from auditor.history.runs import RETRY_SECONDS, TRIES, read_history
+from auditor.output.views.layout import painted
+from auditor.output.views.trend import trend_lines, trend_rows
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote, local_path, shown_url
 from auditor.sources.stores.store_folder import StoreFolder
+from auditor.store.allclear import clusters_of
+from auditor.store.manifest import MANIFEST
 from pipelines.run.report.findings import has_color, terminal_width
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from auditor.report.trend.history import History
+    from auditor.history.runs import History
 
 __all__ = ["folder_of", "history_at", "known_history", "note_history", "run_trend", "tidy_history"]
 

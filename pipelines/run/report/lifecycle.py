@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base import arrow
+from auditor.causes.build import part_files
+from auditor.causes.rows import IN_NAMESPACES
+from auditor.causes.titles import kind_name
 from auditor.plan.dumps import cut_value, first_not_before, open_live, open_values, position_not_before
-from auditor.report.allclear import has_unread_notes
-from auditor.report.findings.build import part_files
-from auditor.report.findings.coded import Coded, combined
-from auditor.report.findings.rows import IN_NAMESPACES
-from auditor.report.findings.titles import kind_name
 from auditor.sources.encryption import make_unsealer
+from auditor.store.allclear import has_unread_notes
+from auditor.store.coded import Coded, combined
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from email.message import EmailMessage
 
-    from auditor.report.formats.problems import Content
+    from auditor.output.formats.problems import Content
 
 __all__ = ["Message", "Receiver", "made_messages", "messages_about", "parse_receivers", "send", "sent_at_the_end"]
 
@@ -219,14 +219,14 @@ def _post(message: Message) -> None:
 
 
 def _data(content: Content) -> dict[str, Any]:
-    from auditor.report.views.message import message_data  # noqa: PLC0415 - only when asked
+    from auditor.output.views.message import message_data  # noqa: PLC0415 - only when asked
 
     return message_data(content)
 
 
 def _slack(content: Content) -> dict[str, Any]:
     """Return the payload of an incoming webhook; no text of a dump can mention a user or make a link."""
-    from auditor.report.views.message import MOST_CHARACTERS, message_text  # noqa: PLC0415 - only when asked
+    from auditor.output.views.message import MOST_CHARACTERS, message_text  # noqa: PLC0415 - only when asked
 
     lines, size = [], 0
     for line in message_text(content).split("\n"):
@@ -241,7 +241,7 @@ def _slack(content: Content) -> dict[str, Any]:
 def _mail_about(content: Content, url: str) -> EmailMessage:
     from email.message import EmailMessage  # noqa: PLC0415 - only when asked
 
-    from auditor.report.views.message import message_text, message_title  # noqa: PLC0415
+    from auditor.output.views.message import message_text, message_title  # noqa: PLC0415
 
     query = urllib.parse.parse_qs(urllib.parse.urlsplit(url).query)
     mail = EmailMessage()

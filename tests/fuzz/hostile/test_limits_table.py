@@ -12,7 +12,6 @@ from auditor.base import arrow, given_file, path_size
 from auditor.plan import limits
 from auditor.printing.jsonpath import Visits
 from auditor.program import conversion_command as conversion
-from auditor.report import manifest as report
 from auditor.shards import findings as found_rows
 from auditor.sources import Limits, helper_command, json_stream
 from auditor.sources.archives import members
@@ -22,6 +21,7 @@ from auditor.sources.manifests import reading as manifests
 from auditor.sources.stores import locations as stores
 from auditor.sources.stores import patience, s3
 from auditor.sources.yaml import compose, convert, events
+from auditor.store import manifest as report
 from auditor.validation import node
 from auditor.validation.keywords import failure
 from auditor.validation.rules.evaluate import SPARE_SECONDS

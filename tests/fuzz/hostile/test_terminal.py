@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from auditor.report.formats.registry import FORMATS
+from auditor.output.formats.registry import FORMATS
 from pipelines.cli.main import cli
 from tests.fuzz.hostile.documents import hostile_folder
 from tests.fuzz.hostile.terminal import on_terminal

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from auditor.report.findings.table import read_rows
+from auditor.causes.table import read_rows
 from tests.command import auditor
 from tests.pipelines.nights.support import Store, definition, loaf
 from tests.shared import second_check, shared

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.base.errors import Locked, PlanError, Refused
-from auditor.report.bases.last_whole import Coverage
+from auditor.history.last_whole import Coverage
 from pipelines.run.job.job import JobOptions, plan_job
 from pipelines.run.job.keep import Keep
 from pipelines.run.job.lock import LOCK_FILE, run_lock

@@ -13,8 +13,8 @@ from auditor.base.errors import DamagedDump, PlanError
 from auditor.plan.options import Scope
 from pipelines.run.fleet import run_anywhere
 from tests.command import auditor
+from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import DELETING, FORMS, Store, bakery, day, definition, loaf, two_days
-from tests.report.summaries import summary_of
 
 
 def marked(report, table="findings"):

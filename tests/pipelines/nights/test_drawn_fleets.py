@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from auditor.causes.model import FindingsModel
 from auditor.plan.options import FAIL_ON, Scope
-from auditor.report.findings.model import FindingsModel
+from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import DELETING, Store, definition, loaf
 from tests.pipelines.nights.test_diff import audit_fleet
 from tests.pipelines.nights.test_rechecked import found
-from tests.report.summaries import summary_of
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 
 FIRST, LAST = map(int, os.environ.get("NIGHTS", "0-10").split("-"))

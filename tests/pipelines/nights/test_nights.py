@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from auditor.plan.options import Scope
+from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import Store, definition, loaf
 from tests.pipelines.nights.test_diff import audit_fleet, fleet
 from tests.pipelines.nights.test_rechecked import found
-from tests.report.summaries import summary_of
 
 CLUSTERS = ("east", "south", "west")
 PLACES = (

@@ -7,11 +7,11 @@ import time
 import pytest
 
 from auditor.base.errors import PlanError
-from auditor.report.presence import read_clusters
+from auditor.compare.presence import read_clusters
 from tests.command import auditor
+from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import Store, day, definition, loaf
 from tests.pipelines.nights.test_diff import audit_fleet, fleet
-from tests.report.summaries import summary_of
 
 FINE = Store(definition(), loaf("x"))
 

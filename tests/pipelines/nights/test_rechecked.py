@@ -8,9 +8,9 @@ import pytest
 
 from auditor.plan.options import Scope
 from tests.command import auditor
+from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import DELETING, FORMS, Nights, Store, day, definition, loaf
 from tests.pipelines.nights.test_diff import audit_fleet, fleet
-from tests.report.summaries import summary_of
 
 
 def start():

@@ -15,8 +15,8 @@ from auditor.plan.options import AuditOptions
 from pipelines.run.audit import run_audit
 from pipelines.run.fleet import run_anywhere
 from tests.command import auditor
+from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import Store, definition, loaf
-from tests.report.summaries import summary_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,12 +5,12 @@ import os
 
 import pytest
 
+from auditor.causes.build import PartCounter
 from auditor.plan.options import AuditOptions
-from auditor.report.findings.build import PartCounter
 from pipelines.run import causes
 from pipelines.run.fleet import run_anywhere
+from tests.causes.reports import widget
 from tests.pipelines.report.test_outcome import LOOSE, TIGHT, etcd
-from tests.report.findings.reports import widget
 
 KEPT = ("started", "seconds", "programs", "fallbacks")
 """What differs from run to run, or with the number of workers."""

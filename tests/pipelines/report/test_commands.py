@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from tests import command
-from tests.report.findings.reports import audited, definition, export, widget
+from tests.causes.reports import audited, definition, export, widget
 
 auditor = partial(command.auditor, env={"COLUMNS": "80"})
 

@@ -9,10 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from auditor.report.formats.registry import FORMATS, formats_of, own_forms
-from auditor.report.views.data import SCHEMA
+from auditor.output.formats.registry import FORMATS, formats_of, own_forms
+from auditor.output.views.data import SCHEMA
+from tests.causes.reports import definition, export, widget
 from tests.command import Ended, auditor
-from tests.report.findings.reports import definition, export, widget
 
 COMMANDS = ("audit", "upgrade", "validate", "report")
 EVERY = ("text", "table", *FORMATS)

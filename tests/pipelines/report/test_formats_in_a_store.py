@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from auditor.report.formats.registry import FORMATS
-from auditor.report.manifest import MANIFEST
+from auditor.output.formats.registry import FORMATS
 from auditor.sources.stores.folders import upload
 from auditor.sources.stores.small_files import read_file
+from auditor.store.manifest import MANIFEST
+from tests.causes.reports import audited
 from tests.command import auditor
 from tests.object_store import STORE, served_store
-from tests.report.findings.reports import audited
-from tests.report.formats.clusters import drawn_dump
+from tests.output.formats.clusters import drawn_dump
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from auditor.report.findings.model import FindingsModel
+from auditor.causes.model import FindingsModel
+from tests.causes.reports import definition, widget
 from tests.command import auditor
-from tests.report.findings.reports import definition, widget
-from tests.report.summaries import summary_of
+from tests.output.summaries import summary_of
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 from tests.sources.etcd.wal_writer import WalWriter, put
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from auditor.report.findings.model import FindingsModel
-from auditor.report.views.summary import summary_lines
+from auditor.causes.model import FindingsModel
+from auditor.output.views.summary import summary_lines
+from tests.causes.reports import widget
 from tests.command import auditor
 from tests.pipelines.report.test_outcome import LOOSE, ROOT_RULE, TIGHT, audit, etcd
-from tests.report.findings.reports import widget
 
 MANY = [widget(f"w{number}", {"size": 1}, namespace=f"team-{number % 3}") for number in range(30)]
 STUCK = widget(

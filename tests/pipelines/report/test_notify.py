@@ -10,14 +10,14 @@ import jsonschema
 import pytest
 
 from auditor.base.errors import PlanError
-from auditor.report.findings.model import FindingsModel
-from auditor.report.formats.problems import of_model
-from auditor.report.views.message import MOST_CHARACTERS, message_data, message_text
+from auditor.causes.model import FindingsModel
+from auditor.output.formats.problems import of_model
+from auditor.output.views.message import MOST_CHARACTERS, message_data, message_text
 from pipelines.run.job.lock import run_lock
 from pipelines.run.job.roots import open_root
 from pipelines.run.report.notify import messages_about, parse_receivers, send
+from tests.causes.reports import audited, definition, export, widget
 from tests.pipelines.report.test_commands import auditor
-from tests.report.findings.reports import audited, definition, export, widget
 from tests.shared import ROOT
 
 SECRET_VALUE = "hunter2-is-a-value"
@@ -113,7 +113,7 @@ def test_a_webhook_gets_json(report, web, capsys):
     notify(str(report), parse_receivers([f"http://127.0.0.1:{port(web)}/hook?key=s3cret"]))
     [(path, data)] = web.got
     assert path == "/hook?key=s3cret"
-    schema = json.loads((ROOT / "auditor/report/views/notification.schema.json").read_text())
+    schema = json.loads((ROOT / "auditor/output/views/notification.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(data)
     assert data["exit_code"] == 1

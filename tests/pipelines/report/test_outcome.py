@@ -9,17 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from auditor.base.errors import PlanError
+from auditor.causes.accepting import read_accepted
+from auditor.causes.exit_code import parse_most_new
+from auditor.causes.model import FindingsModel
+from auditor.causes.severity import parse_rules
+from auditor.output.views.fleet import cluster_rows
+from auditor.output.views.summary import summary_lines
 from auditor.plan.options import AuditOptions
-from auditor.report.findings.accepting import read_accepted
-from auditor.report.findings.exit_code import parse_most_new
-from auditor.report.findings.model import FindingsModel
-from auditor.report.findings.severity import parse_rules
-from auditor.report.views.fleet import cluster_rows
-from auditor.report.views.summary import summary_lines
 from pipelines.run.fleet import run_anywhere
 from pipelines.run.report.accept import run_accept
+from tests.causes.reports import definition, widget
 from tests.command import auditor
-from tests.report.findings.reports import definition, widget
 
 LOOSE = definition({"size": {"type": "integer"}, "tier": {"type": "string"}})
 TIGHT = definition({"size": {"type": "integer", "maximum": 5}, "tier": {"type": "string"}}, required=["tier"])

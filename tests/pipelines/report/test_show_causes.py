@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from auditor.report.findings.model import FindingsModel
+from auditor.causes.model import FindingsModel
+from tests.causes.reports import audited, definition, export, sample, widget
 from tests.command import auditor
-from tests.report.findings.reports import audited, definition, export, sample, widget
 
 
 def judged(report, key, *words):

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.base.errors import PlanError
-from auditor.report.formats.prometheus import after_no_report
-from auditor.report.formats.registry import FORMATS
+from auditor.output.formats.prometheus import after_no_report
+from auditor.output.formats.registry import FORMATS
 from auditor.sources.stores import small_files
 from pipelines.run.report import delivery, formats
 from pipelines.run.report import notify as messages
 from pipelines.run.report.formats import Output, parse_outputs, write_outputs
 from pipelines.run.report.targets import is_below, new_file
+from tests.causes.reports import audited, definition, export, widget
 from tests.command import auditor
-from tests.report.findings.reports import audited, definition, export, widget
-from tests.report.formats.drawn import content
+from tests.output.formats.drawn import content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

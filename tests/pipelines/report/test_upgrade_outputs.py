@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from auditor.report.findings.model import FindingsModel
-from auditor.report.upgrade_causes import upgrade_counts
-from auditor.report.views.layout import width_of
-from auditor.report.views.summary import summary_lines
+from auditor.causes.model import FindingsModel
+from auditor.causes.upgrade import upgrade_counts
+from auditor.output.views.layout import width_of
+from auditor.output.views.summary import summary_lines
+from tests.causes.reports import definition, export, widget
 from tests.command import auditor
-from tests.report.findings.reports import definition, export, widget
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from auditor.report.findings.model import FindingsModel
+from auditor.causes.model import FindingsModel
+from tests.causes.reports import audited, definition, export, widget
 from tests.command import auditor
-from tests.report.findings.reports import audited, definition, export, widget
 
 BAD = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: {name}\n  namespace: team\nspec:\n  size: 9\n"
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\ndata:\n  password: [hunter2]\n"

@@ -6,7 +6,7 @@ import pytest
 
 import pipelines.run.report.formats as module
 from pipelines.run.report.formats import opened_content, parse_outputs, write_outputs
-from tests.report.findings.reports import sample
+from tests.causes.reports import sample
 
 NAMES = ("sarif", "junit", "codequality", "csv", "ndjson", "prometheus", "openreports")
 

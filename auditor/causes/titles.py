@@ -1,0 +1,75 @@
+"""What a cause is called, in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from auditor.causes.severity import UPGRADE
+
+if TYPE_CHECKING:
+    from auditor.causes.keys import CauseKey
+
+__all__ = ["IMPACT_TITLES", "TYPE_TITLES", "kind_name", "title_of"]
+
+IMPACT_TITLES: Final = {
+    "crashes-server": "ends the API server process when it is read",
+    "breaks-list": "cannot be listed or watched",
+    "is-deleted": "is deleted as soon as a server runs",
+    "blocks-delete": "cannot be deleted",
+    "loses-data": "loses data at the next write",
+    "loses-namespace": "is being deleted, with the objects in it",
+    "lacks-namespace": "does not exist, but objects are in it",
+    "unreadable": "cannot be read",
+    "needs-webhook": "can only be listed by its webhook (--convert-with)",
+    "needs-conversion": "can only be read by a conversion webhook",
+    "unserved": "is not served",
+    "orphaned": "has no definition",
+    "sealed": "is encrypted, and there was no key for it",
+}
+TYPE_TITLES: Final = {
+    "FieldValueRequired": "Required value",
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueTypeInvalid": "Invalid type",
+    "FieldValueNotSupported": "Unsupported value",
+    "FieldValueDuplicate": "Duplicate value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueTooLong": "Too long",
+    "FieldValueTooMany": "Too many",
+    "FieldValueTooFew": "Too few",
+    "FieldValueNotFound": "Not found",
+    "UnknownField": "Unknown field",
+    "DuplicateField": "Duplicate field",
+}
+
+
+def kind_name(group: str, kind: str) -> str:
+    """Return a kind with its group."""
+    return f"{kind}.{group}" if group else kind
+
+
+def title_of(key: CauseKey) -> str:
+    """Return a line about a cause, without its kind: what the impact is, or the field, what is wrong and a detail."""
+    if key.impact == UPGRADE:
+        return f"{key.type} {key.form}".rstrip()  # a report has the line itself
+    if key.impact:
+        return f"{key.form} {IMPACT_TITLES.get(key.impact, key.impact)}".lstrip()
+    field = "the object" if key.field == "<nil>" else key.field
+    problem = TYPE_TITLES.get(key.type, key.type)
+    detail = f"rule {_short(key.rule)}" if key.rule else _short(_detail_of(key.form, problem))
+    return f"{field}: {problem}: {detail}".removesuffix(": ")
+
+
+def _detail_of(form: str, problem: str) -> str:
+    """Return what the form of a message says beyond the problem, for people; empty if it says no more.
+
+    `in body should match "^a$"` begins as validators of schemas do. A form has no values (`form_of`): quotes without
+    one are shown as an ellipsis, and the digits that it took from the names of types are put back.
+    """
+    detail = form.removeprefix("in body ").replace('""', "…").removesuffix(": …")
+    detail = detail.replace("float6N", "float64").replace("int6N", "int64")
+    return "" if detail.lower().startswith(problem.lower()) else detail
+
+
+def _short(text: str, longest: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -1,0 +1,1 @@
+"""Two reports held against each other."""

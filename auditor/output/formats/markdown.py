@@ -1,0 +1,94 @@
+"""A short report in Markdown, for a chat or a job's summary."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Final
+
+from auditor.base.visible import visible
+from auditor.base.wording import counted
+from auditor.causes.verdict import VERDICT_WORDS
+from auditor.output.formats.problems import cut
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from auditor.causes.causes import Cause
+    from auditor.output.formats.problems import Content
+
+__all__ = ["markdown", "write_markdown"]
+
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#!|~&@])")
+_LONGEST: Final = 160
+
+
+def markdown(content: Content, *, most: int, causes: int) -> str:
+    """Return a report in Markdown of at most so many bytes and causes."""
+    out = io.StringIO()
+    write_markdown(content, out, most=most, causes=causes)
+    return out.getvalue()
+
+
+def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes: int = 50) -> None:
+    """Write the verdict, what is missing or damaged, and the worst causes.
+
+    Args:
+        content: The report.
+        out: Where to write.
+        most: Bytes at most; what is left out is counted.
+        causes: Causes at most.
+    """
+    tally, run = content.tally(), content.run
+    title = _escaped(cut(content.title, _LONGEST))
+    head = [
+        f"**{title}** · {run.started:%Y-%m-%d %H:%M} UTC · {VERDICT_WORDS.get(content.verdict, '')}",
+        "",
+        f"{run.keys:,} keys, {_causes_text(content)}; problems: {content.problems_text}"
+        + (f"; {tally.accepted} accepted" if tally.accepted else ""),
+    ]
+    if content.reasons:
+        head.append(f"Why: {_escaped(cut(', '.join(content.reasons), 500))}")
+    head += [f"- {_escaped(cut(text, _LONGEST))}" for text in content.warnings[:20]]
+    if len(content.warnings) > 20:
+        head.append(f"- and {len(content.warnings) - 20} more")
+    head += [f"- {_escaped(cut(text, _LONGEST))}" for text in content.deleting]
+    table = []
+    if content.open_causes:
+        table = ["", "| severity | cause | kind | objects | what | example |", "|---|---|---|---|---|---|"]
+    last = ["", _escaped(cut(content.all_clear, 500))]
+    lines = [*head, *table]
+    left = most - sum(len(line.encode()) + 1 for line in (*lines, *last)) - 100
+    shown = 0
+    for cause in content.open_causes[:causes]:
+        line = _row(cause)
+        left -= len(line.encode()) + 1
+        if left < 0:
+            break
+        lines.append(line)
+        shown += 1
+    if left := len(content.open_causes) - shown:
+        lines += ["", f"and {counted(left, 'more cause')}"]
+    out.write("\n".join([*lines, *last]) + "\n")
+
+
+def _causes_text(content: Content) -> str:
+    """Return how many causes there are; if not everything was read, how many at least."""
+    text = counted(len(content.open_causes), "cause")
+    if content.is_whole:
+        return text
+    return f"at least {text}" if content.open_causes else "causes unknown"
+
+
+def _row(cause: Cause) -> str:
+    what = cut(cause.title, _LONGEST)
+    if cause.schema_changes:
+        what += f" (definition changed: {cut('; '.join(cause.schema_changes), _LONGEST)})"
+    example = cut(cause.examples[0], _LONGEST) if cause.examples else ""
+    change = f" {cause.change}" if cause.change in ("new", "more") else ""
+    cells = (cause.severity + change, cause.id, cause.kind_name, str(cause.objects), what, example)
+    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", visible(text))

@@ -1,0 +1,1 @@
+"""Reports on disk: manifest, rows, what was not read."""
