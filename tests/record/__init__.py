@@ -1,0 +1,1 @@
+"""What all commands answer over all reference data, to hold two commits against each other."""
