@@ -65,23 +65,6 @@ def test_nulls_are_no_value(texts: list[str | None], others: list[str | None]) -
     assert arrow.index_in(array, among).equals(pc.index_in(array, value_set=among))
 
 
-@given(st.lists(st.lists(st.sampled_from(["a", "b"]), max_size=3), max_size=5))
-def test_lists_are_joined_and_flattened(lists: list[list[str]]) -> None:
-    array = pa.array(lists, pa.list_(pa.string()))
-    assert arrow.joined_texts(array, ",").to_pylist() == [",".join(one) for one in lists]
-    items, whose = arrow.flattened(array)
-    assert items.to_pylist() == [text for one in lists for text in one]
-    assert whose.to_pylist() == [place for place, one in enumerate(lists) for _ in one]
-    texts = [",".join(one) for one in lists]
-    joined = arrow.joined_texts([pa.array(texts, pa.string())] * 2, "|")
-    assert joined.to_pylist() == [f"{text}|{text}" for text in texts]
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab")), max_size=6))
-def test_whether_rows_are_in_order(rows: list[tuple[int, str]]) -> None:
-    assert arrow.is_sorted(*_columns(rows)) == (rows == sorted(rows))
-
-
 def _columns(rows: list[tuple[int, str]]) -> tuple[Any, Any]:
     return pa.array([row[0] for row in rows], pa.int32()), pa.array([row[1] for row in rows], pa.string())
 

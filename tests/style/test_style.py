@@ -28,7 +28,6 @@ def places(check: Check, texts: dict[str, str]) -> list[str]:
     "text",
     [
         '"""Return what the reader is told."""\n',
-        'MESSAGE = "5 keys kept, 2 checked"\n',
         "x = 1  # nobody reads it\n",
         'HELP = "Of a damaged database, also take its pages."\n',
         '"""Returns a number. Of several the first."""\n',

@@ -138,14 +138,12 @@ def test_findings_up_to_the_limit_are_all_reported() -> None:
     assert len(program.audit(_value({"l": [{}] * count})).findings) == 100 * count
 
 
-def test_an_item_without_many_required_keys_is_looked_at_once() -> None:
+def test_generated_code_answers_no_at_the_first_required_key() -> None:
     program = _program(_list({"type": "object", "required": [f"r{number}" for number in range(300)]}))
     value = _value({"l": [{}] * 30})
     for _ in range(100):
-        found = program.audit(value).findings
-    assert len(found) == 300 * 30
+        findings = program.audit(value).findings
+    assert len(findings) == 300 * 30
     assert program.compiled
     assert program._program is not None
-    program._log.clear()
-    program._program.run(orjson.loads(value), program._log, len(value))
-    assert len(program._log.doubts) == 30
+    assert not program._program.run(orjson.loads(value), program._log, len(value))
