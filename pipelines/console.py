@@ -12,12 +12,15 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from auditor.printing.print_rows import print_rows
 from pipelines.progress import BAR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["OutputClosed", "forget_output", "ignore_closed_stdout", "watch_streams"]
+    from auditor.printing.print_rows import Columns, Row
+
+__all__ = ["OutputClosed", "echo_rows", "forget_output", "ignore_closed_stdout", "watch_streams"]
 
 
 class OutputClosed(BrokenPipeError):
@@ -64,6 +67,11 @@ def watch_streams() -> None:
 def forget_output() -> None:
     """Send all further output to /dev/null."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def echo_rows(rows: Iterable[Row], columns: Columns | Sequence[str], form: str, **more: Any) -> None:
+    """Print rows to standard output; the arguments are those of `print_rows`."""
+    sys.stdout.writelines(print_rows(rows, columns, form, **more))
 
 
 @contextmanager

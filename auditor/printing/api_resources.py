@@ -6,9 +6,10 @@ Source: kubectl pkg/cmd/apiresources/apiresources.go.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import visible
+from auditor.printing.print_rows import print_rows
 from auditor.printing.tables import align
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ResourceFilter", "resource_lines"]
 
+_COLUMNS: Final = ("name", "shortNames", "apiVersion", "namespaced", "kind", "verbs", "categories")
 _BUILTIN_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
@@ -36,7 +38,7 @@ class ResourceFilter:
     verbs: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     sort_by: str = ""
-    output: str = ""
+    output: str = "table"
     headers: bool = True
 
 
@@ -58,14 +60,19 @@ def resource_lines(resources: Sequence[tuple[Resource, bool]], wanted: ResourceF
         kept.sort(key=lambda pair: pair[0].kind)
     if wanted.output == "name":
         return "".join(f"{visible(one.group_resource)}\n" for one, _ in kept)
-    heads = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
-    lines = [[*heads, "VERBS", "CATEGORIES"] if wanted.output == "wide" else heads] if wanted.headers else []
-    for one, verbs in kept:
-        cells = [one.plural, ",".join(one.short_names), one.api_version, str(one.namespaced).lower(), one.kind]
-        if wanted.output == "wide":
-            cells += [",".join(verbs), ",".join(one.categories)]
-        lines.append([visible(cell) for cell in cells])
+    most = len(_COLUMNS) if wanted.output == "wide" else -2
+    if wanted.output not in ("table", "wide"):
+        rows = [dict(zip(_COLUMNS, _cells(*pair), strict=True)) for pair in kept]
+        return "".join(print_rows(rows, _COLUMNS, wanted.output, headers=wanted.headers))
+    lines = [[name.upper() for name in _COLUMNS[:most]]] if wanted.headers else []
+    for pair in kept:
+        cells = [",".join(cell) if isinstance(cell, tuple) else cell for cell in _cells(*pair)[:most]]
+        lines.append([str(cell).lower() if isinstance(cell, bool) else visible(cell) for cell in cells])
     return align("".join("\t".join(line) + "\n" for line in lines))
+
+
+def _cells(one: Resource, verbs: tuple[str, ...]) -> tuple[Any, ...]:
+    return (one.plural, one.short_names, one.api_version, one.namespaced, one.kind, verbs, one.categories)
 
 
 def _verbs(one: Resource, *, is_custom: bool) -> tuple[str, ...]:

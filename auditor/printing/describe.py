@@ -12,6 +12,7 @@ from auditor.base.visible import visible, visible_tree
 from auditor.golang.text import display
 from auditor.golang.unicode import is_letter
 from auditor.printing.eventlist import interval, sorted_events
+from auditor.printing.tables import align_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,17 +155,4 @@ def _event(event: JsonObject, now: float) -> str:
 
 
 def _tabbed(lines: list[str]) -> str:
-    """Align lines of cells that end in tabs: a column is as wide as its widest cell in consecutive lines."""
-    rows = [line.split("\t") for line in lines]
-    deepest = max((len(row) for row in rows), default=0)
-    for at in range(deepest - 1):
-        start = 0
-        while start < len(rows):
-            stop = start
-            while stop < len(rows) and len(rows[stop]) > at + 1:
-                stop += 1
-            width = max((len(row[at]) for row in rows[start:stop]), default=0)
-            for row in rows[start:stop]:
-                row[at] = row[at].ljust(width + _PADDING)
-            start = max(stop, start + 1)
-    return "".join("".join(row) + "\n" for row in rows)
+    return "".join(line + "\n" for line in align_lines(lines, padding=_PADDING))

@@ -13,11 +13,11 @@ from auditor.base.visible import visible
 from auditor.printing.columns import cell_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from auditor.printing.columns import Cell
 
-__all__ = ["Header", "Row", "TableText", "align", "upper"]
+__all__ = ["Header", "Row", "TableText", "align", "align_lines", "upper"]
 
 _MIN_WIDTH, _PADDING = 6, 3
 _LINE_END = re.compile(r"[\n\r\f]")
@@ -48,36 +48,40 @@ def upper(text: str) -> str:
 
 
 def align(text: str) -> str:
+    """Align lines of cells that end in tabs, as kubectl's tables are: columns are never narrower than above."""
+    widths: dict[int, int] = {}
+    parts = text.replace("\v", "\t").split("\f")
+    return "\n".join(["\n".join(align_lines(part.split("\n"), _MIN_WIDTH, widths=widths)) for part in parts])
+
+
+def align_lines(
+    lines: Iterable[str], least: int = 0, padding: int = _PADDING, widths: dict[int, int] | None = None
+) -> list[str]:
     """Align lines of cells that end in tabs; the last cell of a line is never padded.
 
-    A column is as wide as its widest cell plus three blanks, at least six, over consecutive lines that have the cell,
-    up to a form feed; and at least as wide as above those lines.
+    A column is as wide as its widest cell plus some blanks over consecutive lines that have the cell.
+
+    Args:
+        lines: The lines.
+        least: The smallest width of a column.
+        padding: The blanks after its widest cell.
+        widths: By column the width above these lines, which is the least one then, and is updated.
     """
-    widths: dict[int, int] = {}
-    return "\n".join([_aligned(part, widths) for part in text.replace("\v", "\t").split("\f")])
-
-
-def _aligned(text: str, widths: dict[int, int]) -> str:
-    ends = text.endswith("\n")
-    lines = [line.split("\t") for line in text.split("\n")]
-    if ends:
-        lines.pop()
-    deepest = max((len(line) for line in lines), default=0)
-    for at in range(deepest - 1):
+    rows = [line.split("\t") for line in lines]
+    for column in range(max(map(len, rows), default=0) - 1):
         start = 0
-        while start < len(lines):
-            if len(lines[start]) <= at + 1:
-                start += 1
-                continue
+        while start < len(rows):
             stop = start
-            while stop < len(lines) and len(lines[stop]) > at + 1:
+            while stop < len(rows) and len(rows[stop]) > column + 1:
                 stop += 1
-            widest = _PADDING + max(len(lines[row][at]) for row in range(start, stop))
-            widths[at] = width = max(widths.get(at, _MIN_WIDTH), widest)
-            for row in range(start, stop):
-                lines[row][at] = lines[row][at].ljust(width)
-            start = stop
-    return "\n".join("".join(line) for line in lines) + ("\n" if ends else "")
+            if stop > start:
+                width = max(least, padding + max(len(row[column]) for row in rows[start:stop]))
+                if widths is not None:
+                    widths[column] = width = max(width, widths.get(column, 0))
+                for row in rows[start:stop]:
+                    row[column] = row[column].ljust(width)
+            start = max(stop, start + 1)
+    return ["".join(row) for row in rows]
 
 
 @dataclass(slots=True)

@@ -1,31 +1,17 @@
-"""Tables and lines on damaged dumps as commands print them."""
+"""Lines on damaged dumps and on the release, as commands print them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.release import KUBERNETES_RELEASE
-from auditor.base.visible import label, visible
 from auditor.releases import DEFAULT
 from auditor.sources.plan import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["damage_lines", "format_table", "lines_of_damage", "release_lines"]
-
-
-def format_table(header: tuple[str, ...], rows: Iterable[tuple[Any, ...]], indent: str = "") -> str:
-    """Return columns three spaces apart, as kubectl prints them; None prints as ``-``, control characters escaped."""
-    cells = [header, *(tuple("-" if cell is None else visible(str(cell)) for cell in row) for row in rows)]
-    if not indent:
-        cells[1:] = [(label(row[0]), *row[1:]) for row in cells[1:]]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(header))]
-    lines = []
-    for row in cells:
-        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        lines.append((indent + "   ".join(padded)).rstrip())
-    return "\n".join(lines)
+__all__ = ["damage_lines", "lines_of_damage", "release_lines"]
 
 
 def damage_lines(source: dict[str, Any]) -> list[str]:

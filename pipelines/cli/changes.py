@@ -13,7 +13,7 @@ __all__ = ["changes"]
 @click.command(short_help="Print all that an upgrade scan found.")
 @click.argument("report", metavar="REPORT")
 @click.argument("kind", default="", metavar="[KIND]")
-@options("output", output={"form": ("table", "json", "ndjson", "markdown"), "help": "Format."})
+@options("output")
 def changes(report: str, kind: str, *, output: str) -> None:
     """Print what `auditor upgrade` found, whole: its answer and its plans, then each cause with its examples.
 

@@ -18,6 +18,8 @@ from click.shell_completion import (
     add_completion_class,
 )
 
+from auditor.printing.print_rows import FORMS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["completion", "install_completion", "kubectl_answers"]
 
+_OUTPUT: Final = ("-o", "--output")
+_OF_QUERY: Final = (*FORMS, "name", "parquet", "jsonpath=", "custom-columns=")
 _NAMESPACE: Final = ("-n", "--namespace")
 _KIND: Final = ("--include", "--exclude")
 _ASKING: Final = ("query", "fields", "watch", "show", "explain", "describe")
@@ -66,6 +70,8 @@ def _names(args: Sequence[str], incomplete: str) -> list[str] | None:
     if not args or incomplete.startswith("-"):
         return None
     before = args[-1]
+    if before in _OUTPUT and args[0] == "query":  # of the others click knows the choices
+        return list(_OF_QUERY)
     if before in _NAMESPACE:
         return _found(args[1:]).namespaces
     if before in _KIND:

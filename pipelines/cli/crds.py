@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import Counter
@@ -12,15 +11,17 @@ import click
 
 from auditor.base.visible import label, visible
 from auditor.base.wording import counted
+from auditor.printing.print_rows import FORMS, NDJSON, json_text, yaml_text
 from pipelines.cli.options.made import ONE_PREFIX, options
-from pipelines.console import ignore_closed_stdout
+from pipelines.console import echo_rows, ignore_closed_stdout
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from auditor.plan.definition_paths import GivenDefinitions
+    from auditor.printing.print_rows import Columns, Row
 
 __all__ = ["crds"]
-
-_OUTPUT = ("table", "json", "ndjson")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, short_help="Check and list definitions.")
@@ -52,7 +53,7 @@ def _read(paths: tuple[str, ...], *, render: bool = False, may_be_none: bool = F
 
 @crds.command(short_help="Check definitions as the API server would.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@options("old_definitions render kubernetes costs output", output=_OUTPUT)
+@options("old_definitions render kubernetes costs output", output=("text", *FORMS))
 def check(
     paths: tuple[str, ...],
     old: tuple[str, ...],
@@ -84,13 +85,10 @@ def check(
         click.echo(f"no definition found in {', '.join(paths)}: nothing to check", err=True)
     results = [_checked(document, before.get(document_name(document))) for document in given.documents]
     with ignore_closed_stdout():
-        if output == "json":
-            click.echo(json.dumps(results, indent=2, ensure_ascii=False))
-        elif output == "ndjson":
-            for result in results:
-                click.echo(json.dumps(result, ensure_ascii=False))
-        else:
+        if output == "text":
             _print_checks(results, costs=costs)
+        else:
+            echo_rows(results, _CHECKS, output, wide=("served", "unreadable", "costs"))
     is_incomplete = bool(given.unread or (stored and stored.unread))
     sys.exit(3 if is_incomplete else 0 if all(result["accepted"] for result in results) else 1)
 
@@ -131,6 +129,12 @@ def _checked(document: Any, old: Any) -> dict[str, Any]:
     }
 
 
+_CHECKS: Columns = {
+    **{name: name for name in ("name", "request", "accepted", "apiVersion", "served", "unreadable")},
+    "findings": lambda result: [one["message"] for one in result["findings"]],
+    "warnings": "warnings",
+    "costs": lambda result: [f"{one['path']}: {one['cost']}" for one in result["costs"]],
+}
 _LONGEST = 600
 _RULE_LIMIT = 10_000_000
 
@@ -190,23 +194,12 @@ def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> 
         raise PlanError("--name", f"no definition {missing[0]}", "one of `auditor crds list`")
     chosen = [found[name] for name in names or sorted(found)]
     with ignore_closed_stdout():
-        if shown_as == "json":
-            click.echo(encode({"apiVersion": "v1", "kind": "List", "items": chosen}))
-        elif shown_as == "ndjson":
-            click.echo("\n".join(encode(one) for one in chosen))
+        if shown_as == "yaml":
+            click.echo("---\n".join(map(yaml_text, chosen)), nl=False)
         else:
-            click.echo("---\n".join(map(_yaml_or_json, chosen)), nl=False)
+            whole = [{"apiVersion": "v1", "kind": "List", "items": chosen}] if shown_as == "json" else chosen
+            echo_rows(whole, (), NDJSON, encode=encode)
     sys.exit(3 if given.unread else 0)
-
-
-def _yaml_or_json(document: Any) -> str:
-    """Return a document as YAML, or as JSON, which is YAML too, where it holds characters that YAML does not allow."""
-    from auditor.printing.yamltext import YamlTextError, to_yaml  # noqa: PLC0415
-
-    try:
-        return to_yaml(document)
-    except YamlTextError:
-        return json.dumps(document, indent=2) + "\n"
 
 
 # -- list --------------------------------------------------------------------------------------------------------------
@@ -218,7 +211,6 @@ def _yaml_or_json(document: Any) -> str:
     "paths openapi sidecar field_gates etcd_prefix output",
     field_gates="Turn gates on or off in this run.",
     etcd_prefix=ONE_PREFIX,
-    output=_OUTPUT,
 )
 def list_(
     dumps: tuple[str, ...],
@@ -249,9 +241,9 @@ def list_(
             raise no_definition(dumps)
         gates = _gates(objects, sidecar, field_gates)
         if openapi:
-            click.echo(json.dumps(_openapi(objects, gates), indent=2, ensure_ascii=False))
+            click.echo(json_text(_openapi(objects, gates)))
         else:
-            _print_kinds(_kinds(objects, gates), output)
+            echo_rows(_kinds(objects, gates), _KINDS, output, wide=("scope", "conversion", "established"))
         for name, reason in objects.broken.items():
             click.echo(f"{label(name)}: a server cannot use it: {visible(reason)}", err=True)
         sys.exit(3 if objects.incomplete("counted without versions") else 0)
@@ -324,35 +316,20 @@ def _kinds(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> list[dict[st
     return rows
 
 
-def _print_kinds(kinds: list[dict[str, Any]], output: str) -> None:
-    from auditor.store.damage_lines import format_table  # noqa: PLC0415
-
-    if output == "json":
-        click.echo(json.dumps(kinds, indent=2, ensure_ascii=False))
-        return
-    if output == "ndjson":
-        for kind in kinds:
-            click.echo(json.dumps(kind, ensure_ascii=False))
-        return
-    rows = []
-    for kind in kinds:
-        stored = [_stored(version) for version in kind["versions"]]
-        stored += [f"{version}?={count}" for version, count in kind["otherVersions"].items()]
-        stored += [f"sealed={kind['sealed']}"] if kind["sealed"] else []
-        fields = sorted({path for version in kind["versions"] for path in version["selectableFields"]})
-        rows.append(
-            (
-                kind["name"],
-                kind["kind"],
-                ",".join(_served(version) for version in kind["versions"]),
-                kind["objects"],
-                " ".join(filter(None, stored)) or "-",
-                ",".join(fields) or "-",
-                len(kind["gates"]) or "-",
-            )
-        )
-    header = ("NAME", "KIND", "VERSIONS", "OBJECTS", "STORED", "SELECTABLE", "GATES")
-    click.echo(format_table(header, rows))
+_KINDS: Columns = {
+    "name": "name",
+    "kind": "kind",
+    "versions": lambda kind: ",".join(_served(version) for version in kind["versions"]),
+    "objects": "objects",
+    "stored": lambda kind: " ".join(_stored(kind)) or "-",
+    "selectable": lambda kind: (
+        ",".join(sorted({path for version in kind["versions"] for path in version["selectableFields"]})) or "-"
+    ),
+    "gates": lambda kind: len(kind["gates"]) or "-",
+    "scope": "scope",
+    "conversion": "conversion",
+    "established": "established",
+}
 
 
 def _served(version: dict[str, Any]) -> str:
@@ -360,7 +337,12 @@ def _served(version: dict[str, Any]) -> str:
     return f"{version['name']}{marks}"
 
 
-def _stored(version: dict[str, Any]) -> str:
-    if version["objects"]:
-        return f"{version['name']}={version['objects']}"
-    return f"[{version['name']}]" if version["inStoredVersions"] and not version["storage"] else ""
+def _stored(kind: Row) -> Iterator[str]:
+    for version in kind["versions"]:
+        if version["objects"]:
+            yield f"{version['name']}={version['objects']}"
+        elif version["inStoredVersions"] and not version["storage"]:
+            yield f"[{version['name']}]"
+    yield from (f"{version}?={count}" for version, count in kind["otherVersions"].items())
+    if kind["sealed"]:
+        yield f"sealed={kind['sealed']}"

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from auditor.plan.options import FAIL_ON
+from auditor.printing.print_rows import FORMS
 from pipelines.cli.options.made import asked_release, options
 from pipelines.cli.query import query_options, source_options
 from pipelines.console import OutputClosed, forget_output, ignore_closed_stdout
@@ -22,7 +23,7 @@ __all__ = ["diff"]
 @click.argument("wanted", metavar="[KIND[/NAME]]", default="")
 @options(
     "output fail_on namespace show_secrets kubernetes",
-    output=("text", "ndjson"),
+    output=("text", *FORMS),
     fail_on={
         "form": FAIL_ON,
         "default": "never",
@@ -35,12 +36,12 @@ __all__ = ["diff"]
 def diff(old: str, new: str, wanted: str, *, output: str, fail_on: str, **flags: Any) -> None:
     """Compare two reports of audits as `auditor audit --diff` does, or the objects of two dumps.
 
-    Reports: with -o ndjson each new and each fixed finding is a line: its row in the report, and `change`. Then
+    Reports: with any -o but text each new and each fixed finding is a row, as in the report, with `change`. Then
     follows each object that became unreadable, blocked or loses data (`change` is new or worse), or no longer does
     (better).
 
     Dumps: the objects that were added, removed or changed, apart from resourceVersion and managedFields; with
-    KIND/NAME the lines of one object's YAML that differ; with -o ndjson a line for each, with the object before and
+    KIND/NAME the lines of one object's YAML that differ; with -o json, yaml or ndjson each with the object before and
     after.
 
     Exit code 3: NEW has no dump of a cluster that the report OLD has; or part of a dump could not be read.

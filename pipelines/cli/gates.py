@@ -10,12 +10,16 @@ import click
 
 from auditor.base.visible import label, visible
 from auditor.base.wording import counted
+from auditor.printing.print_rows import DATA, FORMS
 from pipelines.cli.options.made import ONE_PREFIX, options
-from pipelines.console import ignore_closed_stdout
+from pipelines.console import echo_rows, ignore_closed_stdout
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from auditor.base.records import JsonObject
     from auditor.gates import ResolvedGates, Written
+    from auditor.printing.print_rows import Columns
     from auditor.shards.objects import CustomObject, CustomObjects
 
 __all__ = ["gates"]
@@ -25,7 +29,6 @@ _CHANGES: Final[dict[str, Any]] = {
     "sidecar": {"help": "File of gates by definition; overrides manifests.", "hidden": False},
     "crds": "Definitions; they replace the dump's by name.",
     "etcd_prefix": ONE_PREFIX,
-    "output": ("table", "json", "ndjson"),
 }
 
 
@@ -50,7 +53,7 @@ def gates() -> None:
 
 @gates.command(short_help="Check the declarations of gates.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@options("sidecar field_gates output", **_CHANGES)
+@options("sidecar field_gates output", **_CHANGES, output=("text", *FORMS))
 def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, output: str) -> None:
     """Check the gates of the definitions in files and folders against the rules of the proposal.
 
@@ -85,7 +88,7 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
         for name, config in configs.items()
     ]
     with ignore_closed_stdout():
-        if output == "table":
+        if output == "text":
             for result in results:
                 wrong = len(result["findings"])
                 state = counted(wrong, "error") if wrong else "ok"
@@ -99,8 +102,17 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
             if not results:
                 click.echo("no definition has gates", err=True)
         else:
-            _print_json(results, output)
+            echo_rows(results, _CHECKS, output)
     sys.exit(3 if is_incomplete else 1 if any(result["findings"] for result in results) else 0)
+
+
+_CHECKS: Columns = {
+    "name": "name",
+    "component": "component",
+    "gates": "gates",
+    "findings": lambda result: [one["message"] for one in result["findings"]],
+    "warnings": "warnings",
+}
 
 
 def _definitions(paths: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
@@ -118,14 +130,6 @@ def _definitions(paths: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
     if not catalog.crds and not given.unread:
         raise PlanError(", ".join(paths), "no definition found", "at least one CustomResourceDefinition")
     return {definition.name: definition for definition in catalog.crds.values()}, bool(given.unread)
-
-
-def _print_json(results: list[Any], output: str) -> None:
-    if output == "json":
-        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
-        return
-    for result in results:
-        click.echo(json.dumps(result, ensure_ascii=False))
 
 
 # -- list --------------------------------------------------------------------------------------------------------------
@@ -161,10 +165,9 @@ def list_(
         found = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
         counts = _uses(objects, found) if dumps else None
         rows = [row for gates in found.values() for row in _rows(gates, counts)]
-        if output == "table":
-            _print_rows(rows)
-        else:
-            _print_json(rows, output)
+        if not rows and output not in DATA:
+            click.echo("no definition has gates", err=True)
+        echo_rows(rows if output in DATA else _lines(rows, repeats=output == "csv"), _GATES, output)
         sys.exit(3 if objects.incomplete() else 0)
 
 
@@ -212,26 +215,17 @@ def _rows(found: ResolvedGates, counts: dict[tuple[str, str], int] | None) -> li
     ]
 
 
-def _print_rows(rows: list[dict[str, Any]]) -> None:
-    from auditor.store.damage_lines import format_table  # noqa: PLC0415
+_GATES = ("definition", "component", "gate", "stage", "default", "enabled", "state", "why", "path", "objects")
 
-    if not rows:
-        click.echo("no definition has gates", err=True)
-        return
-    lines = []
+
+def _lines(rows: list[dict[str, Any]], *, repeats: bool) -> Iterator[dict[str, Any]]:
+    """Yield a line for each path of a gate; a table does not repeat the gate."""
     for row in rows:
-        for number, path in enumerate(row["paths"] or [{"path": None, "on": None, "blockedBy": None, "objects": None}]):
-            head = (row["definition"], row["component"] or None, row["gate"], row["stage"])
-            state = "on" if row["on"] else "off"
-            shown = (*head, _said(row["default"]), _said(row["enabled"]), state, row["why"])
-            field = path["path"] if not path["blockedBy"] else f"{path['path']} (off by {path['blockedBy']})"
-            lines.append((*(shown if not number else ("",) * len(shown)), field, path["objects"]))
-    header = ("DEFINITION", "COMPONENT", "GATE", "STAGE", "DEFAULT", "ENABLED", "STATE", "WHY", "PATH", "OBJECTS")
-    click.echo(format_table(header, lines))
-
-
-def _said(value: bool | None) -> str | None:
-    return None if value is None else str(value).lower()
+        head = {**row, "component": row["component"] or None, "state": "on" if row["on"] else "off"}
+        for path in row["paths"] or [{"path": None, "blockedBy": None, "objects": None}]:
+            blocked = f" (off by {path['blockedBy']})" if path["blockedBy"] else ""
+            yield {**head, "path": path["path"] and path["path"] + blocked, "objects": path["objects"]}
+            head = head if repeats else {}
 
 
 # -- simulate ----------------------------------------------------------------------------------------------------------
@@ -294,10 +288,9 @@ def simulate(
         damaged = objects.incomplete()
     for reason in skipped:
         click.echo(visible(reason), err=True)
-    if output == "table":
-        _print_simulated(results)
-    else:
-        _print_json(results, output)
+    echo_rows(results if output in DATA else _changed_fields(results), _FIELDS, output)
+    if output not in DATA:
+        _print_sums(results)
     sys.exit(3 if damaged else 0)
 
 
@@ -366,19 +359,26 @@ def _simulated(
     }
 
 
-def _print_simulated(results: list[dict[str, Any]]) -> None:
-    from auditor.store.damage_lines import format_table  # noqa: PLC0415
+_FIELDS: Columns = {
+    **{name: name for name in ("kind", "object", "request", "generation changes", "field is", "path")},
+    "sent": lambda line: _short(line["sent"]),
+    "stored": lambda line: _short(line["stored"]),
+}
 
-    lines: list[tuple[Any, ...]] = []
+
+def _changed_fields(results: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield a line for each field that is dropped or keeps its old value."""
     for result in results:
-        place = f"{result['namespace']}/{result['name']}" if result["namespace"] else result["name"]
-        changes = {None: None, True: "yes", False: "no"}[result["generationChanges"]]
-        head = (result["kind"], place, result["request"], changes)
-        lines += [(*head, "dropped", one["path"], _short(one["sent"]), None) for one in result["dropped"]]
-        lines += [(*head, "kept", one["path"], _short(one["sent"]), _short(one["stored"])) for one in result["kept"]]
-    if lines:
-        header = ("KIND", "OBJECT", "REQUEST", "GENERATION CHANGES", "FIELD IS", "PATH", "SENT", "STORED")
-        click.echo(format_table(header, lines))
+        head = {
+            **result,
+            "object": f"{result['namespace']}/{result['name']}" if result["namespace"] else result["name"],
+            "generation changes": {None: None, True: "yes", False: "no"}[result["generationChanges"]],
+        }
+        for name in ("dropped", "kept"):
+            yield from ({**head, "field is": name, "stored": None, **one} for one in result[name])
+
+
+def _print_sums(results: list[dict[str, Any]]) -> None:
     dropped = sum(1 for result in results if result["dropped"])
     kept = sum(1 for result in results if result["kept"])
     unchanged = sum(1 for result in results if result["generationChanges"] is False)

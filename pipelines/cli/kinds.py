@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from auditor.printing.print_rows import FORMS
 from pipelines.cli.options.made import options
 from pipelines.cli.query import KubectlCommand, query_options, run, source_options
 
@@ -18,7 +19,7 @@ __all__ = ["api_resources", "describe", "events", "explain", "fields", "show", "
 @click.argument("target", metavar="DUMP|REPORT")
 @options(
     "output api_group namespaced verbs categories sort_by no_headers dumps",
-    output={"words": "-o --output wide|name", "help": "Format.", "default": "", "form": ("", "wide", "name")},
+    output={"form": ("name", *FORMS)},
     sort_by={"words": "--sort-by name|kind", "help": "Order.", "form": ("", "name", "kind")},
 )
 @source_options
@@ -150,7 +151,7 @@ def fields(target: str, kind: str, *, values: bool, limit: int, output: str, **f
 @click.argument("key", metavar="KEY|KIND/NAME")
 @options(
     "clusters_of_report output dumps namespace with_history as_diff show_secrets kubernetes",
-    output=("yaml", "json"),
+    output={"default": "yaml"},
     namespace="Namespace of KIND/NAME.",
 )
 @source_options

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from auditor.printing.print_rows import FORMS
 from pipelines.cli.options.made import options
-from pipelines.console import ignore_closed_stdout
+from pipelines.console import echo_rows, ignore_closed_stdout
 
 if TYPE_CHECKING:
+    from auditor.printing.print_rows import Columns, Row
     from auditor.releases import Release
 
 __all__ = ["releases"]
@@ -19,7 +20,7 @@ __all__ = ["releases"]
 @click.command(short_help="List the releases of Kubernetes, and what changes between two of them.")
 @click.argument("first", default="", metavar="[FROM")
 @click.argument("last", default="", metavar="TO]")
-@options("output", output=("text", "json"))
+@options("output", output=("text", *FORMS))
 def releases(first: str, last: str, *, output: str) -> None:
     """List the releases that --kubernetes takes, or what changes between two for objects, definitions and messages.
 
@@ -44,30 +45,28 @@ def releases(first: str, last: str, *, output: str) -> None:
 
 
 def _print_releases(output: str) -> None:
-    from auditor.releases import DEFAULT, RELEASES  # noqa: PLC0415
-    from auditor.store.damage_lines import format_table  # noqa: PLC0415
+    from auditor.releases import DEFAULT, RELEASES, find_release  # noqa: PLC0415
+
+    def state(row: Row) -> str:
+        notes = ["reproduced" if row["reproduced"] else "not reproduced yet: refused"]
+        notes += ["the default"] if row["default"] else []
+        return "; ".join(notes if find_release(row["name"]).is_final else [*notes, "pre-release: only by its name"])
 
     rows = [
         {"name": one.name, "version": one.version, "reproduced": one.is_reproduced, "default": one == DEFAULT}
         for one in RELEASES
     ]
-    if output == "json":
-        click.echo(json.dumps(rows, indent=2))
-        return
-    table = []
-    for one, row in zip(RELEASES, rows, strict=True):
-        notes = ["the default" if row["default"] else "", "" if one.is_final else "pre-release: only by its name"]
-        said = "reproduced" if one.is_reproduced else "not reproduced yet: refused"
-        table.append((one.name, one.version, "; ".join(filter(None, [said, *notes]))))
-    click.echo(format_table(("RELEASE", "VERSION", "STATE"), table))
+    columns: Columns = {"release": "name", "version": "version", "state": state}
+    echo_rows(rows, columns, "table" if output == "text" else output)
 
 
 def _print_changes(old: Release, new: Release, output: str) -> None:
     from auditor.releases.changes import Affects, between  # noqa: PLC0415
 
     found = between(old, new)
-    if output == "json":
-        click.echo(json.dumps([_row(one) for one in found], indent=2))
+    if output != "text":
+        columns = ("name", "since", "affects", "now", "before", "source")
+        echo_rows(map(_row, found), columns, output, wide=("before", "source"))
         return
     older, newer = sorted((old, new))
     lines = [f"Kubernetes {older.version} to {newer.version}: {len(found)} changes"]

@@ -6,13 +6,15 @@ import textwrap
 
 import click
 
+from auditor.printing.print_rows import FORMS
 from pipelines.cli.options.made import options
+from pipelines.console import echo_rows
 
 __all__ = ["sources"]
 
 
 @click.command(short_help="List the supported formats of dumps.")
-@options("output", output=("text", "name", "json"))
+@options("output", output=("text", "name", *FORMS))
 def sources(output: str) -> None:
     """List the formats of dumps, how each is recognised and what it needs.
 
@@ -28,14 +30,12 @@ def sources(output: str) -> None:
     if output == "name":
         click.echo("\n".join(FORMATS))
         return
-    if output == "json":
-        import json  # noqa: PLC0415
-
+    if output != "text":
         rows = [
             {"name": one.name, "title": one.title, "toldBy": one.told_by, "needs": one.needs or None}
             for one in FORMATS.values()
         ]
-        click.echo(json.dumps(rows, indent=2))
+        echo_rows(rows, {"name": "name", "title": "title", "detected by": "toldBy", "needs": "needs"}, output)
         return
     for one in FORMATS.values():
         click.echo(one.name)

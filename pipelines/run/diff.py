@@ -30,6 +30,7 @@ from auditor.compare.presence import missing_clusters, stale_dumps, unread_clust
 from auditor.compare.rechecked import REASONS, Owners, reasons_of
 from auditor.compare.worse import WorseObjects
 from auditor.plan.options import FAIL_ON
+from auditor.printing.print_rows import print_rows
 from auditor.releases import active
 from auditor.shards.columns import write_parquet, write_row_groups
 from auditor.sources.stores.locations import shown_url
@@ -43,7 +44,7 @@ from pipelines.run.diff_side import FINDING, OBJECT, Side
 from pipelines.run.remote import reports_here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from auditor.compare.compared_rows import Selected
     from auditor.plan.options import AuditOptions
@@ -53,6 +54,10 @@ __all__ = ["Difference", "difference", "run_diff", "write_difference"]
 Numbers = np.ndarray[Any, Any]
 
 _OPTIONS: Final = ("at", "skip", "scope", "etcd_prefix")
+_COLUMNS: Final = (
+    *("change", "cluster", "kind", "namespace", "name", "key", "request", "check", "field"),
+    *("verdict", "message", "status", "reason"),
+)
 _NAMED: Final = 10
 _INCOMPLETE: Final = 3
 
@@ -382,7 +387,7 @@ def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, f
         old: The older one.
         new: The newer one.
         write: Called with the output, part by part.
-        output: text, or ndjson: the new findings, then those that are fixed, one a line.
+        output: text, or a form of rows: the new findings, then those that are fixed.
         fail_on: A level of --fail-on.
 
     Returns:
@@ -400,8 +405,9 @@ def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, f
         missing = missing_clusters(manifest, [earlier])
         is_whole = not (missing or unread_clusters(manifest) or unread_clusters(earlier))
         code = int(found.reaches(fail_on)) if is_whole else _INCOMPLETE
-        if output == "ndjson":
-            _write_lines(found, write)
+        if output != "text":
+            for part in print_rows(_rows(found), _COLUMNS, output, wide=("cluster", "key", "check", "field")):
+                write(part)
             return code
     shown = visible_tree({"diff": section, "missing": missing})
     with whole_report(f"{old}, {new}"):
@@ -414,19 +420,14 @@ def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, f
     return code
 
 
-def _write_lines(found: Difference, write: Callable[[str], None]) -> None:
-    """Write new and fixed findings, then objects that are worse or better, one a line."""
+def _rows(found: Difference) -> Iterator[dict[str, Any]]:
+    """Yield new and fixed findings, then objects that are worse or better."""
     for change, findings in (("new", found.fresh()), ("fixed", found.fixed())):
         for row in findings.rows():
-            write(f"{_line({**row, 'change': change})}\n")
-    for rows in (found.objects.worse(), found.objects.better()):
-        for batch in rows.to_batches(max_chunksize=1000):
-            for row in batch.to_pylist():
-                write(f"{_line(row)}\n")
-
-
-def _line(row: dict[str, Any]) -> str:
-    return orjson.dumps(row).decode()
+            yield {**row, "change": change}
+    for objects in (found.objects.worse(), found.objects.better()):
+        for batch in objects.to_batches(max_chunksize=1000):
+            yield from batch.to_pylist()
 
 
 def _other_cluster(before: dict[str, Any], now: dict[str, Any]) -> bool:

@@ -1,10 +1,9 @@
-"""Output formats that kubectl does not have: NDJSON, CSV and Parquet of an object's fields in the index."""
+"""Output formats that kubectl does not have: lines of JSON; CSV, Markdown and Parquet of fields in the index."""
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from auditor.base.errors import PlanError
-from auditor.base.visible import csv_cell
 from auditor.golang import jsontext
+from auditor.printing.print_rows import DATA, FORMS, print_rows
 from auditor.server.fleet import FleetStore
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["extra_formats"]
 
+_OF_KUBECTL = ("table", "wide", "json", "yaml")
 Pairs = list[tuple["Resource", "JsonObject"]]
 _COLUMNS = ("apiVersion", "kind", "namespace", "name", "uid", "created", "resourceVersion", "labels")
 
@@ -35,21 +35,33 @@ def extra_formats(
 ) -> dict[str, Callable[[Pairs], Callable[[], None]]]:
     """Return by name of the format a function that takes objects and returns a function that prints them."""
     return {
-        "ndjson": lambda pairs: _ndjson(pairs, options, out),
-        "csv": lambda pairs: _csv(store, pairs, options, out),
+        **{form: partial(_printed, store, options, out, form) for form in FORMS if form not in _OF_KUBECTL},
         "parquet": lambda pairs: _parquet(store, pairs, options),
     }
 
 
-def _ndjson(pairs: Pairs, options: QueryOptions, out: Callable[[str], None]) -> Callable[[], None]:
-    lines = []
-    for _, obj in pairs:
-        shown = obj
-        metadata = obj.get("metadata")
-        if not options.get.show_managed_fields and type(metadata) is dict and "managedFields" in metadata:
-            shown = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
-        lines.append(jsontext.encode(shown) + "\n")
-    return lambda: out("".join(lines))
+def _printed(
+    store: AnyStore, options: QueryOptions, out: Callable[[str], None], form: str, pairs: Pairs
+) -> Callable[[], None]:
+    if form in DATA:
+        parts = print_rows([_shown(obj, options) for _, obj in pairs], (), form, encode=jsontext.encode)
+    else:
+        labels, rows = _rows(store, pairs)
+        columns: dict[str, Any] = {
+            **{name: name for name in (*_leading(store), *_COLUMNS)},
+            "labels": lambda row: jsontext.encode(row["labels"]) if row["labels"] else "",
+        }
+        columns |= {f"field:{name}" if name in columns else name: f"field:{name}" for name in labels}
+        parts = print_rows(rows, columns, form, headers=options.get.headers)
+    text = "".join(parts)
+    return lambda: out(text)
+
+
+def _shown(obj: JsonObject, options: QueryOptions) -> JsonObject:
+    metadata = obj.get("metadata")
+    if not options.get.show_managed_fields and type(metadata) is dict and "managedFields" in metadata:
+        return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+    return obj
 
 
 def _rows(store: AnyStore, pairs: Pairs) -> tuple[list[str], list[dict[str, Any]]]:
@@ -78,22 +90,6 @@ def _rows(store: AnyStore, pairs: Pairs) -> tuple[list[str], list[dict[str, Any]
 def _leading(store: AnyStore) -> tuple[str, ...]:
     """Return the columns that a fleet has before the others."""
     return ("cluster",) if isinstance(store, FleetStore) else ()
-
-
-def _csv(store: AnyStore, pairs: Pairs, options: QueryOptions, out: Callable[[str], None]) -> Callable[[], None]:
-    labels, rows = _rows(store, pairs)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if options.get.headers:
-        writer.writerow(csv_cell(name) for name in (*_leading(store), *_COLUMNS, *labels))
-    for row in rows:
-        cells = [row[name] for name in (*_leading(store), *_COLUMNS[:-1])]
-        cells.append(jsontext.encode(row["labels"]) if row["labels"] else "")
-        writer.writerow(
-            csv_cell("" if cell is None else cell)
-            for cell in [*cells, *(row.get(f"field:{one}", "") for one in labels)]
-        )
-    return lambda: out(text.getvalue())
 
 
 def _parquet(store: AnyStore, pairs: Pairs, options: QueryOptions) -> Callable[[], None]:

@@ -6,15 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-import orjson
 
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Status
 from auditor.base.visible import visible
 from auditor.causes.follows import noted
+from auditor.printing.print_rows import DATA, print_rows
 from auditor.shards.result import RULES_GIVEN_UP, object_name
 from auditor.sources.plan import NAMED, first_names
-from auditor.store.damage_lines import format_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +24,8 @@ __all__ = ["DEFAULT", "answer_parts", "print_results"]
 
 _CAUSES: Final = 20
 """Number of lines about causes; with the sums, the end has at most 25."""
+_FOUND: Final = ("file", "status", "kind", "namespace", "name", "reason")
+"""What `_rows` yields."""
 DEFAULT: Final = "text"
 """The default output format."""
 
@@ -34,22 +35,19 @@ def answer_parts(results: list[dict[str, Any]], form: str, *, ignores_missing: b
 
     Args:
         results: From `run_validate`.
-        form: text, table, json or ndjson.
+        form: text, or one of `FORMS`.
         ignores_missing: Whether objects without a definition are ignored.
     """
-    if form == "json":
-        yield orjson.dumps(results, option=orjson.OPT_INDENT_2).decode() + "\n"
+    if form in DATA:
+        yield from print_rows(results, (), form)
         return
-    if form == "ndjson":
-        yield from (orjson.dumps(result).decode() + "\n" for result in results)
-        return
-    rows = [row for result in results for row in _rows(result, ignores_missing=ignores_missing)]
-    if form == "table" and rows:
-        header = ("FILE", "KIND", "NAMESPACE", "NAME", "STATUS", "REASON")
-        yield format_table(header, [(row[0], *row[2:5], row[1], row[5]) for row in rows]) + "\n"
-    elif form == "text":
+    rows = (row for result in results for row in _rows(result, ignores_missing=ignores_missing))
+    if form == "text":
         for place, status, *names, message in rows:
             yield visible(f"{place}: {status}: {_named(*names)}{message}") + "\n"
+    elif form:
+        lines = (dict(zip(_FOUND, row, strict=True)) for row in rows)
+        yield from print_rows(lines, ("file", "kind", "namespace", "name", "status", "reason"), form)
 
 
 def print_results(
@@ -59,13 +57,13 @@ def print_results(
 
     Args:
         results: From `run_validate`.
-        output: text, table, json or ndjson; empty to print only causes and sums.
+        output: text, or one of `FORMS`; empty to print only causes and sums.
         content: The causes of all messages about objects; None if there are none.
         ignores_missing: Whether objects without a definition are ignored.
     """
     for part in answer_parts(results, output, ignores_missing=ignores_missing):
         click.echo(part, nl=False)
-    if output in ("json", "ndjson"):
+    if output in DATA:
         return
     if content is not None:
         from auditor.output.views.answers import answer_lines  # noqa: PLC0415 - only where something is said

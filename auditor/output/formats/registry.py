@@ -6,6 +6,8 @@ import importlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.printing.print_rows import NDJSON
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
@@ -56,6 +58,7 @@ class Format:
         return getattr(importlib.import_module(f"{_PACKAGE}.{self.module}"), name)
 
 
+_OF_VALIDATE: Final = "only `auditor validate` has it, of these commands"
 _ALL: Final = (
     Format(
         "text",
@@ -69,17 +72,19 @@ _ALL: Final = (
         own={"validate": "a row for each finding"},
         elsewhere="the summary is printed without -o, and again by `auditor summary REPORT`",
     ),
+    Format("wide", "a table", own={"validate": "a row for each finding"}, elsewhere=_OF_VALIDATE),
     Format(
         "json",
         "the causes as data, as `auditor summary -o json`",
-        "causes_json",
+        "as_data",
         "write_json",
         own={"validate": "the answer to each object"},
     ),
+    Format("yaml", "YAML", own={"validate": "the answer to each object"}, elsewhere=_OF_VALIDATE),
     Format(
-        "ndjson",
+        NDJSON,
         "a JSON object for each problem",
-        "delimited",
+        "as_data",
         "write_ndjson",
         own={"validate": "the answer to each object"},
     ),
@@ -90,7 +95,7 @@ _ALL: Final = (
     Format("github", "annotations of a GitHub job", "github", "write_annotations"),
     Format("github-summary", "summary of a GitHub job", "github", "write_job_summary"),
     Format("markdown", "Markdown for a chat", "markdown", "write_markdown"),
-    Format("csv", "a row for each problem", "delimited", "write_csv"),
+    Format("csv", "a row for each problem", "as_data", "write_csv"),
     Format(
         "prometheus",
         "metrics for a textfile collector",

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
-import io
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
-from auditor.base.visible import csv_cell, visible, visible_tree
 from auditor.causes.causes import Cause
 from auditor.output.views.fleet import cluster_rows
+from auditor.printing.print_rows import print_rows
 from auditor.store.allclear import unread_of
 
 if TYPE_CHECKING:
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
     from auditor.causes.model import FindingsModel, Run
 
 __all__ = [
-    "OUTPUTS",
     "SCHEMA",
     "SCHEMA_VERSION",
     "cause_data",
@@ -35,10 +30,10 @@ __all__ = [
     "written",
 ]
 
-OUTPUTS: Final = ("table", "wide", "json", "yaml", "ndjson", "csv", "markdown")
 SCHEMA_VERSION: Final = "auditor/findings/v1"
 SCHEMA: Final = Path(__file__).with_name("findings.schema.json")
 """JSON Schema of `document`."""
+_CAUSE_KEYS: Final = tuple("cause" if field.name == "id" else field.name for field in fields(Cause))
 _COLUMNS: Final = ("cause", "severity", "change", "kind", "objects", "namespaces", "title")
 """Columns of a Markdown table of causes."""
 _OF_ROWS: Final = ("severity", "change", "cluster", "key", "namespace", "name", "verdict", "message")
@@ -214,66 +209,16 @@ def _run_data(run: Run) -> dict[str, Any]:
 def written(
     model: FindingsModel, causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None, output: str
 ) -> Iterator[str]:
-    """Yield an answer as text, part by part; of several rows a part each.
+    """Return an answer as text, part by part; of several rows a part each.
 
     Args:
         model: The report.
         causes: The causes that are wanted.
         rows: Findings or objects of a cause; None: causes are asked for.
-        output: One of `OUTPUTS` that is data.
+        output: One of `auditor.printing.print_rows.FORMS` that is no table.
     """
-    if output == "json":
-        yield orjson.dumps(document(model, causes, rows), option=orjson.OPT_INDENT_2).decode() + "\n"
-    elif output == "yaml":
-        from auditor.printing.yamltext import to_yaml  # noqa: PLC0415
-
-        yield to_yaml(visible_tree(document(model, causes, rows), 1 << 16))
-    elif output == "ndjson":
-        for one in _items(causes, rows):
-            yield orjson.dumps(one).decode() + "\n"
-    elif output == "csv":
-        yield from _csv(causes, rows)
-    else:
-        yield from _markdown(causes, rows)
-
-
-def _items(causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None) -> Iterator[dict[str, Any]]:
-    if rows is None:
-        yield from map(cause_data, causes)
-    else:
-        yield from map(row_data, rows)
-
-
-def _csv(causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None) -> Iterator[str]:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    names: list[str] = []
-    for one in _items(causes, rows):
-        if not names:
-            names = list(one)
-            writer.writerow(names)
-        cells = [one.get(name) for name in names]
-        texts = [", ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in cells]
-        writer.writerow([csv_cell(cell) for cell in texts])
-        yield stream.getvalue()
-        stream.seek(0)
-        stream.truncate()
-    if not names and rows is None:
-        yield ",".join("cause" if field.name == "id" else field.name for field in fields(Cause)) + "\n"
-
-
-def _markdown(causes: Sequence[Cause], rows: Iterable[dict[str, Any]] | None) -> Iterator[str]:
-    names = _COLUMNS if rows is None else _OF_OBJECTS if causes[0].impact else _OF_ROWS
-    yield f"| {' | '.join(names)} |\n|{'---|' * len(names)}\n"
-    for one in _items(causes, rows):
-        yield f"| {' | '.join(_markdown_cell(one.get(name)) for name in names)} |\n"
-
-
-def _markdown_cell(value: Any) -> str:
-    """Return a cell; characters that Markdown or HTML would act on are escaped."""
-    if value is None:
-        return ""
-    text = visible(str(value)).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    for character in "|`*_[]!#~@":
-        text = text.replace(character, f"\\{character}")
-    return text
+    items = map(cause_data, causes) if rows is None else map(row_data, rows)
+    columns: Sequence[str] = _COLUMNS if rows is None else _OF_OBJECTS if causes[0].impact else _OF_ROWS
+    if output == "csv":
+        columns = _CAUSE_KEYS if rows is None else ()
+    return print_rows(items, columns, output, document=lambda: document(model, causes, rows))

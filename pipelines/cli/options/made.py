@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
     from pipelines.run.job.keep import Keep
 
-__all__ = ["FORMS_OF_ROWS", "ONE_PREFIX", "Option", "asked_release", "of_run", "options", "recorded", "refused_unnamed"]
+__all__ = ["ONE_PREFIX", "Option", "asked_release", "of_run", "options", "recorded", "refused_unnamed"]
 
 ONE_PREFIX: Final = {"help": "Prefix of the API server's keys.", "form": "prefix"}
 """Change of --etcd-prefix for a command that reads the keys of one API server."""
-FORMS_OF_ROWS: Final = ("table", "wide", "json", "yaml", "ndjson", "csv", "markdown")
-"""Choices of -o of the commands that print rows of a report."""
 _FROM_THEIR_FIELDS: Final = {
     each.metadata["option"].name: each.metadata["option"]
     for record in (AuditOptions, Scope)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from auditor.plan.declared import COUNTS, SHOWS, WRITES, Declared
 from auditor.plan.options import SEVERITIES
+from auditor.printing.print_rows import FORMS, NDJSON
 
 __all__ = ["TABLE"]
 
@@ -103,16 +104,16 @@ TABLE: Final[dict[str, Declared]] = {
     "categories": Declared("--categories NAMES", "Only kinds of all these categories.", COUNTS),
     "api_version": Declared("--api-version GROUP/VERSION", "The version to explain.", COUNTS),
     # how they are printed
-    "output": Declared("-o --output", "", SHOWS, "table", form=("table", "json")),
+    "output": Declared("-o --output", "", SHOWS, "table", form=FORMS),
     "output_of_query": Declared(
         "-o --output FORMAT",
-        "table (default), wide, json, yaml, name, ndjson, csv, parquet[=FILE], jsonpath=..., "
+        f"{FORMS[0]} (default), {', '.join(FORMS[1:])}, name, parquet[=FILE], jsonpath=..., "
         "jsonpath-as-json=..., jsonpath-file=FILE, custom-columns=..., custom-columns-file=FILE",
         _CAN_WRITE,
         writes=_of_query,
     ),
     "output_with_formats": _many("-o --output FORMAT[=FILE]", "", _CAN_WRITE, writes=_of_format),
-    "output_of_manifests": Declared("-o --output shown_as", "", SHOWS, "yaml", form=("yaml", "json", "ndjson")),
+    "output_of_manifests": Declared("-o --output shown_as", "", SHOWS, "yaml", form=("yaml", "json", NDJSON)),
     "shown_as": Declared(
         "--as shown_as read|stored|VERSION",
         "Print objects as a server reads them, as they are stored, or at a version.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from auditor.output.formats.registry import formats_of, own_forms
-from pipelines.cli.options.made import FORMS_OF_ROWS, options
+from pipelines.cli.options.made import options
 from pipelines.console import ignore_closed_stdout
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def report(report: str, cluster: tuple[str, ...], history: str, outputs: tuple[s
 
 @click.command(short_help="Show the summary of a report: verdict, worst and new causes.")
 @click.argument("report", metavar="REPORT")
-@options("clusters_of_fleet output lines color", output=FORMS_OF_ROWS)
+@options("clusters_of_fleet output lines color")
 def summary(report: str, cluster: tuple[str, ...], output: str, lines: int, color: str) -> None:
     """Show the summary of a report: the verdict against the last run, then causes, worst and new ones first.
 
@@ -101,10 +101,7 @@ def summary(report: str, cluster: tuple[str, ...], output: str, lines: int, colo
 @click.command(short_help="List the causes of a report, or the objects of one cause.")
 @click.argument("report", metavar="REPORT")
 @click.argument("cause", metavar="[CAUSE]", default="")
-@options(
-    "clusters_of_fleet namespaces kind severities change owner output lines color",
-    output=FORMS_OF_ROWS,
-)
+@options("clusters_of_fleet namespaces kind severities change owner output lines color")
 def findings(report: str, cause: str, *, output: str, lines: int, color: str, **flags: Any) -> None:
     """List the causes of a report, worst and new ones first; with CAUSE show its objects and their findings.
 

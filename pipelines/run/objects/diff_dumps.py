@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
-from auditor.base.visible import visible
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.tables import align
+from auditor.printing.print_rows import format_table, print_rows
 from auditor.printing.textdiff import yaml_diff
 from auditor.server.comparison import (
     ObjectChange,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["are_dumps", "run_diff_dumps"]
 
 _PATHS = 3
+_COLUMNS = ("change", "group", "kind", "namespace", "name", "paths", "reason")
 
 
 def are_dumps(old: str, new: str) -> bool:
@@ -64,7 +64,7 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
         new: The newer one.
         wanted: KIND or KIND/NAME; empty for everything.
         write: Called with the output.
-        output: text or ndjson.
+        output: text, or a form of rows.
     Raises:
         PlanError: There is no such kind or object.
     """
@@ -122,26 +122,27 @@ def _printed(
     found: _All, store: DumpStore, names: tuple[str, str], write: Callable[[str], None], *, output: str, whole: bool
 ) -> int:
     """Print the differences; return how many objects could not be read."""
+    if output != "text":
+        for part in print_rows((_record(store, one) for one in found), _COLUMNS, output, encode=jsontext.encode):
+            write(part)
+        return found.counts["unreadable"]
     rows: list[list[str]] = []
     for change in found:
-        if output == "ndjson":
-            write(jsontext.encode(_record(store, change)) + "\n")
-        elif whole and change.change != "unreadable":
+        if whole and change.change != "unreadable":
             was, now = (_shown(store, change.resource, one) for one in (change.old, change.new))
             text = yaml_diff(was, now, names, for_terminal=sys.stdout.isatty())
             write(text or f"{_place(change)}: redacted values differ (--show-secrets prints them)\n")
         else:
             rows.append([change.change, change.resource.group_resource, _place(change), _where(change)])
     counts = found.counts
-    if output != "ndjson" and not whole:
-        head = [["CHANGE", "KIND", "OBJECT", "FIELDS"]] if rows else []
-        write(align("".join("\t".join(map(visible, row)) + "\n" for row in [*head, *rows])))
+    if not whole:
+        write(f"{format_table(('CHANGE', 'KIND', 'OBJECT', 'FIELDS'), rows)}\n" if rows else "")
         unread = f", {counts['unreadable']} not read" if counts["unreadable"] else ""
         write(
             f"{chr(10) if rows else ''}{counts['added']} added, {counts['removed']} removed, "
             f"{counts['changed']} changed, {counts['same']} the same{unread}\n"
         )
-    elif output != "ndjson" and not any(count for name, count in counts.items() if name != "same"):
+    elif not any(count for name, count in counts.items() if name != "same"):
         write("the same\n" if counts["same"] else "")
     return counts["unreadable"]
 
@@ -165,7 +166,7 @@ def _shown(store: DumpStore, resource: Resource, obj: Any) -> Any:
 
 
 def _record(store: DumpStore, change: ObjectChange) -> dict[str, Any]:
-    """Return a difference as a line of NDJSON."""
+    """Return a difference as JSON data."""
     record: dict[str, Any] = {
         "change": change.change,
         "group": change.resource.group,

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.compute as pc
 
-from auditor.base.visible import label as label_of
-from auditor.base.visible import visible
 from auditor.builtin.selectable import rules_of
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.errors import StatusError
-from auditor.printing.jsonprint import to_json
-from auditor.printing.tables import align
+from auditor.printing.print_rows import DATA, print_rows
 from auditor.selectors.fields import field_types
 from auditor.server.dump import DumpStore
 from auditor.server.index_only import IndexOnlyStore
@@ -67,10 +64,14 @@ def run_fields(options: QueryOptions, kind: str, *, values: bool, limit: int, ou
         for cluster in unknown:
             err(f"note: cluster {cluster} does not serve {kind}\n")
         damaged = opened.is_damaged()
-    if output == "json":
-        out(to_json([_as_json(row, values=values, fleet=opened.is_fleet) for row in rows]))
+    lines: Iterator[dict[str, Any]]
+    if output in DATA:
+        lines = (_as_json(row, values=values, fleet=opened.is_fleet) for row in rows)
     else:
-        out(_table(rows, values=values, limit=limit, fleet=opened.is_fleet))
+        lines = _lines(rows, values=values, limit=limit)
+    columns = [*(["cluster"] if opened.is_fleet else []), "apiVersion", "field", "type"]
+    for part in print_rows(lines, [*columns, *(["objects", "value"] if values else [])], output):
+        out(part)
     return 3 if damaged else 0
 
 
@@ -153,7 +154,7 @@ def _values(store: OneStore, resource: Resource, namespace: str) -> dict[str, Co
     return counts
 
 
-def _as_json(row: _Row, *, values: bool, fleet: bool) -> Any:
+def _as_json(row: _Row, *, values: bool, fleet: bool) -> dict[str, Any]:
     cluster, resource, label, type_name, counts = row
     out: dict[str, Any] = {"apiVersion": resource.api_version, "field": label, "kind": resource.kind, "type": type_name}
     if fleet:
@@ -167,23 +168,15 @@ def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _table(rows: list[_Row], *, values: bool, limit: int, fleet: bool) -> str:
-    lines = [("CLUSTER\t" if fleet else "") + "APIVERSION\tFIELD\tTYPE" + ("\tOBJECTS\tVALUE" if values else "")]
+def _lines(rows: list[_Row], *, values: bool, limit: int) -> Iterator[dict[str, Any]]:
+    """Yield a line for each field, or for each of its values."""
     for cluster, resource, name, type_name, counts in rows:
-        head = f"{visible(cluster)}\t" if fleet else ""
-        head += f"{label_of(resource.api_version)}\t{visible(name)}\t{type_name}"
-        if not values:
-            lines.append(head)
-            continue
+        head = {"cluster": cluster, "apiVersion": resource.api_version, "field": name, "type": type_name}
         ranked = _ranked(counts)
-        lines += [f"{head}\t{count}\t{_shown(value)}" for value, count in ranked[:limit]]
+        for value, count in ranked[:limit]:
+            yield {**head, "objects": count, "value": value or '""'}
         if len(ranked) > limit:
             rest = sum(count for _, count in ranked[limit:])
-            lines.append(f"{head}\t{rest}\t(and {len(ranked) - limit} more values)")
+            yield {**head, "objects": rest, "value": f"(and {len(ranked) - limit} more values)"}
         if not ranked:
-            lines.append(f"{head}\t0\t")
-    return align("".join(line + "\n" for line in lines))
-
-
-def _shown(value: str) -> str:
-    return visible(value) or '""'
+            yield {**head, "objects": 0} if values else head

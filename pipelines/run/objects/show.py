@@ -18,6 +18,7 @@ from auditor.output.views.marks import Marks
 from auditor.printing.discovery import Resource, UnknownResource
 from auditor.printing.jsonprint import to_json
 from auditor.printing.left_out import OF_THE_COMMAND, left_out
+from auditor.printing.print_rows import DATA, print_rows
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.program import AuditProgram
@@ -52,6 +53,7 @@ _COLUMNS: Final = ("audited_version", "request", "check", "type", "field", "mess
 _SAME: Final = ("audited_version", "check", "type", "field", "rule", "bad_value", "message")
 """Columns that are equal if several requests report the same finding."""
 _MARKS: Final = ("cause", "severity", "accepted", "owner")
+_OF_OBJECT: Final = ("key", "kind", "group", "stored_version", "status", "impact", "impacts", "reason")
 _IF_KNOWN: Final = ("verdict", "guard_path", "rule", "last_manager", "change")
 
 
@@ -61,7 +63,7 @@ def run_show(options: QueryOptions, key: str, *, output: str) -> int:
     Args:
         options: The dump or report, and how it is read.
         key: The key.
-        output: yaml or json.
+        output: A form of rows; yaml and json are documents of the key, the others rows of it.
 
     Raises:
         PlanError: There is no such key, or the report is of another release.
@@ -104,14 +106,14 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
     printed = 0
     for one in found:
         try:
-            text = to_json(one) if output == "json" else _yaml(one)
+            text = _text(one, output, headers=not printed)
         except OF_THE_COMMAND:
             raise
         except Exception as error:  # noqa: BLE001 - it is left out
             failed += 1
             err(left_out(key, error))
             continue
-        out(f"---\n{text}" if printed else text)
+        out(f"---\n{text}" if printed and output in ("json", "yaml") else text)
         printed += 1
     return 3 if damaged or failed else 0
 
@@ -127,6 +129,16 @@ def _of_cause(options: QueryOptions, cause: str) -> tuple[QueryOptions, str] | N
         return None
     clusters = (found[0].example_clusters[0],) if found[0].clusters else options.clusters
     return replace(options, clusters=clusters), found[0].examples[0]
+
+
+def _text(sections: dict[str, Any], output: str, *, headers: bool) -> str:
+    if output == "json":
+        return to_json(sections)
+    if output == "yaml":
+        return _yaml(sections)
+    rows = sections["report"]["objects"] if "report" in sections and output not in DATA else [sections]
+    wide = ("group", "stored_version", "impacts")
+    return "".join(print_rows(rows, _OF_OBJECT, output, wide=wide, headers=headers))
 
 
 def _yaml(sections: dict[str, Any]) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.printing.jsonprint import to_json
+from auditor.printing.print_rows import print_rows, yaml_text
 from auditor.printing.textdiff import yaml_diff
-from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.server.comparison import without_bookkeeping
 from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
@@ -63,7 +63,12 @@ def run_history(options: QueryOptions, key: str, *, output: str, as_diff: bool) 
     if not found:
         raise PlanError(options.target, f"there is no key {key}", "", "`auditor query` prints the names")
     if not as_diff:
-        out(to_json(found) if output == "json" else "".join(f"---\n{_yaml(one)}" for one in found))
+        if output == "json":
+            out(to_json(found))
+        elif output == "yaml":
+            out("".join(f"---\n{yaml_text(one, for_terminal=sys.stdout.isatty())}" for one in found))
+        else:
+            out("".join(print_rows(found, ("revision", "version", "deleted", "reason"), output)))
     return 3 if damaged or unread else 0
 
 
@@ -128,10 +133,3 @@ def _step(before: tuple[JsonObject | None, str], now: JsonObject | None, label: 
     if not text and now is None:
         return f"--- {before[1]}\n+++ {label} (deleted)\n"
     return text or f"--- {before[1]}\n+++ {label} (only resourceVersion and managedFields)\n"
-
-
-def _yaml(record: dict[str, Any]) -> str:
-    try:
-        return to_yaml(record, for_terminal=sys.stdout.isatty())
-    except YamlTextError:  # control characters, which the YAML writer refuses
-        return to_json(record)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from auditor.base.visible import visible
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.errors import StatusError
+from auditor.printing.print_rows import NDJSON, print_rows
 from auditor.printing.tables import align
 from auditor.server.dump import DumpStore
 from auditor.server.history import changes
@@ -51,16 +54,13 @@ def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: st
                 fields=options.fields,
                 after=after,
             )
-            if output == "table":
+            if output in ("table", "wide"):
                 out(_table(store, resource, found))
-            else:
-                for change in found:
-                    try:
-                        line = _line(store, resource, change)
-                    except Exception as error:  # noqa: BLE001 - it is left out
-                        store.leave_out(printable_key(change.key), error)
-                        continue
-                    out(line)
+                return 3 if opened.is_damaged() else 0
+            lines = _lines(store, resource, found)
+            is_of_lines = output in ("json", NDJSON)  # kubectl's JSON of a watch is a line for each event
+            for text in lines if is_of_lines else print_rows(map(orjson.loads, lines), (), output):
+                out(text)
         except UnknownResource as error:
             near = store.discovery.similar(error.name)
             err(f"error: {error}\n")
@@ -71,6 +71,16 @@ def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: st
             err(f"Error from server ({error.reason}): {error.message}\n")
             return 2
         return 3 if opened.is_damaged() else 0
+
+
+def _lines(store: DumpStore, resource: Resource, found: Iterator[Change]) -> Iterator[str]:
+    for change in found:
+        try:
+            line = _line(store, resource, change)
+        except Exception as error:  # noqa: BLE001 - it is left out
+            store.leave_out(printable_key(change.key), error)
+            continue
+        yield line
 
 
 def _line(store: DumpStore, resource: Resource, change: Change) -> str:

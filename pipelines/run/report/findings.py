@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Cause
 
 __all__ = [
+    "UNBOUNDED",
     "ViewOptions",
     "opened",
     "print_end",
@@ -45,7 +46,7 @@ __all__ = [
 
 _NARROWEST: Final = 60
 _WIDTH: Final = 80
-_UNBOUNDED: Final = 1 << 20
+UNBOUNDED: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class ViewOptions:
 
     Attributes:
         report: Folder or URL of the report.
-        output: One of `auditor.output.views.data.OUTPUTS`.
+        output: One of `auditor.printing.print_rows.FORMS`.
         color: auto, always or never.
         lines: Largest number of lines; 0 for all.
         filters: Filters of causes and findings.
@@ -126,7 +127,7 @@ def print_end(report: str) -> None:
 
 
 def _print_summary(model: FindingsModel, color: str = "auto", lines: int = LINES) -> None:
-    _print(summary_lines(model, terminal_width(), lines or _UNBOUNDED), color)
+    _print(summary_lines(model, terminal_width(), lines or UNBOUNDED), color)
 
 
 def run_changes(report: str, kind: str, output: str) -> int:
@@ -135,7 +136,7 @@ def run_changes(report: str, kind: str, output: str) -> int:
     Args:
         report: Its report.
         kind: Only the causes of a kind, a plural or the name of a definition; empty for all.
-        output: One of `auditor.output.views.data.OUTPUTS`.
+        output: One of `auditor.printing.print_rows.FORMS`.
 
     Raises:
         PlanError: It is no report of an upgrade, or no definition is called so.
@@ -150,13 +151,13 @@ def run_changes(report: str, kind: str, output: str) -> int:
                 expected = "a kind, a plural or the name of a definition"
                 raise PlanError(kind, "the upgrade concerns no such kind", expected)
             causes = [cause for cause in causes if any(is_of_definition(cause, one) for one in named)]
-        if output != "table":
+        if output not in ("table", "wide"):  # their causes are whole
             _write(written(model, causes, None, output))
             return 0
         lines = list(answer_lines(model))
         for cause in causes:
             rows = model.objects(Filters(causes=(cause.digest,)))
-            lines += [Line(""), *cause_lines(model, cause, rows, _UNBOUNDED, 0)]
+            lines += [Line(""), *cause_lines(model, cause, rows, UNBOUNDED, 0)]
         _print(lines, "auto")
     return 0
 

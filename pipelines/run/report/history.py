@@ -13,8 +13,6 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import orjson
-
 from auditor.base.errors import AuditorError, PlanError
 from auditor.causes.table import read_rows
 from auditor.history.files import RUN_FILE, is_history_file, read_runs, run_file_name, write_month, write_run
@@ -27,7 +25,8 @@ from auditor.sources.stores.locations import is_remote, local_path, shown_url
 from auditor.sources.stores.store_folder import StoreFolder
 from auditor.store.allclear import clusters_of
 from auditor.store.manifest import MANIFEST
-from pipelines.run.report.findings import has_color, terminal_width
+from pipelines.console import echo_rows
+from pipelines.run.report.findings import UNBOUNDED, has_color, terminal_width
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
@@ -119,11 +118,13 @@ def run_trend(history: str, *, clusters: Sequence[str], output: str, color: str,
         PlanError: There is none.
     """
     runs = history_at(history, clusters)
-    if output == "json":
-        sys.stdout.write(orjson.dumps(trend_rows(runs), option=orjson.OPT_INDENT_2).decode() + "\n")
+    if output in ("table", "wide"):
+        width = UNBOUNDED if output == "wide" else terminal_width()
+        sys.stdout.flush()
+        plain(sys.stdout).write(painted(trend_lines(runs, width, lines), color=has_color(color)))
         return 0
-    sys.stdout.flush()
-    plain(sys.stdout).write(painted(trend_lines(runs, terminal_width(), lines), color=has_color(color)))
+    data = trend_rows(runs)
+    echo_rows(data["causes"], (), output, document=lambda: data)
     return 0
 
 

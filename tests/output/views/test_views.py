@@ -10,10 +10,11 @@ import pytest
 
 from auditor.causes.filters import Filters
 from auditor.causes.model import FindingsModel
-from auditor.output.views.data import OUTPUTS, SCHEMA, document, written
+from auditor.output.views.data import SCHEMA, document, written
 from auditor.output.views.layout import width_of
 from auditor.output.views.listing import cause_lines, listing_lines
 from auditor.output.views.summary import LINES, summary_lines
+from auditor.printing.print_rows import FORMS
 from tests.causes.reports import audited, definition, export, sample, widget
 
 HOSTILE = 'evil\x1b[2J\nFAKE LINE\u202e"=1+1|<script>'
@@ -114,7 +115,7 @@ def test_the_schema_names_every_property(model):
 
 
 def test_all_outputs_have_the_same_causes(hostile):
-    outputs = {name: "".join(written(hostile, hostile.causes, None, name)) for name in OUTPUTS[2:]}
+    outputs = {name: "".join(written(hostile, hostile.causes, None, name)) for name in FORMS[2:]}
     ids = [one.id for one in hostile.causes]
     assert [one["cause"] for one in json.loads(outputs["json"])["causes"]] == ids
     assert [json.loads(line)["cause"] for line in outputs["ndjson"].splitlines()] == ids

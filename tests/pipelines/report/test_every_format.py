@@ -15,19 +15,24 @@ from tests.causes.reports import definition, export, widget
 from tests.command import Ended, auditor
 
 COMMANDS = ("audit", "upgrade", "validate", "report")
-EVERY = ("text", "table", *FORMATS)
+EVERY = ("text", "table", "wide", "yaml", *FORMATS)
 HAS = {
     "audit": {*FORMATS},
     "upgrade": {*FORMATS},
-    "validate": {*FORMATS, "table", "text"},
+    "validate": {*FORMATS, "table", "text", "wide", "yaml"},
     "report": {*FORMATS},
 }
 """The table of formats, said once more."""
-WHY = {"text": "whose findings have a file and a line", "table": "the summary is printed without -o"}
+WHY = {
+    "wide": "only `auditor validate` has it",
+    "yaml": "only `auditor validate` has it",
+    "text": "whose findings have a file and a line",
+    "table": "the summary is printed without -o",
+}
 BEGINS = {
     "text": "m.yaml:7: invalid: Widget.example.com team/a: spec.size: ",
     "json": '{\n  "schema": "auditor/findings/v1"',
-    "ndjson": '{"cluster": "',
+    "ndjson": '{"cluster":"',
     "html": "<!DOCTYPE html>",
     "sarif": "{",
     "junit": "<?xml",
@@ -41,6 +46,8 @@ BEGINS = {
 }
 OWN = {
     ("validate", "table"): "FILE  ",
+    ("validate", "wide"): "FILE  ",
+    ("validate", "yaml"): "- file: m.yaml",
     ("validate", "json"): r'\[\n  \{\n    "file": "m.yaml"',
     ("validate", "ndjson"): r'\{"file":"m.yaml"',
 }
