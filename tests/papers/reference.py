@@ -1,4 +1,7 @@
-"""Reference pages made of the code: the command line from click, the tables of a report from their Arrow schemas."""
+"""Reference pages made of the code: the command line from click, the tables of a report from their Arrow schemas.
+
+The table of typical changes is the only part of CONTRIBUTING that is made.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import auditor
 from auditor.base import tables
 from auditor.causes.table import CAUSES
 from pipelines.cli.main import cli
+from tests.papers.changes import filled_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,5 +220,6 @@ GENERATED: Final = {
     "docs/reference/cli.md": command_line,
     "docs/reference/report-tables.md": report_tables,
     "docs/reference/python-api.md": public_api,
+    "CONTRIBUTING.md": filled_table,
 }
 """Page to what makes it."""
