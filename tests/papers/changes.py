@@ -205,7 +205,11 @@ CHANGES: Final = (
         "a module in `pipelines/cli/` and one in `pipelines/run/`, `pipelines/cli/main.py`, "
         "`tests/fuzz/hostile/test_terminal.py`",
     ),
-    Change("an output format of `query`", _of(extra_formats(mock.Mock(), mock.Mock(), print))),
+    Change(
+        "an output format of `query`",
+        _of(extra_formats(mock.Mock(), mock.Mock(), print)),
+        "`tests/printing/kubectl/test_replay.py`",
+    ),
     Change(
         "a file format of a report",
         _of(FORMATS),
