@@ -22,13 +22,13 @@ from auditor.causes.rows import IMPACTS
 from auditor.causes.severity import OF_UPGRADE
 from auditor.output.formats.registry import FORMATS
 from auditor.plan.options import AuditOptions
+from auditor.printing.print_rows import FORMS
 from auditor.releases import changes
 from auditor.shards.columns import ObjectRows
 from auditor.shards.findings import FoundRows
 from auditor.shards.row_writer import RowWriter
 from auditor.sources.readers import READERS, manifests
 from pipelines.cli.options.table import TABLE
-from pipelines.run.query_output import extra_formats
 from tests.command import auditor
 from tests.shared import ROOT
 from tests.style.files import Module
@@ -206,13 +206,19 @@ CHANGES: Final = (
         "`tests/fuzz/hostile/test_terminal.py`",
     ),
     Change(
+        "a form of rows, for every command that prints rows",
+        None,
+        "`auditor/printing/print_rows.py`",
+    ),
+    Change(
         "an output format of `query`",
-        _of(extra_formats(mock.Mock(), mock.Mock(), print)),
+        None,
+        "`pipelines/run/query_output.py`, `pipelines/run/query.py`, `pipelines/cli/options/table.py`, "
         "`tests/printing/kubectl/test_replay.py`",
     ),
     Change(
         "a file format of a report",
-        _of(FORMATS),
+        _of(set(FORMATS).difference(FORMS)),
         "a module in `auditor/output/formats/`; `tests/fuzz/hostile/test_terminal.py`, "
         "`tests/output/formats/test_sums.py`, `tests/pipelines/report/test_every_format.py`",
     ),

@@ -172,7 +172,6 @@ def test_rows_of_typical_changes_name_files() -> None:
         ("a cause of an impact", "auditor/causes/titles.py"),
         ("a keyword that schemas did not have", "auditor/schema/parse.py"),
         ("an option of `audit` that a run reads", "auditor/plan/options.py"),
-        ("an output format of `query`", "pipelines/run/query_output.py"),
     ],
 )
 def test_what_is_followed_leads_to_the_files_that_a_change_needs(change: str, name: str) -> None:
