@@ -185,7 +185,7 @@ def count_causes(
         row["topic_objects"] = counted_of[cluster, causes.topics[number]]
     for key, topic, title, count in upgrade_counts(manifest):
         row = _row(manifest["options"].get("cluster") or "", key, count)
-        rows.append({**row, "topic": topic, "title": title, "topic_objects": count.objects})
+        rows.append({**row, "topic": topic, "title": title, "topic_objects": count.objects, "namespaces": None})
     return rows
 
 

@@ -24,7 +24,7 @@ _CHANGES: Final = ("new", "more", "same", "not-rechecked", "fixed")
 _SUMS: Final = (
     *("objects", "findings", "distinct_findings", "new_objects", "new_findings", "fixed_objects", "fixed_findings"),
     *("accepted_objects", "accepted_findings", "rejected", "tolerated_while_unchanged", "tolerated_globally"),
-    *("verdict_unknown", "namespaces"),
+    "verdict_unknown",
 )
 _IMPACTS: Final = ("crashes-server", "breaks-list")
 """Impacts that come first among causes of one severity: until they are repaired, a kind or the server is down."""
@@ -53,7 +53,7 @@ class Cause:
         guard_path: Path within which a change makes the server refuse an update; None if there is none.
         clusters: Clusters in which it is; empty for one without a name.
         objects: Number of objects.
-        namespaces: Number of namespaces, counted in each cluster.
+        namespaces: Number of namespaces, counted in each cluster; None for a cause of an upgrade, which counts none.
         findings: Number of rows of findings/; 0 for an impact.
         distinct_findings: The same, a finding of several requests counted once, and those that follow from others not.
         new_objects: Objects of `objects` that are new or worse.
@@ -94,7 +94,7 @@ class Cause:
     guard_path: str | None
     clusters: tuple[str, ...]
     objects: int
-    namespaces: int
+    namespaces: int | None
     findings: int
     distinct_findings: int
     new_objects: int
@@ -216,6 +216,7 @@ def _merged(rows: list[dict[str, Any]], started: datetime.datetime) -> Cause:
         )
     ][:_EXAMPLES]
     changes = [row["change"] for row in present]
+    counts = [row["namespaces"] for row in rows]
     return Cause(
         id=first["cause"],
         digest=first["digest"],
@@ -229,6 +230,7 @@ def _merged(rows: list[dict[str, Any]], started: datetime.datetime) -> Cause:
         example_clusters=tuple(cluster for _, _, cluster, _ in examples),
         last_good=tuple(last_good for _, _, _, last_good in examples),
         topic=first["topic"],
+        namespaces=None if None in counts else sum(counts),
         first_seen=min(row["first_seen"] or started for row in rows),
         last_seen=max(row["last_seen"] or started for row in rows),
         **{name: sum(row[name] for row in rows) for name in _SUMS},

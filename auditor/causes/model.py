@@ -18,6 +18,7 @@ from auditor.causes.build import build_causes
 from auditor.causes.causes import Cause, merged, topics_of
 from auditor.causes.filters import Filters
 from auditor.causes.reading import counted_rows, finding_rows, narrowed, object_rows
+from auditor.causes.severity import UPGRADE
 from auditor.causes.table import read_rows
 from auditor.causes.upgrade import upgrade_objects
 from auditor.causes.verdict import verdict_of
@@ -203,13 +204,20 @@ class FindingsModel:
         return found[0] if len(found) == 1 else None
 
     def filtered(self, filters: Filters) -> list[Cause]:
-        """Return the causes that are wanted; with a filter of namespaces or owners, counted in these alone."""
+        """Return the causes that are wanted; with a filter of namespaces or owners, counted in these alone.
+
+        Those of an upgrade are not: an upgrade does not count namespaces and owners.
+        """
         causes = [cause for cause in self.causes if filters.takes_cause(cause)]
         if not filters.needs_rows:
             return causes
         rows = replace(filters, severities=(), changes=(), causes=tuple(cause.digest for cause in causes))
         counts = counted_rows([self.findings(rows), self.objects(rows)])
-        return [narrowed(cause, counts[cause.id]) for cause in causes if cause.id in counts]
+        return [
+            cause if cause.impact == UPGRADE else narrowed(cause, counts[cause.id])
+            for cause in causes
+            if cause.id in counts or cause.impact == UPGRADE
+        ]
 
     def findings(self, filters: Filters | None = None, *, distinct: bool = False) -> Iterator[dict[str, Any]]:
         """Yield findings in the order of the report.

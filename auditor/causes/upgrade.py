@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Cause
     from auditor.causes.filters import Filters
 
-__all__ = ["DEFINITION", "has_objects", "is_of_definition", "upgrade_counts", "upgrade_objects"]
+__all__ = ["CATEGORIES", "DEFINITION", "has_objects", "is_of_definition", "upgrade_counts", "upgrade_objects"]
 
 DEFINITION: Final = "definition"
 """The check of a cause that is about a definition; its one object is that."""
@@ -43,8 +43,17 @@ _OF_HELM: Final = (
     ("left_alone", "helm-leaves", ": helm upgrade does not apply crds/; judged as if applied by kubectl"),
 )
 """Fields of an upgrade by Helm with names of definitions: type and text of the cause of each."""
-_RECORDS: Final = {"mended": "repaired"}
+CATEGORIES: Final = {"mended": "repaired"}
 """Categories whose printed name differs from that in the manifest."""
+_VALUES: Final = {
+    "pruned": "lost",
+    "converted": "lost in conversion",
+    "shown-again": "shown again",
+    "defaulted": "default filled in",
+    "default-changed": "reads differently",
+    "selector": "selects differently",
+}
+"""Changes of values in words."""
 _OF_RECORDS: Final = {
     "refused": "a create is refused of",
     "accepted": "a create is no longer refused, or in other words, of",
@@ -97,7 +106,11 @@ def _message(sample: dict[str, Any]) -> str:
 
 
 def upgrade_objects(causes: Iterable[Cause], filters: Filters) -> Iterator[dict[str, Any]]:
-    """Yield the examples of the causes of an upgrade as rows of objects/, those of a cause one after another."""
+    """Yield the examples of the causes of an upgrade as rows of objects/, those of a cause one after another.
+
+    An upgrade does not count namespaces and owners: filters of these leave no cause out.
+    """
+    wanted = replace(filters, namespaces=(), owners=())
     for cause in causes:
         if cause.impact != UPGRADE or (filters.causes and cause.digest not in filters.causes):
             continue
@@ -121,7 +134,7 @@ def upgrade_objects(causes: Iterable[Cause], filters: Filters) -> Iterator[dict[
                 "owner": None,
                 "change": None,
             }
-            if filters.takes_row(row):
+            if wanted.takes_row(row):
                 yield row
 
 
@@ -170,14 +183,23 @@ def _facts(definition: dict[str, Any]) -> Iterator[_UpgradeCause]:
     """Yield what is no reason of the decision."""
     if definition["action"] == "delete":
         return
+    for version in definition["versions_added"]:
+        yield _of(definition, "version-added", f"version {version} is new", version)
+    before, after = definition["storage_before"], definition["storage_after"]
+    if before != after and definition["action"] == "update":
+        text = f"storage version: {before} before, {after} after"
+        yield _of(definition, "storage-version", text, f"{before} {after}")
+    for added in definition["selectable_fields_added"]:
+        version, field = added["version"], added["field"]
+        text = f"field selectors at {version} can use {field}"
+        yield _of(definition, "selector-added", text, f"{version} {field}")
     for version in definition["versions_removed"]:
         count = (definition["objects_stored"] or {}).get(version, 0)
         yield _of(definition, "stored-at-removed", _stored_at(definition, version), version, count)
     migration = definition["migration"]
     if count := migration["to_migrate"]:
-        storage = definition["storage_after"]
-        text = f"{objects(count)} not stored as {storage}, the storage version, until written again"
-        yield _of(definition, "to-migrate", text, storage or "", count)
+        text = f"{objects(count)} not stored as {after}, the storage version, until written again"
+        yield _of(definition, "to-migrate", text, after or "", count)
     if count := migration["rewrites"]["refused"]:
         text = f"storage migration: {objects(count)} would be refused if written back unchanged"
         yield _of(definition, "rewrite-refused", text, "", count)
@@ -194,12 +216,43 @@ def _facts(definition: dict[str, Any]) -> Iterator[_UpgradeCause]:
         field, what, count = change["field"] or "(root)", change["change"], change["objects"]
         text = f"narrower: {field}: {what}{arrow and f' {arrow}'}, {count} of {objects(definition['objects'])}"
         yield _of(definition, "narrower", text, f"{field} {what} {arrow}", count)
+    yield from _values(definition)
+    yield from _gates(definition)
     for entry in definition["formats"]:
         text = f"unknown format {entry['format']} at {entry['field']}: {counted(entry['values'], 'value')}"
         if entry["assumed"]:
             text += f", checked as {entry['assumed']}: {entry['failing']} would fail"
         cause = _of(definition, "unknown-format", text, f"{entry['field']} {entry['format']}")
         yield cause._replace(samples=[*cause.samples, *entry["samples"]])
+
+
+def _values(definition: dict[str, Any]) -> Iterator[_UpgradeCause]:
+    """Yield what reads and writes change in values, by path."""
+    for change in definition["changes"]:
+        if what := _VALUES.get(change["change"]):
+            old, new = change["old"], change["new"]
+            arrow = f": {old or '...'} -> {new or '...'}" if old or new else ""
+            text = f"{counted(change['values'], 'value')} of {change['path'] or '(root)'} {what}{arrow}"
+            cause = _of(definition, "values", text, f"{change['change']} {change['path']} {old} {new}")
+            samples = definition["samples"].get("selector", ()) if change["change"] == "selector" else ()
+            own = [sample for sample in samples if (change["path"] or "") in sample["text"]]
+            yield cause._replace(samples=[*cause.samples, *own])
+
+
+def _gates(definition: dict[str, Any]) -> Iterator[_UpgradeCause]:
+    """Yield the changes of gates, and the objects that use fields which are off."""
+    gates = definition["gates"] or {"changes": (), "closed": ()}
+    for change in gates["changes"]:
+        states = " -> ".join(state for state in (change["before"], change["after"]) if state)
+        fields = ", ".join(f"{field['field']} in {objects(field['objects'])}" for field in change["fields"])
+        gate, what = change["gate"], change["change"]
+        text = f"gate {gate} {what.replace('-', ' ')} ({states}): {fields or 'it guards nothing'}"
+        yield _of(definition, "gate-changed", text, f"{gate} {what}")
+    for closed in gates["closed"]:
+        if count := closed["objects"]:
+            text = f"{closed['field']} is off now: stored values remain, but can no longer be written"
+            cause = _of(definition, "gate-closed", text, closed["field"], count)
+            yield cause._replace(samples=closed["samples"])
 
 
 def _stored_at(definition: dict[str, Any], version: str) -> str:
@@ -318,7 +371,7 @@ def _gone(api: dict[str, Any]) -> str:
 
 def _of_record(record: dict[str, Any]) -> Iterator[_UpgradeCause]:
     """Yield the cause of a change of Kubernetes that changes something here."""
-    parts = [f"{objects(count)} {_RECORDS.get(name, name)}" for name, count in record["objects"].items()]
+    parts = [f"{objects(count)} {CATEGORIES.get(name, name)}" for name, count in record["objects"].items()]
     parts += [f"{_OF_RECORDS[how]} {', '.join(map(label, names))}" for how, names in record["definitions"].items()]
     if parts:
         name = record["name"] or "several together, or one of the rule language"

@@ -103,7 +103,7 @@ _COLUMNS: Final = {
     "title": "What is wrong, in one line, without the kind.",
     "form": "Detail of the message without values.",
     "objects": "Number of objects.",
-    "namespaces": "Number of namespaces.",
+    "namespaces": "Number of namespaces; null for a cause of an upgrade, which counts none.",
     "distinct_findings": (
         "The same as `findings`, a finding of several requests counted once, and without those that only say that rules "
         "were not checked."

@@ -316,3 +316,13 @@ def test_a_release_that_cannot_be_read_leaves_nothing_safe(tmp_path):
     done, section = upgrade(tmp_path, path, chart(tmp_path, crds=[definition()]))
     assert (done.code, section["decision"]) == (3, "unknown")
     assert "it is encrypted, and no key opens it (1)" in done.stdout
+
+
+def test_the_reason_of_an_input_that_was_not_read_is_on_one_line(tmp_path):
+    folder = tmp_path / "a-folder-with-a-name-that-takes-much-of-a-line"
+    folder.mkdir()
+    path = dump(folder, own=b"k8s:enc:aescbc:v1:k:" + b"x" * 64)
+    done, _ = upgrade(folder, path, chart(folder, crds=[definition()]))
+    [line] = [line for line in done.stdout.splitlines() if "it is encrypted, and no key opens it (1)" in line]
+    assert line in whole(folder).splitlines()
+    assert whole(folder).splitlines()[-1] == done.stdout.splitlines()[-1]

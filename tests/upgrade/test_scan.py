@@ -8,7 +8,7 @@ from auditor import audit_object, check_update
 from auditor.crds.catalog import CrdCatalog
 from auditor.plan.options import Scope
 from tests.command import auditor
-from tests.upgrade.support import NAME, crd, managed, scan, spec, string, thing, version, write_crds
+from tests.upgrade.support import NAME, crd, managed, scan, spec, string, summary_of, thing, version, write_crds
 
 OLD = crd(version(spec(a=string(), b=string())), stored=["v1"])
 
@@ -127,6 +127,9 @@ def test_selectors_that_see_something_else(tmp_path):
     ]
     assert done.definition["selectable_fields_removed"] == [{"version": "v1", "field": "spec.size"}]
     assert done.definition["categories"] == {"drift": 1, "selector": 1, "unchanged": 1}
+    assert "1 value of spec.color selects differently" in summary_of(str(done.folder))
+    assert 'spec.color: "" -> "red"' in auditor("changes", done.folder).stdout
+    assert "1 unchanged, 1 drift, 1 selector" in auditor("changes", done.folder).stdout
 
 
 def test_root_rules_block_and_fields_are_tolerated(tmp_path):
@@ -298,6 +301,7 @@ def test_a_new_storage_version_counts_what_is_to_be_written_again(tmp_path):
     assert (done.definition["storage_before"], done.definition["storage_after"]) == ("v1alpha1", "v1")
     assert done.definition["migration"]["to_migrate"] == 1
     assert done.section["decision"] == "safe"
+    assert "storage version: v1alpha1 before, v1 after" in summary_of(str(done.folder))
     versions = {row["version"]: row for row in read_versions(done)}
     assert versions["v1"]["in_stored_versions"], "as the server notes it when it takes the new definition"
 
@@ -412,6 +416,10 @@ def test_gates_that_come_go_graduate_and_close_with_the_objects_that_use_their_f
     assert closed["samples"][0]["key"].endswith("/things/default/a")
     assert "1 object has .spec.replicas, which is switched off" in done.definition["sentence"]
     assert done.changes() == [], "gates act on writes only"
+    said = summary_of(str(done.folder))
+    assert "gate Extra graduated (beta, on -> stable, on): .spec.extra in 2 objects" in said
+    assert "gate Replicas switched off (alpha, on -> alpha, off): .spec.replicas in 1 object" in said
+    assert ".spec.replicas is off now: stored values remain, but can no longer be written" in said
 
 
 def test_gates_that_a_server_dropped_count_as_added(tmp_path):

@@ -86,7 +86,8 @@ def _rule(cause: Cause) -> dict[str, Any]:
     if cause.rule:
         text.append(f"Rule: {cause.rule}")
     text += [f"The definition changed: {one}" for one in cause.schema_changes]
-    text.append(f"{cause.objects} objects in {cause.namespaces} namespaces; for example: {', '.join(cause.examples)}")
+    places = "" if cause.namespaces is None else f" in {cause.namespaces} namespaces"
+    text.append(f"{cause.objects} objects{places}; for example: {', '.join(cause.examples)}")
     return {
         "id": cause.id,
         "name": cut(cause.type or cause.impact or "problem", 255),

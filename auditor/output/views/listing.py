@@ -117,9 +117,9 @@ def cause_lines(
     """
     width = 1 << 20 if wide else width
     title = f"{cause.id}  {cause.severity.upper()}  {visible(cause.kind_name)}: {visible(cause.title)}"
-    count = f"{cause.objects:,} in {counted(cause.namespaces, 'namespace')}" if cause.objects else ""
-    if cause.impact == UPGRADE:  # whose namespaces are not counted
-        count = "" if cause.check == DEFINITION else f"{cause.objects:,}"
+    places = "" if cause.namespaces is None else f" in {counted(cause.namespaces, 'namespace')}"
+    is_of_definition = cause.impact == UPGRADE and cause.check == DEFINITION
+    count = f"{cause.objects:,}{places}" if cause.objects and not is_of_definition else ""
     facts = [
         ("objects", count),
         ("verdict", verdict_text(cause)),

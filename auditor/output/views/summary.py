@@ -88,7 +88,9 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
         head = [part for line in answer for part in sentence_lines(line, width)]
     head += [part for line in _servers(model) for part in wrapped(line, width)]
     absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
-    if len(absent) > (most_absent := max(_ABSENT, most // 8)):
+    if shown is not model:  # each is a reason why not all of an upgrade was judged
+        absent = [part for line in absent for part in sentence_lines(line, width)]
+    elif len(absent) > (most_absent := max(_ABSENT, most // 8)):
         absent = [*absent[: most_absent - 1], Line(f"and {len(absent) - most_absent + 1} more such lines", "critical")]
     absent = [part for line in absent for part in wrapped(line, width)]
     if model.has_clusters:
@@ -349,8 +351,8 @@ def count_text(cause: Cause, *, with_namespaces: bool) -> str:
         return "definition"
     noun = "key" if cause.impact in ("breaks-list", "crashes-server") else "object"
     text = f"{cause.objects:,} {noun}{'' if cause.objects == 1 else 's'}"
-    has_several = with_namespaces and cause.namespaces > 1
-    return text + (f", {counted(cause.namespaces, 'namespace')}" if has_several else "")
+    namespaces = cause.namespaces or 0
+    return text + (f", {counted(namespaces, 'namespace')}" if with_namespaces and namespaces > 1 else "")
 
 
 def verdict_text(cause: Cause) -> str:

@@ -1,4 +1,4 @@
-"""What only the summary of an upgrade has: its answer, its plans, and what to do next."""
+"""What only an upgrade has beside its causes: its answer, its plans, its definitions, and what to do next."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.visible import label, shell_word, visible
 from auditor.base.wording import counted
 from auditor.causes.severity import UPGRADE
-from auditor.output.views.layout import Line
+from auditor.causes.upgrade import CATEGORIES
+from auditor.output.views.layout import Column, Line, table_lines
 from auditor.releases import DEFAULT
+from auditor.shards.sealed import sealed_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from auditor.causes.model import FindingsModel
 
-__all__ = ["LINES_OF_UPGRADE", "answer_lines", "next_of_upgrade"]
+__all__ = ["LINES_OF_UPGRADE", "answer_lines", "definition_lines", "end_lines", "next_of_upgrade"]
 
 LINES_OF_UPGRADE: Final = 40
 """Lines of the summary of an upgrade unless a user asks for more: its answer and its plans take some."""
 _PLANS: Final = 3
 
-_STYLES: Final = {"blocks": "worse", "safe-after": "medium", "attention": "medium", "safe": "better"}
+_STYLES: Final = {"blocks": "worse", "safe-after": "medium", "attention": "medium", "unknown": "bold", "safe": "better"}
+_ANSWERS: Final = {"safe-after": "safe after", "unknown": "no harm found"}
+"""Decisions on a definition in words that differ."""
+_OF_APIS: Final = ("stored", "api_services", "webhooks", "clients", "deprecated_versions")
+_COLUMNS: Final = (Column("DEFINITION"), Column("ANSWER"), Column("OBJECTS", is_number=True), Column("OF THEM"))
 
 
 def answer_lines(model: FindingsModel, *, everything: bool = True) -> Iterator[Line]:
@@ -33,7 +39,7 @@ def answer_lines(model: FindingsModel, *, everything: bool = True) -> Iterator[L
         everything: Yield all plans, not only the first ones.
     """
     manifest, section = model.manifest, model.manifest["upgrade"]
-    yield Line(visible(section["sentence"]), _STYLES.get(section["decision"], "bold"))
+    yield Line(visible(section["sentence"]), _STYLES[section["decision"]])
     if release := section.get("kubernetes"):
         old, new = (".".join(release[key].split(".")[:2]).removeprefix("v") for key in ("from", "to"))
         count = counted(sum(record["name"] is not None for record in release["records"]), "behaviour")
@@ -50,6 +56,11 @@ def answer_lines(model: FindingsModel, *, everything: bool = True) -> Iterator[L
     if not everything and len(plans) > _PLANS:
         more = counted(len(plans) - _PLANS, "more plan")
         yield Line(f"and {more}: auditor changes {visible(shell_word(model.shown))}")
+    apis = section.get("apis") or {}
+    helm = apis.get("helm")
+    if helm or any(apis.get(name) for name in _OF_APIS):
+        read = f"; {counted(helm['read'], 'deployed release')} of Helm read" if helm else ""
+        yield Line(f"removed and deprecated APIs: as of Kubernetes {apis['release']}{read}")
     if section["kept"]:
         yield Line(f"{section['kept']} other definitions do not change; their objects are in the report too.")
     if any("effects" not in definition for definition in section["definitions"]):
@@ -57,6 +68,29 @@ def answer_lines(model: FindingsModel, *, everything: bool = True) -> Iterator[L
     if others := sum(cause.is_open and cause.impact != UPGRADE for cause in model.causes):
         text = f"{counted(others, 'cause')} of the objects as they are then: auditor findings {shell_word(model.shown)}"
         yield Line(visible(text))
+
+
+def definition_lines(definitions: Iterable[dict[str, Any]], width: int) -> list[Line]:
+    """Return a table of definitions of the manifest, those that block first: the answer on each, and its objects."""
+    ordered = sorted(definitions, key=lambda definition: list(_STYLES).index(definition["decision"]))
+    rows = []
+    for definition in ordered:
+        categories = {"unchanged": 0, **definition["categories"]} if definition["objects"] else {}
+        parts = [f"{count} {CATEGORIES.get(name, name)}" for name, count in categories.items()]
+        answer = _ANSWERS.get(definition["decision"], definition["decision"])
+        rows.append((definition["name"], answer, definition["objects"], ", ".join(parts) or None))
+    styles = [_STYLES[definition["decision"]] for definition in ordered]
+    return table_lines(_COLUMNS, rows, width, styles=styles) if rows else []
+
+
+def end_lines(model: FindingsModel) -> Iterator[Line]:
+    """Yield what comes after all causes: what was not read, what was not judged, and what to do next."""
+    yield Line("")
+    yield from (Line(visible(text), "medium") for text in sealed_lines(model.manifest))
+    yield from (Line(visible(text), "critical") for text in model.damage)
+    if model.not_judged:
+        yield Line(visible(f"NOT JUDGED  {', '.join(model.not_judged)}"), "medium")
+    yield Line(visible(f"Next: {next_of_upgrade(model.manifest['upgrade'], model.shown)}"))
 
 
 def _plan_texts(plan: dict[str, Any] | None) -> list[str]:

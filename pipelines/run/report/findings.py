@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+
 from auditor.base.errors import PlanError
 from auditor.causes.filters import Filters
 from auditor.causes.model import FindingsModel
@@ -20,7 +22,7 @@ from auditor.output.views.data import written
 from auditor.output.views.layout import Line, painted, undivided
 from auditor.output.views.listing import cause_lines, listing_lines
 from auditor.output.views.summary import LINES, summary_lines
-from auditor.output.views.upgrade import answer_lines
+from auditor.output.views.upgrade import answer_lines, definition_lines, end_lines
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote, local_path, shown_url
 from auditor.sources.stores.small_files import joined, read_file
@@ -145,20 +147,21 @@ def run_changes(report: str, kind: str, output: str) -> int:
         if "upgrade" not in model.manifest:
             raise PlanError(report, "is not a report of `auditor upgrade`", "its --report folder")
         causes = [cause for cause in model.causes if cause.impact == UPGRADE]
+        definitions = model.manifest["upgrade"]["definitions"]
         if kind:
-            named = [one for one in model.manifest["upgrade"]["definitions"] if kind.lower() in _names_of(one)]
-            if not named:
+            definitions = [one for one in definitions if kind.lower() in _names_of(one)]
+            if not definitions:
                 expected = "a kind, a plural or the name of a definition"
                 raise PlanError(kind, "the upgrade concerns no such kind", expected)
-            causes = [cause for cause in causes if any(is_of_definition(cause, one) for one in named)]
+            causes = [cause for cause in causes if any(is_of_definition(cause, one) for one in definitions)]
         if output not in ("table", "wide"):  # their causes are whole
             _write(written(model, causes, None, output))
             return 0
-        lines = list(answer_lines(model))
+        lines = [*answer_lines(model), Line(""), *definition_lines(definitions, UNBOUNDED)]
         for cause in causes:
             rows = model.objects(Filters(causes=(cause.digest,)))
             lines += [Line(""), *cause_lines(model, cause, rows, UNBOUNDED, 0)]
-        _print(lines, "auto")
+        _print([*lines, *end_lines(model)], "auto")
     return 0
 
 
@@ -178,6 +181,9 @@ def run_findings(options: ViewOptions, cause: str) -> int:
             _show_cause(model, chosen, replace(filters, causes=(chosen.digest,)), options)
             return 0
         causes = [one for one in model.filtered(filters) if topic is None or one.topic == topic.id]
+        if filters.needs_rows and any(one.impact == UPGRADE for one in causes):
+            text = "what an upgrade does is not counted by namespace or owner: its causes are those of all objects"
+            click.echo(text, err=True)
         if options.output in ("table", "wide"):
             is_wide = options.output == "wide"
             _print(listing_lines(model, causes, terminal_width(), options.lines, wide=is_wide), options.color)

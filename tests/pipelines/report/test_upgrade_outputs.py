@@ -97,6 +97,21 @@ def test_the_summary_of_an_earlier_report_says_that_it_has_no_causes_of_the_upgr
     assert "an earlier auditor made this report, without the causes of the upgrade: scan again to list them" in lines
 
 
+def test_namespaces_of_what_an_upgrade_does_are_unknown(given, tmp_path):
+    upgrade(given, tmp_path / "report")
+    for words in ([], ["-n", "elsewhere"], ["--owner", "team"]):
+        done = auditor("findings", tmp_path / "report", "-o", "json", *words)
+        causes = [cause for cause in json.loads(done.stdout)["causes"] if cause["impact"] == "upgrade"]
+        assert {"tolerated", "narrower"} <= {cause["type"] for cause in causes}
+        assert {cause["namespaces"] for cause in causes} == {None}
+        assert ("not counted by namespace or owner" in done.stderr) == bool(words)
+    shown = auditor("findings", tmp_path / "report", "-n", "elsewhere", "-o", "wide", env={"COLUMNS": "200"}).stdout
+    assert "1 object becomes invalid" in shown
+    [run] = json.loads(auditor("report", tmp_path / "report", "-o", "sarif").stdout)["runs"]
+    texts = [rule["fullDescription"]["text"] for rule in run["tool"]["driver"]["rules"]]
+    assert not any("None namespaces" in text or "0 namespaces" in text for text in texts)
+
+
 def test_causes_whose_texts_are_equal_are_not_added_up(given, tmp_path):
     upgrade(given, tmp_path / "report")
     manifest = FindingsModel.open(tmp_path / "report").manifest
