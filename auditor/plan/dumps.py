@@ -26,7 +26,7 @@ from auditor.golang import jsontext
 from auditor.plan.limits import SIZE_IN_MEMORY
 from auditor.sources import SourcePlan, open_source
 from auditor.sources.crd_files import definitions_in
-from auditor.sources.files.map_guard import guard_maps
+from auditor.sources.files.digest import guard_maps
 from auditor.sources.files.state import state_of_file
 from auditor.sources.manifests.rows import fast_header
 from auditor.sources.plan import Damage, with_printable_names
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.options import AuditOptions
     from auditor.sources.encryption import Unsealer
+    from auditor.sources.files.digest import LateDigests
     from auditor.sources.files.state import FileState
-    from auditor.sources.late import LateDigests
 
 __all__ = [
     "CHANGED",

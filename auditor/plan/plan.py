@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from auditor.plan.charts import Render
     from auditor.plan.options import AuditOptions
     from auditor.sources import SourcePlan
+    from auditor.sources.files.digest import LateDigests
     from auditor.sources.files.state import FileState
-    from auditor.sources.late import LateDigests
     from auditor.sources.plan import Damage
 
 __all__ = [

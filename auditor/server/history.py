@@ -26,8 +26,7 @@ from auditor.server.rows import StoredRow
 from auditor.sources.crd_files import definitions_in
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.etcd import EtcdFile
-from auditor.sources.etcd.live import keyed_rows
-from auditor.sources.etcd.mvcc import revisions
+from auditor.sources.etcd.mvcc import keyed_rows, revisions
 from auditor.sources.live_table import NewestPerKey
 from auditor.sources.registry_key import printable_key
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from auditor.sources.encryption import Unsealer
+    from auditor.sources.files.digest import LateDigests
     from auditor.sources.formats import SourceFormat
-    from auditor.sources.late import LateDigests
 
 __all__ = ["open_source"]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import Given, Plan, SourceShard
     from auditor.shards.result import ShardResult
-    from auditor.sources.late import LateDigests
+    from auditor.sources.files.digest import LateDigests
     from auditor.sources.plan import Damage, SourcePlan
 
 __all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
@@ -57,7 +57,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
     from auditor.plan.cut import cut_shards  # noqa: PLC0415
     from auditor.plan.plan import look_again, make_plan  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
-    from auditor.sources.late import LateDigests  # noqa: PLC0415
+    from auditor.sources.files.digest import LateDigests  # noqa: PLC0415
     from auditor.store.check import check_report  # noqa: PLC0415
     from auditor.store.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from pipelines.run.report.lifecycle import note_lifecycle  # noqa: PLC0415

@@ -22,8 +22,7 @@ from auditor.causes.follows import noted, with_notes
 from auditor.shards.findings import BoundedTexts
 from auditor.shards.result import RULES_GIVEN_UP
 from auditor.sources.files.work_folder import temporary_folder
-from auditor.sources.manifests.placed import PlacedDocument, objects_in, placed_documents
-from auditor.sources.manifests.positions import field_line, repeated_keys
+from auditor.sources.manifests.placed import PlacedDocument, field_line, objects_in, placed_documents, repeated_keys
 from auditor.sources.registry_key import printable_name
 from pipelines.console import ignore_closed_stdout
 from pipelines.run.validate_output import DEFAULT, answer_parts, print_results

@@ -259,7 +259,7 @@ CHANGES: Final = (
     Change(
         "a dump format",
         _of(form for form in READERS if form != manifests.READER.form),
-        "a module in `auditor/sources/readers/`, its line in `auditor/sources/readers/__init__.py`, its first bytes in "
+        "a module for it in `auditor/sources/`, its reader in `auditor/sources/readers/__init__.py`, its first bytes in "
         "`tests/sources/test_readers.py`",
     ),
     Change(

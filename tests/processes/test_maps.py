@@ -49,6 +49,8 @@ def test_a_map_of_a_file_that_is_cut_short_reads_as_zeros(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(sys.platform != "linux", reason="maps are guarded on Linux")
 def test_another_bus_error_still_ends_the_process() -> None:
-    code = "import os, signal; from auditor.sources.files.map_guard import guard_maps; guard_maps(); os.kill(os.getpid(), 7)"
+    code = (
+        "import os, signal; from auditor.sources.files.digest import guard_maps; guard_maps(); os.kill(os.getpid(), 7)"
+    )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert ended.returncode == -7

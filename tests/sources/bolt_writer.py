@@ -7,7 +7,7 @@ import io
 import struct
 from typing import TYPE_CHECKING, Any
 
-from auditor.sources.bolt.meta import fnv64a
+from auditor.sources.bolt.page import fnv64a
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

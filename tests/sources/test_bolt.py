@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from auditor.sources.bolt import BoltTree, Bucket, Loss, read_metas
 from auditor.sources.bolt.check import longest_chain
-from auditor.sources.bolt.meta import Meta
+from auditor.sources.bolt.page import Meta
 from auditor.sources.files.view import FileView
 from tests.sources.bolt_writer import BoltWriter, bolt_file
 from tests.sources.etcd.status import unreachable_pages

@@ -12,7 +12,7 @@ import pytest
 from auditor.plan.options import AuditOptions
 from auditor.plan.plan import make_plan
 from auditor.sources.files import digest as digests
-from auditor.sources.late import NO_DIGEST, LateDigests
+from auditor.sources.files.digest import NO_DIGEST, LateDigests
 from pipelines.run.audit import run_audit
 from tests.pipelines.nights.support import Store, definition, loaf
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from auditor.base.statuses import Status
 from auditor.sources.crd_files import definitions_in
-from auditor.sources.manifests.placed import objects_in, placed_documents
-from auditor.sources.manifests.positions import repeated_keys
+from auditor.sources.manifests.placed import objects_in, placed_documents, repeated_keys
 from auditor.sources.yaml import YamlError, yaml_chunks, yaml_to_json
 
 if TYPE_CHECKING:

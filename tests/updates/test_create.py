@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from auditor.sources.manifests.placed import TEMPLATE, objects_in, placed_documents
-from auditor.sources.manifests.positions import repeated_keys
+from auditor.sources.manifests.placed import TEMPLATE, objects_in, placed_documents, repeated_keys
 from auditor.updates.create import CreateAnswer, CreateJudge
 from tests.updates.create_cases import CASES, DEFINITIONS
 

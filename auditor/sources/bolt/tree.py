@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from auditor.sources.bolt.meta import Meta
+    from auditor.sources.bolt.page import Meta
     from auditor.sources.files.view import I64, U64, FileView
 
 __all__ = ["BATCH_ROWS", "BoltTree", "Bucket"]

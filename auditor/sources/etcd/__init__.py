@@ -5,7 +5,7 @@ are bytes; this package does not interpret them.
 Source: etcd server/storage/mvcc, server/storage/schema.
 """
 
-from auditor.sources.etcd.live import LiveKeys, write_live_table
+from auditor.sources.etcd.mvcc import LiveKeys, write_live_table
 from auditor.sources.etcd.snapshot import EtcdFile, MetaValues
 
 __all__ = ["EtcdFile", "LiveKeys", "MetaValues", "write_live_table"]

@@ -8,9 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import DamagedDump
-from auditor.sources.files.digest import Digest, in_use
+from auditor.sources.files.digest import NO_DIGEST, Digest, in_use, status_damage, status_notes
 from auditor.sources.files.free_space import check_free_space
-from auditor.sources.late import NO_DIGEST, status_damage, status_notes
 from auditor.sources.plan import Damage, SourcePlan
 from auditor.sources.readers.reader import Reader
 from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES
@@ -112,7 +111,7 @@ def _read_once(
     *,
     in_use: bool = False,
 ) -> tuple[SourcePlan, int | None]:
-    from auditor.sources.etcd.live import write_live_table  # noqa: PLC0415 - readers are loaded where needed
+    from auditor.sources.etcd.mvcc import write_live_table  # noqa: PLC0415 - readers are loaded where needed
     from auditor.sources.etcd.salvage import Salvage  # noqa: PLC0415
     from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415
     from auditor.sources.notes import lost_damage, salvage_notes  # noqa: PLC0415

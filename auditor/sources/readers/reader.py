@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from auditor.sources.encryption import Unsealer
     from auditor.sources.files.compression import Limits, Unpacked
-    from auditor.sources.late import LateDigests
+    from auditor.sources.files.digest import LateDigests
     from auditor.sources.plan import DamageLog, SourcePlan
 
 __all__ = ["DumpFile", "Reader", "Settings"]
@@ -25,7 +25,7 @@ class Settings:
 
     Attributes:
         copied: Whether a copy was read of a database in use.
-        digests: Takes the digests that `auditor.sources.late.settle` waits for; None: readers wait for them.
+        digests: Takes the digests that `auditor.sources.files.digest.settle` waits for; None: readers wait for them.
     """
 
     workdir: Path

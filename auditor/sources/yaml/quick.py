@@ -14,8 +14,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.sources.yaml.numbers import to_json_value
-from auditor.sources.yaml.scalars import resolve_plain
+from auditor.sources.yaml.scalars import resolve_plain, to_json_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,12 +15,13 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.golang.jsontext import as_text
+from auditor.golang.text import float_json
 from auditor.sources.yaml.errors import YamlError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["resolve_plain", "resolve_tagged"]
+__all__ = ["resolve_plain", "resolve_tagged", "to_json_value"]
 
 TAG_PREFIX: Final = "tag:yaml.org,2002:"
 INT64_MIN: Final = -(1 << 63)
@@ -185,3 +186,31 @@ def resolve_tagged(tag: str, text: str) -> Any:
         if read is not None:
             return read(text)
     return text
+
+
+def _number_of_json(value: float) -> int | float:
+    """Return a float as a decoder of Kubernetes objects reads it after Go printed it: int64 if the digits are one."""
+    if abs(value) >= 1e21 or value != int(value):
+        return value
+    digits = int(float_json(value))
+    return digits if -INT64_MAX - 1 <= digits <= INT64_MAX else value
+
+
+def to_json_value(tree: Any) -> Any:
+    """Convert the numbers of a finite tree with text keys, in place, to the values that its JSON text decodes to.
+
+    Source: encoding/json; k8s.io/apimachinery/pkg/util/json: int64 where it parses as one, else float64.
+    """
+    holder: list[Any] = [tree]
+    todo: list[Any] = [holder]
+    while todo:
+        container = todo.pop()
+        for place, value in container.items() if type(container) is dict else enumerate(container):
+            kind = type(value)
+            if kind is dict or kind is list:
+                todo.append(value)
+            elif kind is float:
+                container[place] = _number_of_json(value)
+            elif kind is int and value > INT64_MAX:
+                container[place] = float(value)
+    return holder[0]

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from auditor.golang.jsontext import encode
 from auditor.sources.yaml.errors import YamlError
-from auditor.sources.yaml.numbers import to_json_value
 from auditor.sources.yaml.quick import quick_value
+from auditor.sources.yaml.scalars import to_json_value
 
 __all__ = ["line_behind_document", "yaml_to_json", "yaml_to_json_text"]
 

@@ -23,7 +23,7 @@ from auditor.base.errors import AuditorError, Locked, PlanError
 from auditor.base.visible import visible
 from auditor.sources.files.work_folder import is_dead_here, this_process, try_lock
 from auditor.sources.stores.locations import shown_url
-from auditor.sources.stores.small_files import create_file, joined, read_file, remove_files, write_file
+from auditor.sources.stores.store_folder import create_file, joined, read_file, remove_files, write_file
 from pipelines.log import LOG
 from pipelines.run.job.roots import LocalRoot, Root
 

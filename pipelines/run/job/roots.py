@@ -22,7 +22,7 @@ from auditor.history.last_whole import Coverage
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
 from auditor.sources.stores.folders import remote_files, remote_names
 from auditor.sources.stores.locations import is_remote, is_web, local_path, shown_url
-from auditor.sources.stores.small_files import joined, read_file, remove_files, write_file
+from auditor.sources.stores.store_folder import joined, read_file, remove_files, write_file
 from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from pipelines.run.report_target import check_manifest_of, files_of, is_report_file
 

@@ -25,7 +25,7 @@ from auditor.output.views.summary import LINES, summary_lines
 from auditor.output.views.upgrade import answer_lines, definition_lines, end_lines
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote, local_path, shown_url
-from auditor.sources.stores.small_files import joined, read_file
+from auditor.sources.stores.store_folder import joined, read_file
 from auditor.store.manifest import MANIFEST
 from pipelines.run.remote import reports_here
 from pipelines.streams import plain

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from auditor.base.errors import SourceError
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote
-from auditor.sources.stores.small_files import copy_file, read_file
+from auditor.sources.stores.store_folder import copy_file, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

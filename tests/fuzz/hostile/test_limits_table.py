@@ -16,7 +16,7 @@ from auditor.shards import findings as found_rows
 from auditor.sources import Limits, helper_command, json_stream
 from auditor.sources.archives import members
 from auditor.sources.encryption import kms
-from auditor.sources.kine import guard, sqlite
+from auditor.sources.kine import sqlite
 from auditor.sources.manifests import reading as manifests
 from auditor.sources.stores import locations as stores
 from auditor.sources.stores import patience, s3
@@ -93,7 +93,7 @@ def fixed_limits() -> dict[str, str]:
         "the list of files of a zip archive": size(members._MAX_DIRECTORY),
         "a value in a kine database": size(sqlite._LONGEST_VALUE),
         "processor time of one step in a kine database": (
-            f"{guard._SECONDS:.0f} s and 1 s for each {size(1 / guard._SECONDS_A_BYTE)}"
+            f"{sqlite._SECONDS:.0f} s and 1 s for each {size(1 / sqlite._SECONDS_A_BYTE)}"
         ),
         "a report's manifest": size(report._MOST_MANIFEST),
         "a file of settings that an option names (configuration, keys, owners, accepted findings, clusters, gates, "

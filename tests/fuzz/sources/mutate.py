@@ -13,7 +13,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
-from auditor.sources.bolt.meta import fnv64a
+from auditor.sources.bolt.page import fnv64a
 from tests.sources.archives.writing import zipped
 
 if TYPE_CHECKING:

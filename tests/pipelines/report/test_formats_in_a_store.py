@@ -8,7 +8,7 @@ import pytest
 
 from auditor.output.formats.registry import FORMATS
 from auditor.sources.stores.folders import upload
-from auditor.sources.stores.small_files import read_file
+from auditor.sources.stores.store_folder import read_file
 from auditor.store.manifest import MANIFEST
 from tests.causes.reports import audited
 from tests.command import auditor

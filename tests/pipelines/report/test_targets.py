@@ -15,7 +15,7 @@ import pytest
 from auditor.base.errors import PlanError
 from auditor.output.formats.prometheus import after_no_report
 from auditor.output.formats.registry import FORMATS
-from auditor.sources.stores import small_files
+from auditor.sources.stores import store_folder
 from pipelines.run.report import delivery, formats
 from pipelines.run.report import notify as messages
 from pipelines.run.report.formats import Output, parse_outputs, write_outputs
@@ -143,7 +143,7 @@ class Store:
 def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store behind mem:// URLs."""
     found = Store()
-    monkeypatch.setattr(small_files, "store_of", lambda url: (found, url.partition("://")[2]))
+    monkeypatch.setattr(store_folder, "store_of", lambda url: (found, url.partition("://")[2]))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.sources.bolt import BoltTree, read_metas
-from auditor.sources.bolt.meta import fnv64a
+from auditor.sources.bolt.page import fnv64a
 from auditor.sources.files.view import FileView
 from tests.sources.bolt_writer import bolt_file, key_value, revision
 from tests.sources.dumps import index

@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from auditor.sources.kine import guard as kine_guard
-from auditor.sources.kine.guard import Guard
+from auditor.sources.kine import sqlite
+from auditor.sources.kine.sqlite import Guard
 
 
 def _database() -> sqlite3.Connection:
@@ -38,7 +38,7 @@ def test_what_reading_keys_does_not_need_is_refused(statement: str) -> None:
 
 
 def test_what_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kine_guard, "_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite, "_SECONDS", 0.05)
     with closing(_database()) as connection:
         guard = Guard(connection, 0)
         with pytest.raises(sqlite3.OperationalError, match="interrupted"):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from auditor.sources.manifests import placed
-from auditor.sources.manifests.placed import TEMPLATE, objects_in, placed_documents
-from auditor.sources.manifests.positions import field_line, repeated_keys
+from auditor.sources.manifests.placed import TEMPLATE, field_line, objects_in, placed_documents, repeated_keys
 from tests.counting import bytes_of, calls_of
 
 LIST = b"""# two
