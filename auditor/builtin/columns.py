@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from auditor.builtin.events import event_at
-from auditor.builtin.other_columns import OTHER_PRINTERS
-from auditor.builtin.pods import job_cells, pod_cells
+from auditor.builtin.other_columns import OTHER_PRINTERS, job_cells, pod_cells
 from auditor.builtin.values import (
     NONE,
     SPACE,
@@ -25,6 +23,7 @@ from auditor.builtin.values import (
     condition,
     containers_text,
     entry,
+    event_at,
     first_of,
     given,
     label_selector,
@@ -385,7 +384,7 @@ def _api_service(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _signing_request(obj: JsonObject, now: float) -> list[Cell]:
-    from auditor.printing.durations import human_duration  # noqa: PLC0415 - one kind needs it
+    from auditor.printing.columns import human_duration  # noqa: PLC0415 - one kind needs it
 
     expires = walk(obj, "spec.expirationSeconds")
     types = {text(one, "type") for one in many(obj, "status.conditions")}

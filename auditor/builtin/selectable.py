@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import SelectorError
-from auditor.builtin.events import event_at
-from auditor.builtin.values import text, walk
+from auditor.builtin.values import event_at, text, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

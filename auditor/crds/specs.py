@@ -2,7 +2,7 @@
 
 Uid, times and managed fields of a definition differ from cluster to cluster, its spec, which is nearly all of it,
 mostly does not. So a spec that is known is neither decoded nor encoded again (`KnownSpecs`), nor proven again
-(`auditor.builtin.quick_definition`).
+(`auditor.builtin.quick_json`).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ Source: sigs.k8s.io/yaml, go.yaml.in/yaml v2 (emitterc.go, encode.go, sorter.go,
 
 from __future__ import annotations
 
+import difflib
 import functools
 import re
 from contextvars import ContextVar
@@ -17,12 +18,15 @@ from auditor.base.visible import HIDDEN
 from auditor.golang import jsontext
 from auditor.golang.text import float_json, float_v
 from auditor.golang.unicode import is_digit, is_letter
+from auditor.printing.jsonprint import to_json
 from auditor.sources.yaml.scalars import resolve_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["YamlTextError", "to_yaml"]
+    from auditor.base.records import JsonObject
+
+__all__ = ["YamlTextError", "to_yaml", "yaml_diff"]
 
 _WIDTH: Final = 80
 _SIMPLE_KEY_BYTES: Final = 128
@@ -375,3 +379,25 @@ def _code(char: str) -> str:
     if code <= 0xFF:
         return f"\\x{code:02X}"
     return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
+def yaml_diff(old: JsonObject | None, new: JsonObject | None, names: tuple[str, str], *, for_terminal: bool) -> str:
+    """Return a unified diff of two objects; empty if their text is the same.
+
+    Args:
+        old, new: The objects, or None.
+        names: Names of the two sides.
+        for_terminal: The output goes to a terminal.
+    """
+    sides = [_lines(one, for_terminal=for_terminal) for one in (old, new)]
+    lines = difflib.unified_diff(sides[0], sides[1], *names, lineterm="")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(obj: JsonObject | None, *, for_terminal: bool) -> list[str]:
+    if obj is None:
+        return []
+    try:
+        return to_yaml(obj, for_terminal=for_terminal).rstrip("\n").split("\n")
+    except YamlTextError:  # control characters, which the YAML writer refuses
+        return to_json(obj).rstrip("\n").split("\n")

@@ -16,8 +16,7 @@ from auditor.base.errors import PlanError
 from auditor.base.progress import tell
 from auditor.base.records import name_of, namespace_of
 from auditor.base.visible import visible
-from auditor.printing.get.errors import NotShown, StatusError, not_found
-from auditor.printing.left_out import OF_THE_COMMAND, left_out
+from auditor.printing.get.errors import OF_THE_COMMAND, NotShown, StatusError, left_out, not_found
 from auditor.selectors.where import unparse
 from auditor.server.catalog import Catalog, resource_name
 from auditor.server.deprecations import deprecation_warning

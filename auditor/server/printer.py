@@ -8,9 +8,8 @@ from auditor.base.records import metadata_of, name_of
 from auditor.builtin.columns import builtin_cells, builtin_headers
 from auditor.golang.text import quote
 from auditor.printing.columns import age_of, custom_resource_columns, custom_resource_row
-from auditor.printing.get.errors import StatusError
+from auditor.printing.get.errors import StatusError, given_up_cells
 from auditor.printing.jsonpath import Visits
-from auditor.printing.left_out import given_up_cells
 from auditor.printing.tables import Header
 from auditor.server.subresources import SCALE, SCALE_HEADERS, has_subresource, scale_cells, scale_of
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from auditor.base.records import metadata_of
-from auditor.builtin.events import event_at
 from auditor.builtin.judge import is_proven
 from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
 from auditor.builtin.scheme import target_of
 from auditor.builtin.stored import UndecodableError, stored_object
+from auditor.builtin.values import event_at
 from auditor.crds.as_v1 import as_v1
 from auditor.sources.encryption import make_unsealer
 from auditor.storage_read.read import ReadError, decode_value, read_object

@@ -14,9 +14,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from auditor.golang.mail import MailError, parse_address
-from auditor.golang.memory import Memory
 from auditor.golang.net import parse_cidr_sloppy, parse_ip, parse_ip_sloppy, parse_mac
-from auditor.golang.regex.compiled import Pattern, compile_pattern
+from auditor.golang.regex.compiled import Memory, Pattern, compile_pattern
 from auditor.golang.strfmt import is_date, is_date_time, is_duration
 from auditor.golang.url import is_request_uri
 from auditor.releases import changes

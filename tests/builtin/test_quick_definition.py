@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from auditor.builtin.judge import is_proven, target_at
-from auditor.builtin.quick_definition import ProvenSpecs
-from auditor.builtin.quick_json import JsonProver
+from auditor.builtin.quick_json import JsonProver, ProvenSpecs
 from auditor.builtin.stored import UndecodableError, read_stored
 from auditor.sources.crd_files import read_crd_documents
 from tests.corpus import real_definitions

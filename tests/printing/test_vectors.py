@@ -11,8 +11,7 @@ import pytest
 
 from auditor.base.errors import SelectorError
 from auditor.golang import jsontext
-from auditor.printing.columns import custom_resource_columns, custom_resource_row
-from auditor.printing.durations import human_duration
+from auditor.printing.columns import custom_resource_columns, custom_resource_row, human_duration
 from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
 from auditor.printing.jsonprint import to_json
 from auditor.printing.yamltext import YamlTextError, to_yaml

@@ -1,6 +1,6 @@
 """Regular expressions as the API server applies them: Go's grammar and errors, RE2's matching.
 
-`syntax` parses every pattern as Go would. Then google-re2 matches, or Python's `re` if `stdlib` proves that it gives
+`syntax` parses every pattern as Go would. Then google-re2 matches, or Python's `re` if `to_stdlib` proves that it gives
 the same result and is fast. Each pattern has a cache of texts: a look-up costs about 0.05 us, RE2 costs 0.7 us.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from functools import lru_cache, partial
+from itertools import combinations
 from math import inf
 from time import thread_time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -16,14 +17,192 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import re2
 
 from auditor.base.errors import PatternTooSlow
-from auditor.golang.memory import Memory
-from auditor.golang.regex.stdlib import to_stdlib
 from auditor.golang.regex.syntax import GoRegexError, parse
+from auditor.golang.regex.tree import Alternate, Assertion, Chars, Concat, Node, Repeat, normal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MATCH_TIME", "GoRegexError", "MatchTime", "Pattern", "compile_pattern"]
+    from auditor.golang.unicode import Ranges
+
+__all__ = ["MATCH_TIME", "GoRegexError", "MatchTime", "Memory", "Pattern", "compile_pattern", "to_stdlib"]
+
+_MOST_TEXTS = 20_000
+_LONGEST = 512
+
+
+class Memory(dict[str, bool]):
+    """Caches results by text; computes missing ones, and is emptied when it is full.
+
+    `__getitem__` is the fastest access: a cached text costs one look-up in a dict.
+
+    Args:
+        decide: Computes the result for a new text.
+    """
+
+    __slots__ = ("decide",)
+
+    def __init__(self, decide: Callable[[str], bool]) -> None:
+        super().__init__()
+        self.decide = decide
+
+    def __missing__(self, text: str) -> bool:
+        answer = self.decide(text)
+        if len(text) <= _LONGEST:
+            if len(self) >= _MOST_TEXTS:
+                self.clear()
+            self[text] = answer
+        return answer
+
+
+_MAX_HEIGHT = 40
+_MAX_RANGES = 64
+_MAX_FLOATING_LENGTH = 64
+
+
+class _NotTame(Exception):
+    """The pattern needs RE2."""
+
+
+def to_stdlib(tree: Node) -> tuple[str, bool] | None:
+    r"""Return a pattern for `re` that accepts the same texts, or None if RE2 must decide.
+
+    Args:
+        tree: The pattern, parsed by `syntax.parse`.
+    Returns:
+        The pattern, and whether it is anchored at the start of the text (use `match`) or not (use `search`).
+    """
+    if tree.height > _MAX_HEIGHT:
+        return None
+    items: list[Node] = list(tree.items) if isinstance(tree, Concat) else [tree]
+    anchored = bool(items) and items[0] == Assertion("\\A")
+    if anchored:
+        items = items[1:]
+    ended = bool(items) and items[-1] == Assertion("\\z")
+    if ended:
+        items = items[:-1]
+    try:
+        text = _sequence(items, ())
+        if not anchored and sum(_longest(item) for item in items) > _MAX_FLOATING_LENGTH:
+            return None
+    except _NotTame:
+        return None
+    return text + ("\\Z" if ended else ""), anchored
+
+
+def _sequence(items: list[Node], follow: Ranges) -> str:
+    """Write consecutive items, which something that begins with `follow` follows."""
+    written = []
+    for position, item in enumerate(items):
+        after = _first_of(items[position + 1 :], follow)
+        if isinstance(item, Repeat) and _gives_back_one(item, items, position, follow):
+            assert isinstance(item.item, Chars)
+            written.append(_one(item.item) + _times(item))
+        else:
+            written.append(_write(item, after))
+    return "".join(written)
+
+
+def _gives_back_one(item: Repeat, items: list[Node], position: int, follow: Ranges) -> bool:
+    """Whether this is the ``[-a-z]*`` of ``[-a-z]*[a-z]`` before something that cannot begin with ``[-a-z]``."""
+    if not isinstance(item.item, Chars) or position + 1 >= len(items) or not isinstance(items[position + 1], Chars):
+        return False
+    return _disjoint(item.item.ranges, _first_of(items[position + 2 :], follow))
+
+
+def _write(node: Node, follow: Ranges) -> str:
+    if isinstance(node, Chars):
+        return _one(node)
+    if isinstance(node, Concat):
+        return f"(?:{_sequence(list(node.items), follow)})"
+    if isinstance(node, Alternate):
+        return _branches(node, follow)
+    if isinstance(node, Repeat):
+        item = node.item
+        if _nullable(item):
+            raise _NotTame
+        first = _first(item)
+        if node.least != node.most and not _disjoint(first, follow):
+            raise _NotTame
+        inner = _write(item, normal([*first, *follow]))
+        return f"(?:{inner}){_times(node)}"
+    raise _NotTame
+
+
+def _branches(node: Alternate, follow: Ranges) -> str:
+    firsts = [_first(item) for item in node.items]
+    if any(_nullable(item) for item in node.items):
+        firsts.append(follow)
+        if sum(_nullable(item) for item in node.items) > 1:
+            raise _NotTame
+    if not all(_disjoint(one, other) for one, other in combinations(firsts, 2)):
+        raise _NotTame
+    return "(?:" + "|".join([_write(item, follow) for item in node.items]) + ")"
+
+
+def _one(node: Chars) -> str:
+    if len(node.ranges) > _MAX_RANGES or not node.ranges:
+        raise _NotTame
+    return "[" + "".join([f"\\U{low:08x}-\\U{high:08x}" for low, high in node.ranges]) + "]"
+
+
+def _times(node: Repeat) -> str:
+    return f"{{{node.least},{'' if node.most is None else node.most}}}"
+
+
+# -- first characters of a part ----------------------------------------------------------------------------------------
+
+
+def _nullable(node: Node) -> bool:
+    if isinstance(node, Chars):
+        return False
+    if isinstance(node, Concat):
+        return all(_nullable(item) for item in node.items)
+    if isinstance(node, Alternate):
+        return any(_nullable(item) for item in node.items)
+    if isinstance(node, Repeat):
+        return node.least == 0 or _nullable(node.item)
+    raise _NotTame
+
+
+def _first(node: Node) -> Ranges:
+    if isinstance(node, Chars):
+        return node.ranges
+    if isinstance(node, Concat):
+        return _first_of(list(node.items), ())
+    if isinstance(node, Alternate):
+        return normal([both for item in node.items for both in _first(item)])
+    if isinstance(node, Repeat):
+        return _first(node.item)
+    raise _NotTame
+
+
+def _first_of(items: list[Node], follow: Ranges) -> Ranges:
+    found: list[tuple[int, int]] = []
+    for item in items:
+        found += _first(item)
+        if not _nullable(item):
+            return normal(found)
+    return normal([*found, *follow])
+
+
+def _disjoint(one: Ranges, other: Ranges) -> bool:
+    return not any(low <= high_too and low_too <= high for low, high in one for low_too, high_too in other)
+
+
+def _longest(node: Node) -> int:
+    if isinstance(node, Chars):
+        return 1
+    if isinstance(node, Concat):
+        return sum([_longest(item) for item in node.items])
+    if isinstance(node, Alternate):
+        return max([_longest(item) for item in node.items])
+    if isinstance(node, Repeat):
+        if node.most is None:
+            raise _NotTame
+        return node.most * _longest(node.item)
+    raise _NotTame
+
 
 _LABEL: Final = "[a-z0-9]+(?:-+[a-z0-9]+)*"
 _SUBDOMAIN: Final = rf"{_LABEL}(?:\.{_LABEL})*"

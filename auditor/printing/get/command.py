@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.printing.arguments import Wanted
-    from auditor.printing.get.options import GetOptions
-    from auditor.printing.get.store import Store
+    from auditor.printing.get.options import GetOptions, Store
 
 __all__ = ["get"]
 

@@ -1,14 +1,17 @@
-"""Errors of a server in place of objects."""
+"""Errors of a server in place of objects, and messages about an object that cannot be printed and is left out."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from auditor.base.errors import AuditorError, TooMuchToReport
+from auditor.base.visible import visible
+
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
 
-__all__ = ["NotShown", "StatusError", "not_found"]
+__all__ = ["OF_THE_COMMAND", "NotShown", "StatusError", "given_up_cells", "left_out", "not_found"]
 
 
 class StatusError(Exception):
@@ -49,3 +52,31 @@ class NotShown(StatusError):
 def not_found(resource: Resource, name: str) -> StatusError:
     """Return the server's answer to a GET of an object that does not exist."""
     return StatusError(404, "NotFound", f'{resource.group_resource} "{name}" not found')
+
+
+OF_THE_COMMAND = (AuditorError, OSError, MemoryError)
+"""Errors that end a command: they have their own message, and are not about one object."""
+_MOST = 300
+_MOST_COLUMNS = 10
+
+
+def left_out(place: str, error: Exception) -> str:
+    """Return the message for an object on which this program failed unexpectedly."""
+    if isinstance(error, TooMuchToReport):
+        return f"error: {place} is left out: {error}\n"
+    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    if len(text) > _MOST:
+        text = text[: _MOST - 3] + "..."
+    return f"error: {place} is left out, for this program failed on it: {text}\n"
+
+
+def given_up_cells(columns: list[str]) -> str:
+    """Return the message for cells whose paths look at too many values.
+
+    Args:
+        columns: The name of the column of each.
+    """
+    names = ", ".join(sorted({visible(name) for name in columns})[:_MOST_COLUMNS])
+    names = names if len(names) <= _MOST else names[: _MOST - 3] + "..."
+    count = f"{len(columns)} cell{'s are' if len(columns) > 1 else ' is'}"
+    return f"error: {count} left out: the path of the column looks at too many values of the object: {names}\n"

@@ -15,11 +15,10 @@ from auditor.base.visible import visible
 from auditor.printing.arguments import UsageError
 from auditor.printing.columns import AGE, age_of
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get.errors import StatusError
-from auditor.printing.get.objects import Found, as_list, as_received, joined, place_of, without_managed_fields
+from auditor.printing.get.errors import OF_THE_COMMAND, StatusError, left_out
+from auditor.printing.get.fetch import Found, as_list, as_received, joined, place_of, without_managed_fields
 from auditor.printing.jsonpath import JsonPathError, relaxed
 from auditor.printing.jsonprint import to_json
-from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.outputs import Output, Refused
 from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
 from auditor.printing.tables import Header, Row, TableText
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.printing.arguments import Wanted
-    from auditor.printing.get.options import GetOptions
-    from auditor.printing.get.store import Store
+    from auditor.printing.get.options import GetOptions, Store
 
 
 __all__ = ["FORESEEN", "ObjectPrinter"]

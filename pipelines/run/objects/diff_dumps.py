@@ -11,7 +11,7 @@ from auditor.base.errors import PlanError
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import format_table, print_rows
-from auditor.printing.textdiff import yaml_diff
+from auditor.printing.yamltext import yaml_diff
 from auditor.server.comparison import (
     ObjectChange,
     changed_paths,

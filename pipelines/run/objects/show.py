@@ -16,8 +16,8 @@ from auditor.builtin.judge import judge_at, judge_exported
 from auditor.causes.follows import with_notes
 from auditor.output.views.marks import Marks
 from auditor.printing.discovery import Resource, UnknownResource
+from auditor.printing.get.errors import OF_THE_COMMAND, left_out
 from auditor.printing.jsonprint import to_json
-from auditor.printing.left_out import OF_THE_COMMAND, left_out
 from auditor.printing.print_rows import DATA, print_rows
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.program.impact import cache_key_fault, impacts_of, worst

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.errors import PlanError
 from auditor.printing.jsonprint import to_json
 from auditor.printing.print_rows import print_rows, yaml_text
-from auditor.printing.textdiff import yaml_diff
+from auditor.printing.yamltext import yaml_diff
 from auditor.server.comparison import without_bookkeeping
 from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
