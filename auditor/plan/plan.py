@@ -9,14 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import orjson
+import pyarrow as pa
+
+from auditor.base.statuses import KeyClass
 from auditor.crds.conversion import LostWebhook
 from auditor.crds.definitions_file import FILE, DefinitionsFile, write_definitions
+from auditor.golang import jsontext
 from auditor.plan.definition_paths import definitions_at, no_definition, render_of
 from auditor.plan.dumps import (
+    cut_value,
     definition_name,
     encoded_definition,
     first_not_before,
     open_live,
+    open_values,
     opened_dumps,
     stored_definitions,
 )
@@ -24,16 +31,15 @@ from auditor.sources.crd_files import no_collector
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.state import changes, states_below
 from auditor.sources.plan import damage_beside
+from auditor.sources.registry_key import classify, split_key
 from auditor.sources.stores.locations import is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
-
     from auditor.base.errors import DamagedDump, UnknownDump
-    from auditor.base.records import Shard
+    from auditor.base.records import JsonObject, Shard
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.charts import Render
     from auditor.plan.options import AuditOptions
@@ -48,9 +54,12 @@ __all__ = [
     "SourceShard",
     "damage_text",
     "has_objects",
+    "identity",
     "look_again",
     "make_plan",
+    "namespace_of",
     "read_definitions",
+    "write_identities",
 ]
 
 
@@ -78,7 +87,7 @@ class Plan:
         from_files: Names of the definitions that came from files; they count as established.
         crds_sha256: Hash over that file.
         old: Dumps of the state before, if there is one to compare with; they get no rows.
-        identities: File of the identities of its objects (`auditor.plan.identities`).
+        identities: File of the identities of its objects (`write_identities`).
         sealed: Names of definitions in a dump that are sealed by a provider for which no key was given.
         replaced: Definitions of the dumps that were replaced by those from files, by name.
         lost_webhooks: Why a server cannot call the conversion webhook of definitions, by name, in its words.
@@ -209,8 +218,6 @@ def make_plan(
     entries, sha256 = write_definitions(path, (by_name[name] for name in sorted(by_name)))
     identities = workdir / "identities.arrow"
     if old:
-        from auditor.plan.identities import write_identities  # noqa: PLC0415 - rarely needed
-
         write_identities(identities, old, entries, options.etcd_prefix)
     stored = [entry for entry in entries if entry.name not in given.by_name]
     lost = {} if options.convert_with else _lost_webhooks(sources, stored, DefinitionsFile(path), options.etcd_prefix)
@@ -283,3 +290,102 @@ def _service_of(document: Any) -> tuple[str, str, str, int] | None:
 def damage_text(sources: Iterable[SourcePlan]) -> str:
     """Return a line for each part of some dumps that could not be read."""
     return "".join(f"{damage.line(source.name)}\n" for source in sources for damage in source.damage)
+
+
+_BATCH: Final = 50_000
+_SCHEMA: Final = pa.schema([("identity", pa.binary()), ("source", pa.int32()), ("row", pa.int64())])
+
+
+def identity(group: str, plural: str, namespace: str, name: str) -> bytes:
+    """Return the key by which an object is looked up."""
+    return f"{group}\0{plural}\0{namespace}\0{name}".encode("utf-8", "surrogatepass")
+
+
+def write_identities(
+    path: Path, sources: Sequence[SourcePlan], entries: Sequence[DefinitionEntry], etcd_prefix: str
+) -> int:
+    """Write the identities of all custom resources of some sources, sorted; if two are equal, the last one counts.
+
+    Workers map the file and search it.
+
+    Returns:
+        Their number.
+    """
+    import pyarrow.compute as pc  # noqa: PLC0415 - it makes 300 functions when it is loaded
+
+    scopes = {(entry.group, entry.plural): entry.namespaced for entry in entries}
+    kinds = {(entry.group, entry.kind): entry for entry in entries}
+    batches: list[pa.RecordBatch] = [pa.RecordBatch.from_pylist([], schema=_SCHEMA)]
+    for number, source in enumerate(sources):
+        found: list[tuple[bytes, int]] = []
+        for row, name in _identities(source, scopes, kinds, etcd_prefix):
+            found.append((name, row))
+            if len(found) >= _BATCH:
+                batches.append(_batch(found, number))
+                found = []
+        batches.append(_batch(found, number))
+    table = pa.Table.from_batches(batches, schema=_SCHEMA).combine_chunks()
+    keys = [("identity", "ascending"), ("source", "ascending"), ("row", "ascending")]
+    table = table.take(pc.sort_indices(table, sort_keys=keys))
+    with pa.OSFile(str(path), "wb") as stream, pa.ipc.new_file(stream, _SCHEMA) as writer:
+        writer.write_table(table.combine_chunks(), max_chunksize=max(table.num_rows, 1))
+    return int(pc.count_distinct(table["identity"]).as_py())
+
+
+def _batch(found: list[tuple[bytes, int]], source: int) -> pa.RecordBatch:
+    columns = [
+        pa.array([name for name, _ in found], pa.binary()),
+        pa.array([source] * len(found), pa.int32()),
+        pa.array([row for _, row in found], pa.int64()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+
+
+def _identities(
+    source: SourcePlan,
+    scopes: Mapping[tuple[str, str], bool],
+    kinds: Mapping[tuple[str, str], DefinitionEntry],
+    etcd_prefix: str,
+) -> Iterator[tuple[int, bytes]]:
+    table = open_live(source)
+    if not source.is_export:
+        for row, key in enumerate(table["key"].to_pylist()):
+            place = classify(split_key(key, etcd_prefix), scopes)
+            if place.status is KeyClass.CUSTOM:
+                yield row, identity(place.group or "", place.plural or "", place.namespace or "", place.name or "")
+        return
+    values = open_values(source)
+    spans = zip(*(table[name].to_pylist() for name in ("offset", "length", "encoding")), strict=True)
+    for row, (offset, length, encoding) in enumerate(spans):
+        found = _of_document(cut_value(values, offset, length, encoding), kinds)
+        if found is not None:
+            yield row, found
+
+
+def _of_document(data: bytes, kinds: Mapping[tuple[str, str], DefinitionEntry]) -> bytes | None:
+    document: Any
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        try:
+            document = jsontext.decode(data)
+        except jsontext.GoJsonError:
+            return None
+    if type(document) is not dict:
+        return None
+    api_version, kind, metadata = document.get("apiVersion"), document.get("kind"), document.get("metadata")
+    if type(api_version) is not str or type(kind) is not str or type(metadata) is not dict:
+        return None
+    entry = kinds.get((api_version.rpartition("/")[0], kind))
+    name = metadata.get("name")
+    if entry is None or type(name) is not str:
+        return None
+    return identity(entry.group, entry.plural, namespace_of(entry, metadata), name)
+
+
+def namespace_of(entry: DefinitionEntry, metadata: JsonObject) -> str:
+    """Return the namespace of a manifest, or the client's default if it names none."""
+    if not entry.namespaced:
+        return ""
+    namespace = metadata.get("namespace")
+    return namespace if type(namespace) is str and namespace else "default"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from auditor.base.errors import SelectorError, TooMuchToReport
-from auditor.base.path_size import check_paths
+from auditor.base.paths import check_paths
 from auditor.base.records import AuditedObject, Finding, Unreadable
 from auditor.fastpath.dicts.build import VersionProgram, build_version
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason, fallback_of

@@ -19,14 +19,11 @@ from auditor.base.visible import visible
 from auditor.printing.get.errors import OF_THE_COMMAND, NotShown, StatusError, left_out, not_found
 from auditor.selectors.where import unparse
 from auditor.server.catalog import Catalog, resource_name
-from auditor.server.deprecations import deprecation_warning
-from auditor.server.listing import in_cache_order, table_order
-from auditor.server.live_list import corrupt_value, live_list
+from auditor.server.live_list import Selection, corrupt_value, in_cache_order, live_list, table_order
 from auditor.server.not_read import NotRead
-from auditor.server.printer import Printer
+from auditor.server.printer import Printer, deprecation_warning
 from auditor.server.reader import ObjectReader, Unreadable
 from auditor.server.rows import Rows
-from auditor.server.selection import Selection
 from auditor.sources.registry_key import printable_key
 from auditor.storage_read.corrupt import answer_to_one
 

@@ -1,17 +1,26 @@
 """A LIST as a live server answers it: one object that cannot be read makes the whole request fail.
 
-Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher, pkg/registry/generic/registry/store.go.
+The watch cache lists by name, etcd by key. Label selectors, field selectors and --where select as in a server.
+Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher (watch_cache.go, store_btree.go),
+pkg/registry/generic/registry/store.go; kubernetes pkg/printers/internalversion/printers.go (printFlowSchemaList).
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any
 
+from auditor.base.errors import SelectorError
 from auditor.base.records import namespace_of
+from auditor.builtin.protobuf import top_level_fields
+from auditor.builtin.selectable import builtin_selectable, rules_of
 from auditor.printing.get.errors import StatusError
 from auditor.program.impact import cache_key_fault
 from auditor.releases import changes
+from auditor.selectors.fields import field_text, selectable
+from auditor.selectors.grammar import parse_field_selector, parse_label_selector
+from auditor.selectors.where import check_names, compile_where, conjuncts
 from auditor.server.not_read import NotRead
 from auditor.server.reader import Unreadable
 from auditor.sources.registry_key import printable_key
@@ -19,16 +28,18 @@ from auditor.storage_read.corrupt import CorruptValue, described, first_of_list
 from auditor.storage_read.read import NO_METADATA
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from auditor.base.records import JsonObject
+    from auditor.cel.syntax.ast import Expr
     from auditor.printing.discovery import Resource
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
+    from auditor.selectors.where import Where
+    from auditor.server.catalog import Catalog
     from auditor.server.reader import ObjectReader
     from auditor.server.rows import Rows, StoredRow
-    from auditor.server.selection import Selection
 
-__all__ = ["corrupt_value", "live_list"]
+__all__ = ["Selection", "corrupt_value", "in_cache_order", "live_list", "table_order"]
 
 _NAMESPACE = re.compile(r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _MOST_CORRUPT = 100
@@ -137,3 +148,168 @@ def corrupt_value(key: str, row: StoredRow, error: Unreadable) -> CorruptValue:
 def _only(fields: Sequence[FieldRequirement], label: str) -> str:
     """Return the one value that a selector requires of a label; a server narrows the range of keys by it."""
     return next((r.value for r in fields if r.label == label and not r.negated and r.value), "")
+
+
+class Selection:
+    """The selectors that the kinds of a catalog accept, and whether objects match.
+
+    Args:
+        catalog: The kinds.
+        any_field: Accept every path as a field label.
+        where: Predicate on objects; empty if there is none.
+    """
+
+    def __init__(self, catalog: Catalog, *, any_field: bool, where: str = "") -> None:
+        self.where = where
+        self._catalog = catalog
+        self._any_field = any_field
+        self._wheres: dict[Resource, Where] = {}
+
+    def labels_of(self, resource: Resource) -> list[str]:
+        """Return the labels that field selectors on a kind can use and that have values."""
+        definition = self._catalog.definition(resource)
+        if definition is None:
+            rules = rules_of(resource.group, resource.kind)
+            return ["metadata.name", *(["metadata.namespace"] if rules.metadata_namespace else []), *rules.values]
+        names = ["metadata.name", "metadata.namespace"] if definition.namespaced else ["metadata.name"]
+        return names + [path.removeprefix(".") for path in definition.versions[resource.version].selectable_fields]
+
+    # ---- the store
+
+    def check_fields(self, resource: Resource, requirements: Sequence[FieldRequirement]) -> list[FieldRequirement]:
+        """Return requirements with the labels of a selector replaced by the labels of the object.
+
+        Raises:
+            StatusError: The server refuses a label.
+        """
+        if self._any_field:
+            return list(requirements)
+        definition = self._catalog.definition(resource)
+        if definition is None:
+            rules = rules_of(resource.group, resource.kind)
+            try:
+                return [type(r)(rules.resolve(r.label), r.value, r.negated) for r in requirements]
+            except SelectorError as error:
+                raise StatusError(400, "BadRequest", error.found) from None
+        known = {path.removeprefix(".") for path in definition.versions[resource.version].selectable_fields}
+        known |= {"metadata.name", "metadata.namespace"} if definition.namespaced else {"metadata.name"}
+        for requirement in requirements:
+            if requirement.label not in known:
+                raise StatusError(400, "BadRequest", f"field label not supported: {requirement.label}")
+        return list(requirements)
+
+    def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
+        """Return what field selectors see of an object.
+
+        Raises:
+            StatusError: A server fails on the object.
+        """
+        definition = self._catalog.definition(resource)
+        if definition is None:
+            return builtin_selectable(resource.group, resource.kind, obj)
+        try:
+            return selectable(definition.versions[resource.version], obj, definition.namespaced)
+        except SelectorError as error:
+            raise StatusError(500, "InternalError", f"Internal error occurred: {error.found}") from None
+
+    def parsed(
+        self, resource: Resource, labels: str, fields: str
+    ) -> tuple[tuple[LabelRequirement, ...], list[FieldRequirement]]:
+        """Return the requirements of both selectors.
+
+        Raises:
+            StatusError: The server refuses one.
+        """
+        try:
+            wanted_labels = parse_label_selector(labels)
+            wanted_fields = parse_field_selector(fields)
+        except SelectorError as error:
+            raise StatusError(400, "BadRequest", error.found) from None
+        return wanted_labels, self.check_fields(resource, wanted_fields)
+
+    def matches(
+        self,
+        resource: Resource,
+        obj: JsonObject,
+        labels: Iterable[LabelRequirement],
+        fields: Sequence[FieldRequirement],
+    ) -> bool:
+        """Whether an object is selected: labels first, then fields, as the server does it."""
+        metadata = obj.get("metadata")
+        found = metadata.get("labels") if type(metadata) is dict else None
+        if not all(requirement.matches(found if type(found) is dict else {}) for requirement in labels):
+            return False
+        if not fields:
+            return True
+        seen = self.fields_of(resource, obj)
+        if self._any_field:
+            seen |= {r.label: field_text(r.label, obj) for r in fields if r.label not in seen}
+        return all(requirement.matches(seen) for requirement in fields)
+
+    def passes(self, resource: Resource, obj: JsonObject) -> bool:
+        """Whether an object matches the requested predicate."""
+        return not self.where or self.where_of(resource).test(obj)
+
+    def where_of(self, resource: Resource) -> Where:
+        """Return the predicate for a kind.
+
+        Raises:
+            SelectorError: It does not parse, or names a field that the kind does not have.
+        """
+        found = self._wheres.get(resource)
+        if found is None:
+            definition = self._catalog.definition(resource)
+            schema = None if definition is None else definition.versions[resource.version].structural
+            if schema is not None:
+                names: Iterable[str] = schema.properties
+            else:
+                names = top_level_fields(resource.group, resource.version, resource.kind)
+            found = self._wheres[resource] = compile_where(self.where, names)
+            check_names(found, schema)
+        return found
+
+    def parts_of(self, resource: Resource) -> list[Expr]:
+        """Return the operands of the predicate's `&&`."""
+        return conjuncts(self.where_of(resource).root) if self.where else []
+
+
+def in_cache_order(found: Iterable[tuple[int, JsonObject]], *, one_each: bool) -> Iterator[JsonObject]:
+    """Yield objects as the watch cache lists them: by the namespace and name in their metadata.
+
+    Args:
+        found: Number of the dump and object, dump by dump and in key order.
+        one_each: Yield only the last of several objects with the same namespace and name, as the cache does.
+    """
+    for _, group in groupby(found, key=lambda pair: pair[0]):
+        objects = [obj for _, obj in group]
+        keys = [_cache_key(obj) for obj in objects]
+        if one_each and len(set(keys)) < len(keys):
+            objects = list(dict(zip(keys, objects, strict=True)).values())
+            keys = [_cache_key(obj) for obj in objects]
+        if any(second < first for first, second in pairwise(keys)):
+            order = sorted(range(len(keys)), key=keys.__getitem__)
+            objects = [objects[at] for at in order]
+        yield from objects
+
+
+def _cache_key(obj: JsonObject) -> bytes:
+    metadata = obj.get("metadata")
+    if type(metadata) is not dict:
+        return b""
+    namespace, name = metadata.get("namespace"), metadata.get("name")
+    text = f"{namespace}/{name}" if namespace else str(name or "")
+    return text.encode("utf-8", "surrogatepass")
+
+
+def table_order(resource: Resource, objects: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """Return the objects of a LIST in the order in which the server prints their rows."""
+    if (resource.group, resource.kind) != ("flowcontrol.apiserver.k8s.io", "FlowSchema"):
+        return objects
+    return sorted(objects, key=_precedence)
+
+
+def _precedence(schema: JsonObject) -> tuple[Any, ...]:
+    spec, metadata = schema.get("spec"), schema.get("metadata")
+    precedence = spec.get("matchingPrecedence") if type(spec) is dict else None
+    name = metadata.get("name") if type(metadata) is dict else None
+    return (precedence if type(precedence) is int else 1000, str(name or ""))

@@ -1,27 +1,34 @@
-"""The columns and cells of a table of objects, and their subresources."""
+"""The columns and cells of a table of objects, their subresources, and the warning of a deprecated version.
+
+Source: kubernetes pkg/registry/{apps,core}/.../storage (Scale), apiextensions-apiserver pkg/registry/customresource
+(etcd.go, scaleFromCustomResource), pkg/printers/internalversion/printers.go (printScale); for the warning
+apiextensions-apiserver pkg/apiserver/customresource_handler.go (defaultDeprecationWarning), apiserver
+pkg/endpoints/deprecation and kubernetes staging api (zz_generated.prerelease-lifecycle.go).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.records import metadata_of, name_of
 from auditor.builtin.columns import builtin_cells, builtin_headers
+from auditor.builtin.values import walk
 from auditor.golang.text import quote
 from auditor.printing.columns import age_of, custom_resource_columns, custom_resource_row
+from auditor.printing.discovery import Resource, version_rank
 from auditor.printing.get.errors import StatusError, given_up_cells
 from auditor.printing.jsonpath import Visits
 from auditor.printing.tables import Header
-from auditor.server.subresources import SCALE, SCALE_HEADERS, has_subresource, scale_cells, scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from auditor.base.records import JsonObject
+    from auditor.crds.definition import CustomResourceDefinition
     from auditor.printing.columns import Cell
-    from auditor.printing.discovery import Resource
     from auditor.server.catalog import Catalog
 
-__all__ = ["Printer"]
+__all__ = ["Printer", "deprecation_warning"]
 
 
 class Printer:
@@ -87,3 +94,115 @@ class Printer:
             [name_of(one), *custom_resource_row(columns, one, now, visits, given_up)] for one in objects
         ]
         return rows, given_up_cells(given_up) if given_up else ""
+
+
+SCALE: Final = Resource("autoscaling", "v1", "Scale", "scales", "scale")
+SCALE_HEADERS: Final = (Header("Name", is_name=True), Header("Desired"), Header("Available"), Header("Age"))
+_SCALED: Final = {
+    ("apps", "Deployment"),
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+    ("", "ReplicationController"),
+}
+_NO_STATUS: Final = """
+ConfigMap Endpoints Event LimitRange PodTemplate Secret ServiceAccount ControllerRevision Lease LeaseCandidate
+EndpointSlice IngressClass NetworkPolicy IPAddress RuntimeClass PriorityClass ClusterRole ClusterRoleBinding Role
+RoleBinding CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttributesClass MutatingAdmissionPolicy
+MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicyBinding
+ValidatingWebhookConfiguration DeviceClass ResourceClaimTemplate ResourceSlice ClusterTrustBundle
+"""
+_WITHOUT_STATUS: Final = frozenset(_NO_STATUS.split())
+
+
+def has_subresource(definition: CustomResourceDefinition | None, resource: Resource, name: str) -> bool:
+    """Whether a server serves a subresource of a kind."""
+    if definition is not None:
+        version = definition.versions[resource.version]
+        return version.has_status if name == "status" else name == "scale" and version.scale is not None
+    if name == "scale":
+        return (resource.group, resource.kind) in _SCALED
+    return name == "status" and resource.kind not in _WITHOUT_STATUS
+
+
+def scale_of(definition: CustomResourceDefinition | None, resource: Resource, obj: JsonObject) -> JsonObject | None:
+    """Return the Scale of an object; None if it has no number of replicas."""
+    metadata = obj.get("metadata")
+    kept = ("creationTimestamp", "name", "namespace", "resourceVersion", "uid")
+    own = {name: metadata[name] for name in kept if name in metadata} if type(metadata) is dict else {}
+    out: JsonObject = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": own}
+    if definition is None:
+        spec = _number(obj, "spec.replicas", 1)
+        status = _number(obj, "status.replicas", 0)
+        selector = _selector_text(walk(obj, "spec.selector"), plain=resource.kind == "ReplicationController")
+    else:
+        scale = definition.versions[resource.version].scale
+        if scale is None:
+            return None
+        spec = _number(obj, scale.spec_replicas_path.lstrip("."), None)
+        status = _number(obj, scale.status_replicas_path.lstrip("."), 0)
+        found = walk(obj, scale.label_selector_path.lstrip(".")) if scale.label_selector_path else None
+        selector = found if type(found) is str else ""
+        if spec is None:
+            return None
+    out["spec"] = {"replicas": spec} if spec else {}
+    out["status"] = {"replicas": status or 0, **({"selector": selector} if selector else {})}
+    return out
+
+
+def scale_cells(scale: JsonObject, age: str) -> list[Any]:
+    """Return the row of a Scale."""
+    return [scale["metadata"].get("name", ""), scale["spec"].get("replicas", 0), scale["status"]["replicas"], age]
+
+
+def _number(obj: JsonObject, path: str, absent: int | None) -> int | None:
+    found = walk(obj, path)
+    return found if type(found) is int else absent
+
+
+def _selector_text(selector: Any, *, plain: bool) -> str:
+    """Return a label selector as ``metav1.LabelSelectorAsSelector`` prints it: requirements by key."""
+    if type(selector) is not dict:
+        return ""
+    labels = selector if plain else selector.get("matchLabels") or {}
+    parts = [(str(key), f"{key}={value}") for key, value in labels.items()]
+    for one in [] if plain else selector.get("matchExpressions") or []:
+        key, operator, values = one.get("key", ""), one.get("operator"), sorted(one.get("values") or [])
+        text = {"In": f"{key} in ({','.join(values)})", "NotIn": f"{key} notin ({','.join(values)})", "Exists": key}
+        parts.append((key, text.get(operator, f"!{key}")))
+    return ",".join(text for _, text in sorted(parts))
+
+
+_BUILTIN: Final = {
+    ("", "v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    ("", "v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
+}
+
+
+def deprecation_warning(definition: CustomResourceDefinition | None, resource: Resource) -> str:
+    """Return the warning of a version; empty if it is not deprecated.
+
+    Args:
+        definition: The definition of the kind, or None for a built-in one.
+        resource: The kind and version.
+    """
+    if definition is None:
+        return _BUILTIN.get((resource.group, resource.version, resource.kind), "")
+    spec = definition.document.get("spec")
+    versions = spec.get("versions") if type(spec) is dict else None
+    own = [one for one in versions if type(one) is dict] if type(versions) is list else []
+    this = next((one for one in own if one.get("name") == resource.version), {})
+    if this.get("deprecated") is not True:
+        return ""
+    if type(this.get("deprecationWarning")) is str:
+        return str(this["deprecationWarning"])
+    text = f"{definition.group}/{resource.version} {definition.kind} is deprecated"
+    newer = [
+        str(one.get("name"))
+        for one in own
+        if one.get("served") is True
+        and one.get("deprecated") is not True
+        and version_rank(str(one.get("name"))) < version_rank(resource.version)
+    ]
+    if not newer:
+        return text
+    return f"{text}; use {definition.group}/{min(newer, key=version_rank)} {definition.kind}"

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from auditor.golang import jsontext
 from auditor.plan.dumps import cut_value, open_live, open_values, position_not_before
-from auditor.plan.identities import identity
+from auditor.plan.plan import identity
 from auditor.shards.updates import NOT_ASKED, Outcome, judged_change
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, split_key

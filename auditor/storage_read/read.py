@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.path_size import check_paths
+from auditor.base.paths import check_paths
 from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
 from auditor.golang import cbor
 from auditor.golang.jsontext import GoJsonError, as_text, decode

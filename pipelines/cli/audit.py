@@ -191,7 +191,7 @@ def _run(
         statuses=counts["statuses"],
     )
     if outputs or receivers:
-        from pipelines.run.report.delivery import deliver  # noqa: PLC0415 - only when asked
+        from pipelines.run.report.notify import deliver  # noqa: PLC0415 - only when asked
 
         with read_of_run(options.report, manifest, is_needed=bool(outputs)):
             messages += deliver(options.report, outputs, receivers, options.history)

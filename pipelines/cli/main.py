@@ -13,11 +13,12 @@ import io
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from auditor.base.visible import visible
+from auditor.plan.declared import Declared
 from pipelines.cli.audit import audit
 from pipelines.cli.changes import changes
 from pipelines.cli.completion import completion, install_completion, kubectl_answers
@@ -26,12 +27,11 @@ from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
 from pipelines.cli.gates import gates
 from pipelines.cli.kinds import api_resources, describe, events, explain, fields, show, watch
-from pipelines.cli.options.insecure_http import add_insecure_http
+from pipelines.cli.options.made import Option
 from pipelines.cli.options.overwriting import guard_inputs
 from pipelines.cli.query import query
 from pipelines.cli.releases import releases
-from pipelines.cli.report.report import accept, findings, report, summary
-from pipelines.cli.report.trend import trend
+from pipelines.cli.report.report import accept, findings, report, summary, trend
 from pipelines.cli.sources import sources
 from pipelines.cli.upgrade import upgrade
 from pipelines.cli.validate import validate
@@ -53,6 +53,29 @@ __all__ = ["complete_kubectl", "main"]
 
 _LONGEST_ERROR = 4000
 CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AUDITOR", "max_content_width": 120}
+_WITHOUT_URLS: Final = ("completion", "releases", "sources", "version")
+_DECLARED: Final = Declared(
+    "--insecure-http",
+    "Also read http:// URLs: not encrypted and not authenticated, so others can read and change them in transit.",
+    "it reads data that others can change in transit",
+    default=False,
+)
+
+
+def _allow(_: click.Context, __: click.Parameter, given: bool) -> None:
+    if given:
+        from auditor.sources.stores.locations import allow_http  # noqa: PLC0415 - only when asked
+
+        allow_http()
+
+
+def _add_insecure_http(group: click.Group) -> None:
+    """Add the option to a group's commands that take URLs."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            _add_insecure_http(command)
+        elif name not in _WITHOUT_URLS:
+            command.params.append(Option(declared=_DECLARED, expose_value=False, callback=_allow))
 
 
 class _ClosedPipe(Exception):
@@ -189,7 +212,7 @@ def version() -> None:
     click.echo(f"auditor {auditor.__version__} (Kubernetes {auditor.KUBERNETES_RELEASE})")
 
 
-add_insecure_http(cli)
+_add_insecure_http(cli)
 guard_inputs(cli)
 install_completion()
 

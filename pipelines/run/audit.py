@@ -1,4 +1,7 @@
-"""Runs the stages of an audit in turn; the stages never call each other."""
+"""Runs the stages of an audit in turn; the stages never call each other.
+
+The causes of a large report are counted in worker processes, which have nothing else to do at the end of an audit.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,17 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError, ReportNotWritable, is_environment
 from auditor.base.progress import tell
 from auditor.base.statuses import Impact, Status
 from auditor.crds.definitions_file import FILE
-from auditor.plan.limits import SIZE_IN_MEMORY
+from auditor.plan.limits import SIZE_IN_MEMORY, bound_worker
 from auditor.plan.options import FAIL_ON
 from auditor.releases import running_as
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
 from pipelines.log import LOG
-from pipelines.run.causes import count_in_workers, is_worth_workers
 from pipelines.run.report_target import check_target, inputs_of, list_files, mode_of, put_in_place, set_modes, target_of
 from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
 
@@ -27,13 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from auditor.causes.counting import PartCounts
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import Given, Plan, SourceShard
     from auditor.shards.result import ShardResult
     from auditor.sources.files.digest import LateDigests
     from auditor.sources.plan import Damage, SourcePlan
 
-__all__ = ["exit_code", "new_report", "run_audit", "run_shards"]
+__all__ = ["count_in_workers", "exit_code", "is_worth_workers", "new_report", "run_audit", "run_shards"]
 
 
 def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None) -> tuple[int, dict[str, Any]]:
@@ -291,3 +294,76 @@ def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
     }
     levels = FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1] if options.fail_on in FAIL_ON else ()
     return 1 if any(reached[level] for level in levels) else 0
+
+
+_LEAST_PARTS: Final = 24
+"""Parts with causes from which on several processes count them in less time than one."""
+_ITEMS_A_WORKER: Final = 6
+"""Items of a worker: few, as each is waited for; several, as parts differ."""
+
+
+def is_worth_workers(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> bool:
+    """Return whether workers count the causes of a report sooner than one process, and in the same way.
+
+    Args:
+        options: The options of the run.
+        report: Folder of the report, whose other tables are complete.
+        manifest: Its manifest.
+    """
+    if options.engine != "processes" or options.jobs == 1 or options.accept or options.redact or options.in_fleet:
+        return False
+    from auditor.causes.build import parts_to_count  # noqa: PLC0415 - heavy
+
+    return len(parts_to_count(report, manifest)) >= _LEAST_PARTS
+
+
+def count_in_workers(
+    options: AuditOptions, report: Path, manifest: dict[str, Any], meanwhile: Callable[[], None]
+) -> list[dict[str, Any]]:
+    """Return what `count_causes` returns for a report, counted in workers.
+
+    Args:
+        options: The options of the run.
+        report: Folder of the report, whose other tables are complete.
+        manifest: Its manifest.
+        meanwhile: Called once while they count.
+    """
+    from auditor.causes.build import count_causes, parts_to_count  # noqa: PLC0415 - heavy
+    from auditor.causes.outcome import rules_of  # noqa: PLC0415 - heavy
+    from pipelines.engines import run_processes  # noqa: PLC0415 - only where there are workers
+
+    manifest = manifest | {"options": manifest["options"] | rules_of(options)}
+    names = parts_to_count(report, manifest)
+    size = -(-len(names) // (options.jobs * _ITEMS_A_WORKER))
+    items = [(at, names[at : at + size]) for at in range(0, len(names), size)]
+    ready = partial(_counter_ready, options, report, manifest)
+    pool = run_processes(
+        ready,
+        items,
+        jobs=min(options.jobs, len(items)),
+        on_lost=lambda item, _: ready()(item),  # counts it here
+        preload=PRELOAD,
+        meanwhile=meanwhile,
+    )
+    counted: dict[int, list[PartCounts]] = {}
+    for first, parts in pool:
+        counted[first] = parts
+        tell("writing", sum(map(len, counted.values())), len(names), "parts")
+    return count_causes(report, manifest, None, (part for at, _ in items for part in counted.pop(at)))
+
+
+_Parts = tuple[int, list[str]]
+
+
+def _counter_ready(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> Callable[[_Parts], Any]:
+    """Make a worker ready that counts parts, given with the position of the first of them."""
+    from auditor.causes.build import PartCounter  # noqa: PLC0415 - heavy
+
+    bound_worker(options.memory, options.jobs)
+    counter = PartCounter(report, manifest)
+
+    def work(item: _Parts) -> tuple[int, list[PartCounts]]:
+        with running_as(options.kubernetes):
+            return item[0], [counter.count(name) for name in item[1]]
+
+    return work

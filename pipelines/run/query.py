@@ -24,8 +24,7 @@ from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet import AnyStore, FleetStore, OneStore
 from auditor.server.history import plan_as_of
 from auditor.server.index_only import IndexOnlyStore
-from auditor.server.report import ReportStore
-from auditor.server.report_plan import check_dumps, find_dumps, read_manifest, report_plan, scope_of
+from auditor.server.report import ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote
 from auditor.store.check import check_earlier

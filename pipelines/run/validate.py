@@ -13,7 +13,7 @@ import click
 
 from auditor.base.errors import PlanError, SourceError, TooMuchToReport
 from auditor.base.longtext import cut
-from auditor.base.path_size import check_paths
+from auditor.base.paths import check_paths
 from auditor.base.progress import tell
 from auditor.base.statuses import Status
 from auditor.base.visible import visible
@@ -139,8 +139,7 @@ def _write(options: ValidateOptions, results: list[dict[str, Any]], content: Con
     """Write the requested files, and print a format of the content; return the format of the answers to print."""
     if not options.formats and not options.own:
         return DEFAULT
-    from pipelines.run.report.formats import prints, write_outputs  # noqa: PLC0415 - only when asked
-    from pipelines.run.report.targets import write_text  # noqa: PLC0415
+    from pipelines.run.report.formats import prints, write_outputs, write_text  # noqa: PLC0415 - only when asked
 
     if content is not None:
         write_outputs(content, options.formats, _FORMAT_MODE)

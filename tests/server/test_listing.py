@@ -7,8 +7,8 @@ from typing import Any
 from auditor.crds.as_v1 import as_v1
 from auditor.crds.definition import parse_definition
 from auditor.printing.discovery import Resource
-from auditor.server.deprecations import deprecation_warning
-from auditor.server.listing import in_cache_order, table_order
+from auditor.server.live_list import in_cache_order, table_order
+from auditor.server.printer import deprecation_warning
 
 
 def _object(namespace: str, name: str, uid: str = "") -> dict[str, Any]:

@@ -22,7 +22,7 @@ import msgspec
 import orjson
 from msgspec import UNSET
 
-from auditor.base.path_size import FREE_BYTES, check_paths
+from auditor.base.paths import FREE_BYTES, check_paths
 from auditor.codegen import Module
 from auditor.fastpath.dicts.branches import accepts_everything
 from auditor.fastpath.dicts.emit import Emitter

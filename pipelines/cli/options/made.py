@@ -18,7 +18,7 @@ from pipelines.limits import Memory, Seconds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.run.job.keep import Keep
+    from pipelines.run.job.roots import Keep
 
 __all__ = ["ONE_PREFIX", "Option", "asked_release", "of_run", "options", "recorded", "refused_unnamed"]
 
@@ -94,7 +94,7 @@ def _moment(_: click.Context, __: click.Parameter, value: str) -> float | None:
 def _keep(_: click.Context, __: click.Parameter, value: str) -> Keep | None:
     if not value.strip():
         return None
-    from pipelines.run.job.keep import Keep  # noqa: PLC0415 - only where it is given
+    from pipelines.run.job.roots import Keep  # noqa: PLC0415 - only where it is given
 
     keep = Keep.parse(value)
     if keep is None:

@@ -13,7 +13,7 @@ import stat
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -26,7 +26,10 @@ from auditor.sources.stores.store_folder import joined, read_file, remove_files,
 from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from pipelines.run.report_target import check_manifest_of, files_of, is_report_file
 
-__all__ = ["DEFAULT_NAME", "LocalRoot", "Root", "StoreRoot", "StoredReport", "free_name", "open_root", "report_name"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["DEFAULT_NAME", "Keep", "LocalRoot", "Root", "StoredReport", "free_name", "open_root", "report_name"]
 
 DEFAULT_NAME: Final = "{date}T{time}Z"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=@-]{0,199}")
@@ -354,3 +357,34 @@ class StoreRoot(Root):
     def read(self, name: str) -> bytes | None:
         """Return a small file."""
         return read_file(joined(self.location, name))
+
+
+_UNITS: Final = {"h": 1 / 24, "d": 1.0, "w": 7.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Which reports remain: the newest `count`, or those younger than `days`; that of the run always does."""
+
+    count: int = 0
+    days: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> Keep | None:
+        """Parse `30` or `90d` (hours, days, weeks). Returns None if the text has another form."""
+        found = re.fullmatch(r"([0-9]{1,6})([hdw]?)", text.strip())
+        if found is None or int(found[1]) < 1:
+            return None
+        return cls(days=int(found[1]) * _UNITS[found[2]]) if found[2] else cls(count=int(found[1]))
+
+    def surplus(self, reports: Sequence[StoredReport], now: datetime.datetime) -> list[StoredReport]:
+        """Return the reports that do not remain once a run has written its own.
+
+        Args:
+            reports: The others, newest first.
+            now: The time, with zone.
+        """
+        if self.count:
+            return list(reports[self.count - 1 :])
+        oldest = now - datetime.timedelta(days=self.days)
+        return [one for one in reports if one.started < oldest]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import stat
 import threading
 import time
 import urllib.parse
@@ -18,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import AuditorError, PlanError
 from auditor.sources.stores.locations import allows_http
-from pipelines.run.report.formats import opened_content
+from auditor.store.manifest import MANIFEST
+from pipelines.console import ignore_closed_stdout
+from pipelines.run.report.formats import opened_content, write_outputs
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -26,8 +29,9 @@ if TYPE_CHECKING:
     from email.message import EmailMessage
 
     from auditor.output.formats.problems import Content
+    from pipelines.run.report.formats import Output
 
-__all__ = ["Message", "Receiver", "made_messages", "messages_about", "parse_receivers", "send", "sent_at_the_end"]
+__all__ = ["Message", "Receiver", "deliver", "messages_about", "parse_receivers", "send", "sent_at_the_end"]
 
 _SECONDS: Final = 10.0
 """Time for all messages together, with finding and connecting to the servers, and their answers."""
@@ -271,3 +275,25 @@ def _mail(message: Message) -> None:
         if parts.username:
             server.login(urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password or ""))
         server.send_message(message.content)
+
+
+def deliver(report: str, outputs: Sequence[Output], receivers: Sequence[Receiver], history: str) -> list[Message]:
+    """Write a stored report in some formats, and return the messages about it, which are not sent yet.
+
+    Args:
+        report: Its folder or URL.
+        outputs: The formats.
+        receivers: Receivers of the message.
+        history: Folder or URL of the history that the run was added to; a page shows it; empty if there is none.
+
+    Raises:
+        AuditorError: It is not a report, or a file cannot be written.
+    """
+    if not outputs:
+        return messages_about(report, receivers)
+    from pipelines.run.report.history import known_history  # noqa: PLC0415 - 45 ms, which a start does not need
+
+    with opened_content(report, history=known_history(history)) as (folder, content):
+        with ignore_closed_stdout():
+            write_outputs(content, outputs, stat.S_IMODE((folder / MANIFEST).stat().st_mode))
+        return made_messages(content, receivers)

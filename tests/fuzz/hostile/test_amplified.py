@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from auditor.base.errors import TooMuchToReport
-from auditor.base.path_size import FREE_BYTES, MOST_PATHS, PATHS_A_BYTE, check_paths
+from auditor.base.paths import FREE_BYTES, MOST_PATHS, PATHS_A_BYTE, check_paths
 from auditor.validation.keywords import failure
 from tests.command import auditor
 from tests.fuzz.hostile.bounded import bounded, dump

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from auditor.base import arrow, given_file, path_size
+from auditor.base import arrow, given_file, paths
 from auditor.plan import limits
 from auditor.printing.jsonpath import Visits
 from auditor.program import conversion_command as conversion
@@ -68,8 +68,8 @@ def fixed_limits() -> dict[str, str]:
         f"the same, after {size(found_rows._OBJECT_TEXT)} of long texts of one object": f"{found_rows.SHORT:,}",
         "findings of one object": f"{failure.MOST_FINDINGS:,}",
         "long messages of one object that share nothing, together": f"{node._MOST_TEXT:,} characters",
-        f"paths of all fields of an object of more than {size(path_size.FREE_BYTES)}, together": (
-            f"{path_size.MOST_PATHS:,} characters and {path_size.PATHS_A_BYTE} for each byte"
+        f"paths of all fields of an object of more than {size(paths.FREE_BYTES)}, together": (
+            f"{paths.MOST_PATHS:,} characters and {paths.PATHS_A_BYTE} for each byte"
         ),
         "long texts that `validate`, `show` and `crds check` print": (
             f"{size(found_rows._RUN_TEXT)}, then {found_rows.SHORT} characters each"

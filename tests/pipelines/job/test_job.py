@@ -18,9 +18,8 @@ import pytest
 from auditor.base.errors import Locked, PlanError, Refused
 from auditor.history.last_whole import Coverage
 from pipelines.run.job.job import JobOptions, plan_job
-from pipelines.run.job.keep import Keep
 from pipelines.run.job.lock import LOCK_FILE, run_lock
-from pipelines.run.job.roots import StoredReport, free_name, open_root, report_name
+from pipelines.run.job.roots import Keep, StoredReport, free_name, open_root, report_name
 from tests.command import auditor
 from tests.pipelines.job.conftest import SAMPLE
 

@@ -7,7 +7,7 @@ import pytest
 
 from auditor.causes.build import PartCounter
 from auditor.plan.options import AuditOptions
-from pipelines.run import causes
+from pipelines.run import audit as run_audit
 from pipelines.run.fleet import run_anywhere
 from tests.causes.reports import widget
 from tests.pipelines.report.test_outcome import LOOSE, TIGHT, etcd
@@ -60,8 +60,8 @@ def test_workers_count_the_same_causes(tmp_path, monkeypatch, nights, rules, com
     options = {**rules, "diff": str(first)} if compared else rules
     here = audited(tmp_path / "here", given, jobs=1, **options)
     calls = []
-    count = causes.count_in_workers
-    monkeypatch.setattr(causes, "_LEAST", 2)
+    count = run_audit.count_in_workers
+    monkeypatch.setattr(run_audit, "_LEAST_PARTS", 2)
     monkeypatch.setattr("pipelines.run.audit.count_in_workers", lambda *a, **k: calls.append(1) or count(*a, **k))
     apart = audited(tmp_path / "apart", given, jobs=2, **options)
     assert calls == [1]
@@ -74,8 +74,8 @@ def test_parts_at_which_workers_end_are_counted_by_the_parent(tmp_path, monkeypa
     """It counts them when the workers are gone."""
     given, _ = nights
     here = audited(tmp_path / "here", given, jobs=1, **rules)
-    monkeypatch.setattr(causes, "_LEAST", 2)
-    monkeypatch.setattr(causes, "_ready", EndsIn(os.getpid(), causes._ready))
+    monkeypatch.setattr(run_audit, "_LEAST_PARTS", 2)
+    monkeypatch.setattr(run_audit, "_counter_ready", EndsIn(os.getpid(), run_audit._counter_ready))
     assert audited(tmp_path / "apart", given, jobs=2, **rules) == here
 
 
@@ -109,9 +109,9 @@ def test_few_parts_and_some_options_need_this_process(tmp_path, options, is_wort
     asked = AuditOptions(dumps=("x",), report="r", **{"jobs": 2, **options})
     for number in range(24):
         (tmp_path / "objects" / f"part-{number:05}.parquet").touch()
-        assert not causes.is_worth_workers(asked, tmp_path, manifest)
+        assert not run_audit.is_worth_workers(asked, tmp_path, manifest)
         (tmp_path / "findings" / f"part-{number:05}.parquet").touch()
-    assert causes.is_worth_workers(asked, tmp_path, manifest) == is_worth
+    assert run_audit.is_worth_workers(asked, tmp_path, manifest) == is_worth
 
 
 def test_a_counter_of_parts_is_made_once_a_worker(tmp_path, nights, monkeypatch):
@@ -128,6 +128,6 @@ def test_a_counter_of_parts_is_made_once_a_worker(tmp_path, nights, monkeypatch)
     manifest = json.loads((first / "manifest.json").read_bytes())
     asked = AuditOptions(dumps=("x",), report="r", jobs=1)
     names = [path.name for path in sorted((first / "findings").glob("*.parquet"))]
-    work = causes._ready(asked, first, manifest)
+    work = run_audit._counter_ready(asked, first, manifest)
     assert [work((at, [name]))[0] for at, name in enumerate(names)] == list(range(len(names)))
     assert len(made) == 1

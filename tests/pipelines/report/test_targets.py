@@ -16,10 +16,9 @@ from auditor.base.errors import PlanError
 from auditor.output.formats.prometheus import after_no_report
 from auditor.output.formats.registry import FORMATS
 from auditor.sources.stores import store_folder
-from pipelines.run.report import delivery, formats
+from pipelines.run.report import formats, notify
 from pipelines.run.report import notify as messages
-from pipelines.run.report.formats import Output, parse_outputs, write_outputs
-from pipelines.run.report.targets import is_below, new_file
+from pipelines.run.report.formats import Output, is_below, new_file, parse_outputs, write_outputs
 from tests.causes.reports import audited, definition, export, widget
 from tests.command import auditor
 from tests.output.formats.drawn import content
@@ -173,14 +172,14 @@ def test_a_report_is_opened_once_for_its_formats_and_its_messages(
         opened.append(name)
         return original(name, *words, **named)
 
-    monkeypatch.setattr(delivery, "opened_content", noted)
+    monkeypatch.setattr(notify, "opened_content", noted)
     monkeypatch.setattr(messages, "opened_content", noted)
     receivers = messages.parse_receivers(["https://one.example.com/", "https://two.example.com/"])
-    made = delivery.deliver(str(report), parse_outputs([f"html={tmp_path / 'page.html'}"]), receivers, "")
+    made = notify.deliver(str(report), parse_outputs([f"html={tmp_path / 'page.html'}"]), receivers, "")
     assert opened == [str(report)]
     assert [message.receiver for message in made] == list(receivers)
     assert (tmp_path / "page.html").is_file()
-    delivery.deliver(str(report), [], receivers, "")
+    notify.deliver(str(report), [], receivers, "")
     assert len(opened) == 2
 
 
