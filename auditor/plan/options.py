@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from auditor.plan.declared import COUNTS, READS_KEYS, RUNS, SHOWS, TRUSTS_MACHINES, WRITES, option
 from auditor.releases import Release, active, find_release
 
-__all__ = ["FAIL_ON", "NEVER", "SEVERITIES", "AuditOptions", "RunOptions", "Scope", "VerdictOptions"]
+__all__ = ["FAIL_ON", "NEVER", "SEVERITIES", "AuditOptions", "Scope"]
 
 FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
 """Levels of --fail-on; each includes those before it. Severities of causes are further levels."""
@@ -33,113 +33,8 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class VerdictOptions:
-    """The options that the rows of an object depend on.
-
-    Attributes:
-        at: stored, storage, served, or the name of a version.
-        at_of_exports: The same for objects of exports. They were converted when they were read: without --at
-            they are judged at the version that they are in.
-        etcd_prefix: Prefix of the API server's keys.
-        skip: Checks that are skipped to save time: ``rules`` (counted and named as not evaluated) or ``updates``; with
-            either, verdicts and codes of updates are null; ``builtin``: values of built-in kinds are not decoded.
-        ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
-        field_gates: Gates of definitions to be on or off in this run, as ``Name=true,Other=false``.
-        gate_sidecars: Files of field-level gates by name of the definition; they count before manifests.
-        encryption_config: EncryptionConfiguration of the API server; empty if there is none.
-        redact: Whether values of objects are left out of the report.
-        convert_with: Command that converts objects in the place of conversion webhooks; empty if there is none.
-        old: Dumps of the state before, with which those of `dumps` are compared; empty if there is none.
-        apply: How a manifest changes an object of the state before: merge or replace.
-        scope: Which objects count.
-        kubernetes: Release of the API server, such as 1.37.
-    """
-
-    at: str = option(
-        "--at",
-        "Check objects at their stored version, the storage version, each served version, or this version; exports as "
-        "they are.",
-        COUNTS,
-        "storage",
-    )
-    at_of_exports: str = "stored"
-    etcd_prefix: str = option(
-        "--etcd-prefix",
-        "Prefix of the API server's keys; several: each server is judged as a cluster of its own.",
-        COUNTS,
-        "/registry",
-        given=("/registry",),
-        form="prefixes",
-    )
-    skip: tuple[str, ...] = option(
-        "--skip",
-        "Save time: updates skips the checks of updates; rules skips these and the validation rules (counted as not "
-        "evaluated); builtin skips the decoding of built-in kinds.",
-        COUNTS,
-        (),
-        form=("rules", "updates", "builtin"),
-    )
-    ratcheting: bool = option(
-        "--feature-gates NAME=BOOL",
-        "Feature gates of the server: CRDValidationRatcheting=false before 1.30.",
-        COUNTS,
-        default=True,
-        given="",
-    )
-    field_gates: str = option("--field-gates NAME=BOOL,...", "Turn field-level gates on or off.", COUNTS, hidden=True)
-    gate_sidecars: tuple[str, ...] = option(
-        "--sidecar FILE",
-        "File of field-level gates, by name of the definition.",
-        COUNTS,
-        (),
-        hidden=True,
-    )
-    encryption_config: str = option(
-        "--encryption-config FILE", "EncryptionConfiguration of the API server.", READS_KEYS
-    )
-    redact: bool = option(
-        "--redact",
-        "Leave values of objects out of the report (and with them its index).",
-        "it decides which values are written",
-        default=False,
-    )
-    convert_with: str = option(
-        "--convert-with CMD",
-        "Command to run instead of conversion webhooks: ConversionReview on stdin and stdout.",
-        RUNS,
-    )
-    old: tuple[str, ...] = option("--old OLD", "Earlier state: check DUMP as updates of its objects.", COUNTS, ())
-    apply: str = option(
-        "--apply",
-        "With --old: how manifests are applied to the objects of OLD.",
-        COUNTS,
-        "merge",
-        form=("merge", "replace"),
-    )
-    scope: Scope = Scope()
-    kubernetes: str = option(
-        "--kubernetes RELEASE",
-        "Release of the API server to reproduce, such as 1.38; see `auditor releases`.",
-        COUNTS,
-        default_factory=lambda: active().name,
-        form="release",
-        eager=True,
-    )
-
-    @property
-    def release(self) -> Release:
-        """The release of the API server."""
-        return find_release(self.kubernetes)
-
-    @property
-    def judges_updates(self) -> bool:
-        """Whether there are verdicts on updates: without the rules they would be wrong."""
-        return not {"rules", "updates"} & set(self.skip)
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """The options of input, output and processes; the rows of an object do not depend on them.
+class AuditOptions:
+    """One audit run: the options of input, output and processes, and from `at` on those that verdicts depend on.
 
     Attributes:
         dumps: Files or folders as the user named them; ``-`` is standard input.
@@ -176,6 +71,22 @@ class RunOptions:
         memory: Bytes that all processes may hold together; 0: no bound.
         seconds_per_object: Limit of processor time for the rules of one object.
         until: Time (as of `time.time`) after which no object is judged; 0: no limit.
+        at: stored, storage, served, or the name of a version.
+        at_of_exports: The same for objects of exports. They were converted when they were read: without --at
+            they are judged at the version that they are in.
+        etcd_prefix: Prefix of the API server's keys.
+        skip: Checks that are skipped to save time: ``rules`` (counted and named as not evaluated) or ``updates``; with
+            either, verdicts and codes of updates are null; ``builtin``: values of built-in kinds are not decoded.
+        ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
+        field_gates: Gates of definitions to be on or off in this run, as ``Name=true,Other=false``.
+        gate_sidecars: Files of field-level gates by name of the definition; they count before manifests.
+        encryption_config: EncryptionConfiguration of the API server; empty if there is none.
+        redact: Whether values of objects are left out of the report.
+        convert_with: Command that converts objects in the place of conversion webhooks; empty if there is none.
+        old: Dumps of the state before, with which those of `dumps` are compared; empty if there is none.
+        apply: How a manifest changes an object of the state before: merge or replace.
+        scope: Which objects count.
+        kubernetes: Release of the API server, such as 1.37.
     """
 
     dumps: tuple[str, ...]
@@ -348,8 +259,83 @@ class RunOptions:
         given=None,
         form="seconds",
     )
+    at: str = option(
+        "--at",
+        "Check objects at their stored version, the storage version, each served version, or this version; exports as "
+        "they are.",
+        COUNTS,
+        "storage",
+    )
+    at_of_exports: str = "stored"
+    etcd_prefix: str = option(
+        "--etcd-prefix",
+        "Prefix of the API server's keys; several: each server is judged as a cluster of its own.",
+        COUNTS,
+        "/registry",
+        given=("/registry",),
+        form="prefixes",
+    )
+    skip: tuple[str, ...] = option(
+        "--skip",
+        "Save time: updates skips the checks of updates; rules skips these and the validation rules (counted as not "
+        "evaluated); builtin skips the decoding of built-in kinds.",
+        COUNTS,
+        (),
+        form=("rules", "updates", "builtin"),
+    )
+    ratcheting: bool = option(
+        "--feature-gates NAME=BOOL",
+        "Feature gates of the server: CRDValidationRatcheting=false before 1.30.",
+        COUNTS,
+        default=True,
+        given="",
+    )
+    field_gates: str = option("--field-gates NAME=BOOL,...", "Turn field-level gates on or off.", COUNTS, hidden=True)
+    gate_sidecars: tuple[str, ...] = option(
+        "--sidecar FILE",
+        "File of field-level gates, by name of the definition.",
+        COUNTS,
+        (),
+        hidden=True,
+    )
+    encryption_config: str = option(
+        "--encryption-config FILE", "EncryptionConfiguration of the API server.", READS_KEYS
+    )
+    redact: bool = option(
+        "--redact",
+        "Leave values of objects out of the report (and with them its index).",
+        "it decides which values are written",
+        default=False,
+    )
+    convert_with: str = option(
+        "--convert-with CMD",
+        "Command to run instead of conversion webhooks: ConversionReview on stdin and stdout.",
+        RUNS,
+    )
+    old: tuple[str, ...] = option("--old OLD", "Earlier state: check DUMP as updates of its objects.", COUNTS, ())
+    apply: str = option(
+        "--apply",
+        "With --old: how manifests are applied to the objects of OLD.",
+        COUNTS,
+        "merge",
+        form=("merge", "replace"),
+    )
+    scope: Scope = Scope()
+    kubernetes: str = option(
+        "--kubernetes RELEASE",
+        "Release of the API server to reproduce, such as 1.38; see `auditor releases`.",
+        COUNTS,
+        default_factory=lambda: active().name,
+        form="release",
+        eager=True,
+    )
 
+    @property
+    def release(self) -> Release:
+        """The release of the API server."""
+        return find_release(self.kubernetes)
 
-@dataclass(frozen=True)
-class AuditOptions(VerdictOptions, RunOptions):
-    """One audit run: the options that verdicts depend on, and those that they do not."""
+    @property
+    def judges_updates(self) -> bool:
+        """Whether there are verdicts on updates: without the rules they would be wrong."""
+        return not {"rules", "updates"} & set(self.skip)
