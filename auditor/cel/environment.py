@@ -15,13 +15,13 @@ from auditor.cel.declarations import Declarations, Libraries
 from auditor.cel.errors import CelError, CompileError, GaveUp, Issue
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.cost import Cancelled, Tracker
-from auditor.cel.run.scope import Scope
+from auditor.cel.run.attributes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from auditor.cel.check.checked import CheckedExpression
-    from auditor.cel.run.scope import Node
+    from auditor.cel.run.attributes import Node
     from auditor.cel.types import ObjectType, Type
 
 __all__ = ["PER_CALL_LIMIT", "Environment", "Program", "display_issues"]

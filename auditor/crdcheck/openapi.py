@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.crdcheck import gojson
-from auditor.crdcheck.fieldpath import find_field
 from auditor.crdcheck.structural import unconvertible
-from auditor.crdcheck.walk import TYPES, item_schema
+from auditor.crdcheck.walk import TYPES, find_field, item_schema
 from auditor.releases import changes
 from auditor.schema.field_path import FieldPathError
 from auditor.validation.findings import (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from auditor.crdcheck.fieldpath import find_field
+from auditor.crdcheck.walk import find_field
 from auditor.golang.unicode import unprintable
 from auditor.schema.field_path import FieldPathError
 from auditor.validation.findings import (

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from auditor.base.errors import NotStructural
 from auditor.crdcheck import gojson
-from auditor.crdcheck.cabundle import bundle_error
-from auditor.crdcheck.conversion import ACCEPTED_REVIEWS
+from auditor.crdcheck.conversion import ACCEPTED_REVIEWS, bundle_error
 from auditor.crdcheck.gojson import canonical
 from auditor.crdcheck.openapi import WalkOptions, has_loose_keys, has_loose_sets
 from auditor.crdcheck.parts import MAX_SELECTABLE

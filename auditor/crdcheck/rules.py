@@ -15,7 +15,7 @@ from auditor.base.records import Finding
 from auditor.cel.estimate import MAX_COST, estimate_cost, saturated_product
 from auditor.cel.kubernetes import latest, of_new_rules
 from auditor.crdcheck import gojson
-from auditor.crdcheck.fieldpath import ServerPanic
+from auditor.crdcheck.walk import ServerPanic
 from auditor.schema.structural import Rule, StructuralSchema
 from auditor.validation.findings import forbidden, invalid
 from auditor.validation.rules.compile import NO_TYPE, CompiledRule, compile_node

@@ -1,4 +1,4 @@
-"""The server's answer to creating or updating a definition: the strategy's preparation and all its checks.
+"""The server's answer to creating or updating a definition: preparation, all checks of the strategy, warnings.
 
 Source: apiextensions-apiserver pkg/registry/customresourcedefinition/strategy.go;
 pkg/apis/apiextensions/validation/validation.go.
@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import SchemaError
 from auditor.base.records import Unreadable
-from auditor.crdcheck.fieldpath import ServerPanic
 from auditor.crdcheck.internal import Internal, internal_form
 from auditor.crdcheck.parts import check_names
 from auditor.crdcheck.relaxed import Demands, demands_of_update
 from auditor.crdcheck.spec import check_spec
-from auditor.crdcheck.warnings import create_warnings, update_warnings
+from auditor.crdcheck.walk import ServerPanic, everywhere, item_schema
 from auditor.golang.text import quote
 from auditor.golang.url import UrlError, parse_request_uri
 from auditor.releases import changes
@@ -27,13 +26,67 @@ from auditor.validation.findings import (
     shown_texts,
     unique,
 )
+from auditor.validation.formats import applicable
 from auditor.validation.names import subdomain_name
 from auditor.validation.objectmeta import check_metadata, check_metadata_update
 
 if TYPE_CHECKING:
-    from auditor.base.records import Finding
+    from auditor.base.records import Finding, JsonObject
 
-__all__ = ["CheckedDefinition", "check_crd", "check_crd_update"]
+__all__ = [
+    "CheckedDefinition",
+    "check_crd",
+    "check_crd_update",
+    "create_warnings",
+    "unknown_formats",
+    "update_warnings",
+]
+
+
+def unknown_formats(form: Internal) -> list[str]:
+    """Return the formats that the server does not know, once for each position."""
+    return [given for schema in form.schemas() for one in everywhere(schema) if (given := _unknown(one))]
+
+
+def _unknown(props: JsonObject) -> str:
+    given: str = props.get("format", "")
+    if not given or not changes.FORMATS_WARN.holds:
+        return ""
+    type_ = props.get("type", "")
+    if type_ != "string" and not changes.NUMBER_FORMATS.holds:
+        return ""
+    return "" if applicable(given, (type_,) if type_ else ()) else given
+
+
+def _sets(form: Internal) -> list[str]:
+    if not changes.SETS_OF_OBJECTS.holds:
+        return []
+    kinds = set()
+    for schema in form.schemas():
+        for one in everywhere(schema):
+            items = item_schema(one)
+            if one.get("x-kubernetes-list-type") == "set" and items is not None:
+                kinds.add(items.get("type", ""))
+    return [
+        f'x-kubernetes-list-type: set for items of type "{kind}" is not supported by server-side apply or CEL '
+        "validation rules"
+        for kind in ("array", "object")
+        if kind in kinds
+    ]
+
+
+def create_warnings(form: Internal) -> tuple[str, ...]:
+    """Return the warnings of a create."""
+    return (*(f"unrecognized format {quote(name)}" for name in unknown_formats(form)), *_sets(form))
+
+
+def update_warnings(form: Internal, old: Internal) -> tuple[str, ...]:
+    """Return the warnings of an update: those that the old definition did not have."""
+    known = set(unknown_formats(old))
+    formats = [f"unrecognized format {quote(name)}" for name in unknown_formats(form) if name not in known]
+    before = _sets(old)
+    return (*formats, *(text for text in _sets(form) if text not in before))
+
 
 _APPROVAL: Final = "api-approved.kubernetes.io"
 _TOO_DEEP: Final = "the schema is nested too deeply"

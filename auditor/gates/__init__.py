@@ -2,8 +2,8 @@
 
 A manifest (or a sidecar file, because servers drop the key) says which fields are guarded by which gate. Input: that
 configuration, a definition, objects. Output: faults of the configuration (`config.py`), the gates and paths that are on
-(`resolve.py`), the object that a write would store (`write.py`), the guarded fields that stored objects use
-(`usage.py`), the changes of gates by an upgrade (`change.py`). Gates act on writes only, not on reads.
+and the guarded fields that stored objects use (`resolve.py`), the object that a write would store (`write.py`), the
+changes of gates by an upgrade (`change.py`). Gates act on writes only, not on reads.
 
 Source: the design notes "CRD field-level versioning".
 """
@@ -11,8 +11,7 @@ Source: the design notes "CRD field-level versioning".
 from auditor.gates.change import GateChange, GateChanges, gate_changes
 from auditor.gates.config import FieldGate, GateConfig, gate_config, parse_sidecar
 from auditor.gates.paths import GatePath
-from auditor.gates.resolve import GuardedPath, ResolvedGates, parse_overrides, resolve
-from auditor.gates.usage import fields_in_use
+from auditor.gates.resolve import GuardedPath, ResolvedGates, fields_in_use, parse_overrides, resolve
 from auditor.gates.write import Written, simulate_write
 
 __all__ = [

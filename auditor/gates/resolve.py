@@ -1,20 +1,44 @@
-"""Decides which gates are on, and which guarded fields: a field is on only if the gates of all its parents are, too."""
+"""Decides which gates are on, and which guarded fields: a field is on only if the gates of all its parents are, too.
+
+A server drops `spec.customFeatureGates` when it stores a definition, so dumps do not have it; a sidecar file does: it
+maps names of definitions to their configurations. A field whose gate is off would be lost if its object were created
+again, for example from a backup. The object itself is valid: these findings do not make it invalid.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.errors import PlanError
+from auditor.base.errors import AuditorError, PlanError, SourceError
+from auditor.base.given_file import read_given
+from auditor.base.records import Finding
+from auditor.gates.config import gate_config, parse_sidecar
+from auditor.gates.paths import places
+from auditor.golang.jsontext import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from auditor.base.records import JsonObject
+    from auditor.crds.definition import CustomResourceDefinition
     from auditor.gates.config import FieldGate, GateConfig
     from auditor.gates.paths import GatePath
 
-__all__ = ["GateState", "GuardedPath", "ResolvedGates", "check_overrides", "parse_overrides", "resolve"]
+__all__ = [
+    "DEPRECATED_FIELD_IN_USE",
+    "GATED_FIELD_IN_USE",
+    "GateState",
+    "GuardedPath",
+    "ResolvedGates",
+    "check_overrides",
+    "fields_in_use",
+    "gate_configs",
+    "parse_overrides",
+    "read_sidecars",
+    "resolve",
+    "resolved_gates",
+]
 
 _ALL: Final = {"AllAlpha": "alpha", "AllBeta": "beta"}
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
@@ -154,3 +178,89 @@ def _guarded(path: GatePath, own: Mapping[GatePath, GateState]) -> GuardedPath:
     above = sorted((one for one in own if one.is_above(path)), key=lambda one: len(one.steps))
     blocked = next((one for one in above if not own[one].on), None)
     return GuardedPath(path, own[path], own[path].on and blocked is None, blocked)
+
+
+GATED_FIELD_IN_USE: Final = "GatedFieldInUse"
+DEPRECATED_FIELD_IN_USE: Final = "DeprecatedFieldInUse"
+_LONGEST: Final = 200
+
+
+def fields_in_use(gates: ResolvedGates, obj: Any) -> list[Finding]:
+    """Return a finding for every field in use whose gate is off or deprecated.
+
+    Args:
+        gates: The gates, with the fields that are on.
+        obj: The object as stored, without defaults.
+    """
+    return [
+        _finding(one, where, value)
+        for one in gates.paths
+        if not one.on or one.state.gate.stage == "deprecated"
+        for where, value in places(obj, one.path.steps)
+    ]
+
+
+def _finding(one: GuardedPath, where: str, value: Any) -> Finding:
+    gate = one.state.gate
+    shown = encode(value)
+    shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+    lost = "a write that makes the object anew loses the field"
+    if one.on:
+        state = f"gate {gate.name} ({gate.stage}) is on"
+    elif one.blocked_by is not None:
+        state = f"gate {gate.name} ({gate.stage}) counts for nothing, because {one.blocked_by} is off: {lost}"
+    else:
+        state = f"gate {gate.name} ({gate.stage}) is off ({one.state.why}): {lost}"
+    if gate.stage == "deprecated":
+        detail = f"{gate.warning}; {state}" if gate.warning else f"deprecated; {state}"
+        return Finding(where, DEPRECATED_FIELD_IN_USE, value, detail, f"{where}: Deprecated: {shown}: {detail}", "gate")
+    return Finding(where, GATED_FIELD_IN_USE, value, state, f"{where}: Gated: {shown}: {state}", "gate")
+
+
+def read_sidecars(paths: tuple[str, ...]) -> dict[str, Any]:
+    """Return all sidecar files as one mapping; if two configure the same definition, the later counts.
+
+    Raises:
+        SourceError: A file cannot be read, or is not a mapping.
+    """
+    from auditor.sources.yaml import yaml_to_json  # noqa: PLC0415 - most runs read no sidecar
+
+    made: dict[str, Any] = {}
+    for path in paths:
+        try:
+            made |= parse_sidecar(yaml_to_json(read_given(path)))
+        except (OSError, ValueError) as error:
+            raise SourceError(
+                path, str(error), "a mapping of names of definitions to their customFeatureGates"
+            ) from None
+        except AuditorError as error:
+            raise SourceError(path, error.found, "YAML or JSON") from None
+    return made
+
+
+def gate_configs(
+    definitions: Mapping[str, CustomResourceDefinition], sidecars: Mapping[str, Any]
+) -> dict[str, GateConfig]:
+    """Return the configurations of all definitions that have gates, by name."""
+    made = {name: gate_config(definition, sidecars) for name, definition in definitions.items()}
+    return {name: config for name, config in made.items() if config.gates or config.findings}
+
+
+def resolved_gates(
+    definitions: Mapping[str, CustomResourceDefinition], sidecars: Mapping[str, Any], field_gates: str
+) -> dict[str, ResolvedGates]:
+    """Return which gates are on, by definition.
+
+    Raises:
+        PlanError: An override fits no gate, or a configuration is not valid.
+    """
+    configs = gate_configs(definitions, sidecars)
+    overrides = parse_overrides(field_gates)
+    check_overrides(configs.values(), overrides)
+    for name, config in configs.items():
+        if config.findings:
+            first = config.findings[0]
+            raise PlanError(
+                name, f"its gates are not valid: {first.message}", advice="auditor gates check lists all faults"
+            )
+    return {name: resolve(config, overrides) for name, config in configs.items()}

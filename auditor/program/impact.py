@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from auditor.base.statuses import Impact
 from auditor.crds.conversion import NEEDS_WEBHOOK
-from auditor.storage_read.metadata_effect import DRIFTS, LOSES_DATA
-from auditor.storage_read.read import NO_METADATA
+from auditor.storage_read.read import DRIFTS, LOSES_DATA, NO_METADATA
 from auditor.validation.names import path_segment
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def impacts_of(
         audited: The object as audited.
         namespaced: Whether its kind is namespaced.
         by_webhook: Whether some requested version needs a conversion webhook.
-        metadata: The changes that the read made to the metadata (`rewritten.rewritten_metadata`).
+        metadata: The changes that the read made to the metadata (`rewritten_metadata`).
         terminating: Whether its definition is being deleted.
     """
     out: list[Impact] = []

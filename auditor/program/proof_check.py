@@ -1,22 +1,80 @@
-"""Has the reference judge a share of all objects again, and compares the answers.
+"""What the rows of an object have from its metadata; and a share of all objects, judged again by the reference.
 
 The choice depends on the bytes of the objects alone: on the same dump it is the same, for any number of workers and any
-cut of the shards.
+cut of the shards. The text of a controller is ``Kind.group/name``, or ``Kind/name`` in the core group; it is in the
+namespace of the object, or in none.
+
+Source: apimachinery pkg/apis/meta/v1/controller_ref.go (GetControllerOf: the first entry that has `controller: true`).
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import orjson
+
 from auditor.base.errors import ProofRefuted, TooMuchToReport
-from auditor.program.controller import controller_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from auditor.base.records import AuditedObject, Finding, JsonObject
     from auditor.program.program import AuditProgram, Judgement
 
-__all__ = ["Answer", "Head", "ProofCheck", "refuted"]
+__all__ = ["Answer", "Head", "ProofCheck", "controller_in", "controller_of", "controller_of_records", "refuted"]
+
+
+@lru_cache(maxsize=1024)
+def _kind(api_version: str, kind: str) -> str:
+    group, slash, _ = api_version.partition("/")
+    return f"{kind}.{group}" if slash and group else kind
+
+
+def controller_of(owners: Any) -> str | None:
+    """Return the controller of an object.
+
+    Args:
+        owners: The decoded value of its ownerReferences, of any type.
+    Returns:
+        None if it has none, or one without kind or name.
+    """
+    for owner in owners if isinstance(owners, list) else ():
+        if isinstance(owner, dict) and owner.get("controller") is True:
+            api_version, kind, name = (owner.get(one) for one in ("apiVersion", "kind", "name"))
+            if isinstance(api_version, str) and isinstance(kind, str) and isinstance(name, str) and kind and name:
+                return f"{_kind(api_version, kind)}/{name}"
+            return None
+    return None
+
+
+def controller_of_records(owners: Iterable[Any]) -> str | None:
+    """Return the controller of an object that was proven from its bytes.
+
+    Args:
+        owners: The records of its ownerReferences (`auditor.fastpath.records.metadata.Owner`).
+    """
+    for owner in owners:
+        if owner.controller is True:
+            return f"{_kind(owner.api_version, owner.kind)}/{owner.name}"
+    return None
+
+
+def controller_in(data: bytes) -> str | None:
+    """Return the controller of a value that no server reads, or that has no definition; None if it is not known.
+
+    Args:
+        data: The value; it is decoded only if it may have a controller.
+    """
+    if b'"ownerReferences"' not in data or b'"controller"' not in data:
+        return None
+    try:
+        metadata = orjson.loads(data)["metadata"]
+        return controller_of(metadata.get("ownerReferences"))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
 
 _BITS: Final = 64
 _ABOVE_ALL: Final = "g"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import PlanError
@@ -16,7 +17,7 @@ from auditor.base.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEFAULT", "RELEASES", "Release", "active", "find_release", "running_as"]
+__all__ = ["DEFAULT", "RELEASES", "Affects", "Change", "Release", "active", "find_release", "running_as"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -100,3 +101,46 @@ def running_as(release: Release | str) -> Iterator[None]:
         yield
     finally:
         _active.reset(token)
+
+
+class Affects(StrEnum):
+    """What a change is about."""
+
+    OBJECTS = "stored objects"
+    DEFINITIONS = "definitions"
+    MESSAGES = "messages"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One behaviour that differs between releases.
+
+    Attributes:
+        name: Short, unique.
+        since: The first minor release that behaves in the new way: 37 of 1.37.
+        affects: What it is about.
+        what: The new behaviour, in a sentence.
+        before: The old one.
+        source: Where it can be read: files of the k8s.io modules, pull requests.
+    """
+
+    name: str
+    since: int
+    affects: Affects
+    what: str
+    before: str
+    source: str
+
+    def is_in(self, release: Release) -> bool:
+        """Tell whether a release behaves in the new way."""
+        return release.minor >= self.since or self.name in release.also
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The compatibility version of the rule language in which it came."""
+        return (1, self.since)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the release that is reproduced at the moment behaves in the new way."""
+        return self.is_in(active())

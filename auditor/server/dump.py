@@ -25,7 +25,7 @@ from auditor.server.printer import Printer, deprecation_warning
 from auditor.server.reader import ObjectReader, Unreadable
 from auditor.server.rows import Rows
 from auditor.sources.registry_key import printable_key
-from auditor.storage_read.corrupt import answer_to_one
+from auditor.storage_read.read import answer_to_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -24,8 +24,7 @@ from auditor.selectors.where import check_names, compile_where, conjuncts
 from auditor.server.not_read import NotRead
 from auditor.server.reader import Unreadable
 from auditor.sources.registry_key import printable_key
-from auditor.storage_read.corrupt import CorruptValue, described, first_of_list
-from auditor.storage_read.read import NO_METADATA
+from auditor.storage_read.read import NO_METADATA, CorruptValue, described, first_of_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -16,8 +16,7 @@ from msgspec import UNSET
 
 from auditor.base.records import AuditedObject
 from auditor.plan.dumps import CRD_PATH
-from auditor.program.controller import controller_of, controller_of_records
-from auditor.program.proof_check import Answer, Head
+from auditor.program.proof_check import Answer, Head, controller_of, controller_of_records
 from auditor.shards.judge import own_version
 from auditor.shards.updates import NOT_ASKED
 from auditor.updates.update import Place

@@ -37,7 +37,7 @@ class GatedFields:
         self._overrides: dict[str, bool] = {}
         self._resolved: dict[str, ResolvedGates | None] = {}
         if options.gate_sidecars:
-            from auditor.gates.sidecar import read_sidecars  # noqa: PLC0415
+            from auditor.gates.resolve import read_sidecars  # noqa: PLC0415
 
             self._sidecars = read_sidecars(options.gate_sidecars)
         if options.field_gates:

@@ -13,9 +13,8 @@ from auditor.base.records import AuditedObject, Origin, Unreadable
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.crds.definition import parse_definition, why_not_served
 from auditor.golang import jsontext
-from auditor.program.controller import controller_in, controller_of
 from auditor.program.impact import cache_key_fault, impacts_of
-from auditor.program.proof_check import refuted
+from auditor.program.proof_check import controller_in, controller_of, refuted
 from auditor.shards.builtin_rows import BuiltinRows
 from auditor.shards.fast_path import FastPaths, names_of
 from auditor.shards.judge import JudgedVersion, ObjectJudge, RowHead, judged_version

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from auditor.updates.field_path import locate
-from auditor.updates.managed_fields import Writers, owned_roots
+from auditor.updates.managed_fields import Writers, locate, owned_roots
 from auditor.updates.noop import BLOCKS, NoopUpdates, NoopVerdict
 from auditor.updates.update import Place
 

@@ -4,25 +4,32 @@ This is the plain interpreter; faster paths are checked against it and fall back
 prune, drop nulls and coerce embedded resources by the schema of the stored version; default by that schema; convert;
 then the same steps except defaulting by the schema of the requested version, where malformed metadata is an error.
 
-Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (GetRESTOptions, unstructuredSchemaCoercer);
-apimachinery pkg/runtime/serializer/versioning/versioning.go (Decode).
+A read decodes metadata into its Go type and encodes it again. A malformed field is dropped whole, and the next write
+makes this permanent. Times are brought to UTC, null labels become empty ones and a missing generation becomes 1: these
+only look different. Zero values that vanish do not change the meaning.
+
+Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (GetRESTOptions, unstructuredSchemaCoercer),
+pkg/apiserver/schema/objectmeta/coerce.go; apimachinery pkg/runtime/serializer/versioning/versioning.go (Decode);
+apiserver pkg/features/kube_features.go (AllowUnsafeMalformedObjectDeletion, on since 1.37),
+pkg/storage/etcd3/{store,corrupt_obj_deleter}.go, pkg/storage/errors/storage.go.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.paths import check_paths
+from auditor.base.statuses import Impact
 from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
 from auditor.golang import cbor
 from auditor.golang.jsontext import GoJsonError, as_text, decode
-from auditor.golang.text import display, type_name
+from auditor.golang.text import display, quote, type_name
+from auditor.releases import changes
 from auditor.schema.defaulting.reference import copy_json, default, drop_nulls, keeps_defaults
 from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded, decode_metadata
 from auditor.schema.objectmeta.types import reads_the_same, served_metadata
 from auditor.schema.pruning.reference import prune
-from auditor.storage_read.metadata_effect import rewritten_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,15 +39,22 @@ if TYPE_CHECKING:
     from auditor.schema.structural import StructuralSchema
 
 __all__ = [
+    "DRIFTS",
+    "LOSES_DATA",
     "NO_METADATA",
+    "CorruptValue",
     "ReadError",
     "ReadResult",
+    "answer_to_one",
     "before_conversion",
     "choose_version",
     "coerce",
     "decode_value",
+    "described",
     "finish_read",
+    "first_of_list",
     "read_object",
+    "rewritten_metadata",
 ]
 
 NO_METADATA: Final = "panic: no metadata in a stored object"
@@ -309,3 +323,82 @@ def _word(value: Any) -> str:
 
 def _is_below(path: str, dropped: Iterable[str]) -> bool:
     return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in dropped)
+
+
+LOSES_DATA: Final = Impact.LOSES_DATA.value  # the larger of the two
+DRIFTS: Final = Impact.DRIFTS.value
+
+
+def rewritten_metadata(stored: Any, read: JsonObject) -> str:
+    """Return the impact of a read on metadata; empty if the metadata is unchanged.
+
+    Args:
+        stored: ``metadata`` as stored, of any type.
+        read: ``metadata`` after the read.
+    """
+    if type(stored) is not dict:
+        return DRIFTS if stored is None else LOSES_DATA
+    if read.get("creationTimestamp", "") is None:  # absent, as servers before `changes.NO_NULL_TIMES` show it
+        read = {key: value for key, value in read.items() if key != "creationTimestamp"}
+    if _is_lost(stored, read):
+        return LOSES_DATA
+    return DRIFTS if _plain(stored) != read else ""
+
+
+def _is_lost(stored: Any, read: Any) -> bool:
+    """Return whether any value other than a zero value is lost."""
+    if type(stored) is dict:
+        if type(read) is not dict:
+            return True
+        return any(value and (key not in read or _is_lost(value, read[key])) for key, value in stored.items())
+    if type(stored) is list:
+        return type(read) is not list or len(stored) != len(read) or any(map(_is_lost, stored, read))
+    is_number = type(stored) in (int, float) and type(read) in (int, float)
+    return stored is not None and type(stored) is not type(read) and not is_number
+
+
+def _plain(stored: JsonObject) -> JsonObject:
+    """Return metadata without zero values at the top level, which count as absent."""
+    kept = "deletionGracePeriodSeconds"
+    return {key: value for key, value in stored.items() if value or (key == kept and value is not None)}
+
+
+_INTERNAL = "InternalError"
+
+
+class CorruptValue(NamedTuple):
+    """A value that a server cannot read.
+
+    Attributes:
+        key: Its key, as the message names it.
+        revision: Its revision.
+        reason: What is wrong with it.
+        is_closed: Whether it cannot even be decrypted.
+    """
+
+    key: str
+    revision: int
+    reason: str
+    is_closed: bool = False
+
+
+def described(value: CorruptValue) -> str:
+    """Return the words since `changes.CORRUPT_OBJECTS`."""
+    where = f"StorageError: corrupt object, Code: 7, Key: {value.key}, ResourceVersion: 0, AdditionalErrorMsg: "
+    if value.is_closed:
+        return f"{where}data from the storage is not transformable revision=0: {value.reason}"
+    return f"{where}object not decodable revision={value.revision}: {value.reason}"
+
+
+def answer_to_one(value: CorruptValue) -> tuple[str, str]:
+    """Return reason and message of the answer, code 500, to a GET or an update of the object."""
+    if changes.CORRUPT_OBJECTS.holds:
+        return _INTERNAL, f"Internal error occurred: {described(value)}"
+    return (_INTERNAL, f"Internal error occurred: {value.reason}") if value.is_closed else ("", value.reason)
+
+
+def first_of_list(value: CorruptValue) -> tuple[str, str]:
+    """Return reason and message of a LIST's answer before `changes.CORRUPT_OBJECTS`: it stops at the first value."""
+    if not value.is_closed:
+        return "", value.reason
+    return _INTERNAL, f"unable to transform key {quote(value.key)}: {value.reason}"

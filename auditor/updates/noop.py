@@ -23,7 +23,7 @@ from auditor.base.trail import dotted
 from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import ABSENT, StructuralSchema, nodes_of
 from auditor.storage_read.numbers_as_sent import has_respelled, may_be_respelled
-from auditor.updates.field_path import locate
+from auditor.updates.managed_fields import locate
 from auditor.updates.update import Place, TriedUpdate, UpdateProgram
 from auditor.validation.node import tolerated_values, validate_value
 

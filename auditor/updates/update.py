@@ -23,9 +23,8 @@ from auditor.ratcheting import canonical_text, deep_equal
 from auditor.releases import changes
 from auditor.schema.defaulting.reference import default
 from auditor.schema.objectmeta.reference import CoerceError
-from auditor.storage_read.corrupt import CorruptValue, answer_to_one
 from auditor.storage_read.numbers_as_sent import as_sent
-from auditor.storage_read.read import ReadError, coerce
+from auditor.storage_read.read import CorruptValue, ReadError, answer_to_one, coerce
 from auditor.validation.findings import unique
 from auditor.validation.update import UpdateValidator
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.golang.jsontext import encode
 from auditor.schema.structural import ABSENT
-from auditor.updates.field_path import locate
+from auditor.updates.managed_fields import locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping

@@ -3,30 +3,103 @@
 Type meta, metadata, schema, scale, embedded resources, list types, rules. A finding of the type meta replaces
 metadata, schema and scale; a blocking finding replaces the rules. The object is taken as the storage read returns it.
 
-Source: apiextensions-apiserver pkg/registry/customresource/strategy.go, validator.go.
+Source: apiextensions-apiserver pkg/registry/customresource/strategy.go, validator.go; apimachinery
+pkg/apis/meta/v1/unstructured/helpers.go.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+from auditor.golang.text import display, type_name
 from auditor.schema.structural import StructuralSchema, nodes_of
 from auditor.validation.embedded import compile_embedded
-from auditor.validation.findings import has_blocking, rules_not_checked, unique
+from auditor.validation.findings import has_blocking, invalid, rules_not_checked, unique
 from auditor.validation.listtype import compile_list_types
 from auditor.validation.names import path_segment, subdomain_name
 from auditor.validation.node import compile_schema, validate_value
 from auditor.validation.objectmeta import check_metadata, read_metadata
-from auditor.validation.scale import check_scale_spec, check_scale_status
-from auditor.validation.typemeta import check_type_meta
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.base.records import Finding, JsonObject
-    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition, Scale
 
-__all__ = ["CreateValidator", "has_rules"]
+__all__ = ["CreateValidator", "check_scale_spec", "check_scale_status", "check_type_meta", "has_rules"]
+
+_MAX_INT32: Final = 2**31 - 1
+
+
+def check_scale_spec(obj: JsonObject, scale: Scale | None) -> list[Finding]:
+    """Check the wanted number of replicas."""
+    return _replicas(obj, scale.spec_replicas_path) if scale is not None else []
+
+
+def check_scale_status(obj: JsonObject, scale: Scale | None) -> list[Finding]:
+    """Check the observed number of replicas and the label selector."""
+    if scale is None:
+        return []
+    found = _replicas(obj, scale.status_replicas_path)
+    path = scale.label_selector_path
+    if path:
+        value, problem = _look_up(obj, path, str)
+        if problem:
+            found.append(invalid("scale", path, value, problem))
+    return found
+
+
+def _replicas(obj: JsonObject, path: str) -> list[Finding]:
+    value, problem = _look_up(obj, path, int)
+    if not problem:
+        if value < 0:
+            problem = "should be a non-negative integer"
+        elif value > _MAX_INT32:
+            problem = f"should be less than or equal to {_MAX_INT32}"
+    return [invalid("scale", path, value, problem)] if problem else []
+
+
+def _look_up(obj: JsonObject, path: str, kind: type) -> tuple[Any, str]:
+    """Return the value at a path, or the zero value of its kind with the fault."""
+    steps = path.removeprefix(".").split(".")
+    zero = kind()
+    value: Any = obj
+    for index, step in enumerate(steps):
+        if value is None:
+            return zero, ""
+        if type(value) is not dict:
+            return zero, _unfit(steps[: index + 1], value, "map[string]interface{}")
+        if step not in value:
+            return zero, ""
+        value = value[step]
+    if type(value) is not kind:
+        return zero, _unfit(steps, value, "int64" if kind is int else "string")
+    return value, ""
+
+
+def _unfit(steps: list[str], value: Any, expected: str) -> str:
+    where = ".".join(steps)
+    return f".{where} accessor error: {display(value)} is of the type {type_name(value)}, expected {expected}"
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else ""
+
+
+def check_type_meta(obj: JsonObject, kind: str, api_version: str) -> list[Finding]:
+    """Check kind and apiVersion; a value that is not a string counts as empty.
+
+    Args:
+        obj: The whole object.
+        kind: The kind of the definition.
+        api_version: ``group/version`` of the request.
+    """
+    found: list[Finding] = []
+    if (own := _text(obj.get("kind"))) != kind:
+        found.append(invalid("type-meta", "kind", own, f"must be {kind}"))
+    if (own := _text(obj.get("apiVersion"))) != api_version:
+        found.append(invalid("type-meta", "apiVersion", own, f"must be {api_version}"))
+    return found
 
 
 class CreateValidator:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import StructuralSchema
+from auditor.validation.create import check_scale_spec, check_scale_status
 from auditor.validation.findings import has_blocking, rules_not_checked, unique
 from auditor.validation.keywords.legacy import matcher
 from auditor.validation.names import path_segment
 from auditor.validation.node import validate_value
 from auditor.validation.objectmeta import check_metadata, check_metadata_update, read_metadata
-from auditor.validation.scale import check_scale_spec, check_scale_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

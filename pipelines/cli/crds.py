@@ -251,7 +251,7 @@ def list_(
 
 def _gates(objects: Any, sidecar: tuple[str, ...], field_gates: str) -> dict[str, list[dict[str, Any]]]:
     """Return the gates that are on or off, by definition, as OpenAPI publishes them."""
-    from auditor.gates.sidecar import read_sidecars, resolved_gates  # noqa: PLC0415
+    from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
 
     found = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
     return {name: gates.published() for name, gates in found.items()}

@@ -66,8 +66,11 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
       auditor gates list snapshot.db --crds crds/ --field-gates AllAlpha=true
     """
     from auditor.gates import parse_overrides  # noqa: PLC0415
-    from auditor.gates.resolve import check_overrides  # noqa: PLC0415
-    from auditor.gates.sidecar import gate_configs, read_sidecars  # noqa: PLC0415
+    from auditor.gates.resolve import (  # noqa: PLC0415
+        check_overrides,
+        gate_configs,
+        read_sidecars,
+    )
 
     definitions, is_incomplete = _definitions(paths)
     sidecars = read_sidecars(sidecar)
@@ -156,7 +159,7 @@ def list_(
       auditor gates list snapshot.db --crds crds/ --field-gates AllBeta=false
     """
     from auditor.base.errors import PlanError  # noqa: PLC0415
-    from auditor.gates.sidecar import read_sidecars, resolved_gates  # noqa: PLC0415
+    from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
     from auditor.shards.objects import open_objects  # noqa: PLC0415
 
     if not dumps and not crds:
@@ -259,7 +262,7 @@ def simulate(
       auditor gates simulate snapshot.db manifests/ --crds crds/ --field-gates AllAlpha=false -o json
     """
     from auditor.base.errors import PlanError  # noqa: PLC0415
-    from auditor.gates.sidecar import read_sidecars, resolved_gates  # noqa: PLC0415
+    from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
     from auditor.shards.objects import open_objects  # noqa: PLC0415
 
     if len(dumps) > 2:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from auditor.cel.estimate.prices import Operand, Priced
-from auditor.cel.estimate.ranges import MAX_COST, fixed
+from auditor.cel.estimate.prices import MAX_COST, Operand, Priced, fixed
 from auditor.cel.estimate.walk import price_of
 from auditor.cel.function import Costs, Function, Overload
 from auditor.cel.library import functions
@@ -27,7 +26,6 @@ TYPES: Final = {
 }
 """Names of functions that are also names of types, of variables or of parts of records."""
 ELSEWHERE: Final = {
-    "check/format_check.py": {"format"},  # checks the constant text that is given to it
     "emit/functions.py": {"matches"},  # a key under which answers are remembered
     "estimate/walk.py": {"dyn"},  # keeps all that is known of its argument
     "run/interpreter.py": {"or", "orValue"},  # do not evaluate their arguments

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import auditor
-from auditor.crdcheck.cabundle import bundle_error
+from auditor.crdcheck.conversion import bundle_error
 from tests.crdcheck.test_examples import definition, stored
 
 DER = base64.b64decode(

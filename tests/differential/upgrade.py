@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from auditor.sources.crd_files import read_crd_documents
-from auditor.updates.field_path import locate
+from auditor.updates.managed_fields import locate
 from tests.differential.run import CRDS, lines_of, tool
 from tests.shared import SHARED
 

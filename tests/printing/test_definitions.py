@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import auditor
-from auditor.crdcheck.fieldpath import find_field
+from auditor.crdcheck.walk import find_field
 from auditor.schema.field_path import FieldPathError
 from auditor.schema.parse import schema_type
 from auditor.schema.typed import decode_typed

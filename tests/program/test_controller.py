@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from auditor.program.controller import controller_in, controller_of
+from auditor.program.proof_check import controller_in, controller_of
 
 WEB = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u", "controller": True}
 NODE = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u", "controller": True}

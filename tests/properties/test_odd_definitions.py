@@ -10,8 +10,7 @@ import pytest
 
 from auditor.crdcheck import check_crd
 from auditor.crds.definition import parse_definition
-from auditor.fastpath.dicts.build import build_version
-from auditor.fastpath.dicts.consistent import contradiction
+from auditor.fastpath.dicts.build import build_version, contradiction
 from auditor.program.program import AuditProgram
 from auditor.schema.parse import parse_schema
 from auditor.sources.crd_files import read_crd_documents

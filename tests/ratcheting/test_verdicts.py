@@ -6,8 +6,7 @@ import pytest
 
 from auditor.crds.definition import parse_definition
 from auditor.program.program import AuditProgram
-from auditor.updates.field_path import locate
-from auditor.updates.managed_fields import last_writer
+from auditor.updates.managed_fields import last_writer, locate
 from auditor.updates.noop import NoopUpdates
 from auditor.updates.update import Place
 from tests.validation.support import document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.releases import changes
-from auditor.storage_read.corrupt import CorruptValue, answer_to_one
+from auditor.storage_read.read import CorruptValue, answer_to_one
 from auditor.updates.update import refused_read
 from auditor.validation.objectmeta import check_metadata_update
 from tests.releases.asking import (

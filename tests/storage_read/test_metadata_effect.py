@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from auditor.crds.definition import parse_definition
 from auditor.fastpath.dicts.metadata import KNOWN_FIELDS
 from auditor.program.program import AuditProgram
-from auditor.storage_read.metadata_effect import rewritten_metadata
+from auditor.storage_read.read import rewritten_metadata
 
 FINE = {"name": "x", "namespace": "d", "generation": 1}
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from auditor.updates.field_path import locate
-from auditor.updates.managed_fields import owned_roots
+from auditor.updates.managed_fields import locate, owned_roots
 
 OBJECT = {"spec": {"a": {"b": 1}, "a.b": {"c": 2}, "a[0]": 3, "x": [{"y": 4}], "long": 5}}
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from auditor.cel.check.checked import CheckedExpression, Reference
-from auditor.cel.check.type_relations import Bindings, is_dyn, is_dyn_or_error, most_general, unwrap_optional
 from auditor.cel.errors import Issue
 from auditor.cel.messages import MESSAGE_OF, SCALARS
 from auditor.cel.operations.equality import type_of
@@ -30,13 +29,18 @@ from auditor.cel.types import (
     ERROR,
     INT,
     UNTYPED,
+    Bindings,
     Kind,
     Type,
+    is_dyn,
+    is_dyn_or_error,
     list_of,
     map_of,
+    most_general,
     object_type,
     optional_of,
     type_param,
+    unwrap_optional,
 )
 from auditor.releases import changes
 

@@ -5,8 +5,8 @@ holds; any other result, or an exception, means that it does not know, and the i
 cost. So only True must be right. Costs are not counted: every rule has a bound of its cost by the size of the object.
 If the sum of the bounds is below the server's limits, these cannot be exceeded.
 
-`emitter` writes operators and macros, `calls` functions, `equality` comparisons; `shapes` describes values, `bounds`
-and `prices` limit costs. Nothing here knows a schema.
+`emitter` writes operators and macros, `calls` functions and comparisons; `shapes` describes values, `bounds` limits
+costs, `program` adds them up. Nothing here knows a schema.
 """
 
 from auditor.cel.emit.program import RuleCode, RuleModule, compile_or_refuse, emit_rule

@@ -16,8 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.emit.bounds import ZERO, Bound, constant, greater
-from auditor.cel.emit.calls import emit_call
-from auditor.cel.emit.equality import emit_equality, emit_membership
+from auditor.cel.emit.calls import emit_call, emit_equality, emit_membership
 from auditor.cel.emit.shapes import (
     BOOL,
     BYTES,

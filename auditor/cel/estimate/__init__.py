@@ -1,7 +1,7 @@
 """Estimates the highest cost of an expression, by its tree and by the largest size of its input.
 
 Input: an expression with types, and `Sized`, the sizes that a schema allows; schemas themselves are not known here.
-Output: a range of costs. `prices.py` has prices of functions, `walk.py` adds them up, `ranges.py` has the arithmetic.
+Output: a range of costs. `prices.py` has prices of functions and the arithmetic of ranges, `walk.py` adds them up.
 
 Source: cel-go checker/cost.go; k8s.io/apiserver pkg/cel/library/cost.go.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from auditor.cel.estimate.flat import FlatEstimate
-from auditor.cel.estimate.ranges import MAX_COST, Range, saturated_product
+from auditor.cel.estimate.prices import MAX_COST, Range, saturated_product
 from auditor.cel.estimate.walk import Estimate, Sized
 from auditor.releases import changes
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from auditor.cel.estimate.prices import Operand
-from auditor.cel.estimate.ranges import MAX_COST, NOTHING, ONE, Range
+from auditor.cel.estimate.prices import MAX_COST, NOTHING, ONE, Operand, Range
 from auditor.cel.estimate.walk import ACCUMULATORS, SCALARS, Entries, Estimate, Path, added, literal_size
 from auditor.cel.syntax.ast import Ident
 from auditor.cel.types import Kind

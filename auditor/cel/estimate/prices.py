@@ -1,18 +1,20 @@
 """Lowest and highest costs of calls, from which the records of functions are built.
 
 A price returns None if it does not apply: then the price of the function replaces that of its overload; the default is
-1. The caller adds the costs of arguments.
+1. The caller adds the costs of arguments. Sizes and costs are ranges of unsigned 64-bit numbers that stop at the top
+instead of wrapping around.
 
-Source: k8s.io/apiserver pkg/cel/library/cost.go; cel-go checker/cost.go (functionCost), ext/{lists,sets}.go.
+Source: k8s.io/apiserver pkg/cel/library/cost.go; cel-go checker/cost.go (functionCost, SizeEstimate, CostEstimate),
+ext/{lists,sets}.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from auditor.cel.estimate.ranges import ONE, UNKNOWN, Range, fixed
 from auditor.cel.operations.cost import REGEX, TEXT
 from auditor.cel.syntax.ast import Literal
 
@@ -22,14 +24,68 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LIST_BASE",
+    "MAX_COST",
+    "NOTHING",
+    "ONE",
+    "UNKNOWN",
     "Operand",
     "Price",
     "Priced",
+    "Range",
     "allocated",
+    "fixed",
     "matching",
     "read_argument",
     "read_receiver",
+    "saturated_product",
 ]
+
+MAX_COST: Final = (1 << 64) - 1
+"""The largest cost that is counted."""
+
+
+def saturated_product(left: int, right: int) -> int:
+    """Multiply two counts, up to the largest one."""
+    return min(left * right, MAX_COST)
+
+
+def _scaled(count: int, factor: float) -> int:
+    """Multiply a count by a factor and round up, in the floating point of the server."""
+    return min(ceil(float(count) * factor), MAX_COST)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A range from `min` to `max`, both included."""
+
+    min: int
+    max: int
+
+    def __add__(self, other: Range) -> Range:
+        return Range(min(self.min + other.min, MAX_COST), min(self.max + other.max, MAX_COST))
+
+    def __mul__(self, other: Range) -> Range:
+        return Range(saturated_product(self.min, other.min), saturated_product(self.max, other.max))
+
+    def __or__(self, other: Range) -> Range:
+        """Return the range that contains both."""
+        return Range(min(self.min, other.min), max(self.max, other.max))
+
+    def scaled(self, factor: float) -> Range:
+        """Multiply both ends and round up."""
+        return Range(_scaled(self.min, factor), _scaled(self.max, factor))
+
+
+def fixed(count: int) -> Range:
+    """Return the range of one number; a number beyond 64 bits wraps around, as in Go."""
+    count &= MAX_COST
+    return Range(count, count)
+
+
+NOTHING: Final = Range(0, 0)
+ONE: Final = Range(1, 1)
+UNKNOWN: Final = Range(0, MAX_COST)
+
 
 LIST_BASE: Final = fixed(10)
 """Cost of making a list."""

@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from auditor.cel.estimate.prices import Operand, Priced
-from auditor.cel.estimate.ranges import MAX_COST, NOTHING, ONE, UNKNOWN, Range, fixed
+from auditor.cel.estimate.prices import MAX_COST, NOTHING, ONE, UNKNOWN, Operand, Priced, Range, fixed
 from auditor.cel.syntax.ast import (
     Call,
     Comprehension,

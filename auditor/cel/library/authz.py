@@ -11,8 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import LIST_BASE, Operand, Priced
-from auditor.cel.estimate.ranges import fixed
+from auditor.cel.estimate.prices import LIST_BASE, Operand, Priced, fixed
 from auditor.cel.function import UNIT, Costs, Function, Overload
 from auditor.cel.library.prices import REQUIREMENT
 from auditor.cel.operations.cost import LIST, TEXT, size, text_cost

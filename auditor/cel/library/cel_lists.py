@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.cel.emit.bounds import constant
 from auditor.cel.emit.functions import range_code, same_extent
 from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import Operand, Priced, allocated
-from auditor.cel.estimate.ranges import MAX_COST, fixed
+from auditor.cel.estimate.prices import MAX_COST, Operand, Priced, allocated, fixed
 from auditor.cel.function import Code, Costs, Function, Overload
 from auditor.cel.library.lists import COMPARABLE, items
 from auditor.cel.library.prices import compared_bound, made_bound

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from auditor.cel.emit.bounds import constant, tenth
 from auditor.cel.emit.functions import same_extent
 from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import Operand, Priced
-from auditor.cel.estimate.ranges import ONE, Range
+from auditor.cel.estimate.prices import ONE, Operand, Priced, Range
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.ip import IP, IpAddress, to_ip
 from auditor.cel.library.prices import read_text, size_bound

@@ -14,8 +14,7 @@ from auditor.cel.emit.bounds import Bound, constant, lesser, tenth
 from auditor.cel.emit.shapes import Form
 from auditor.cel.emit.value import NotEmittable
 from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import Operand, Price, Priced, matching, read_argument
-from auditor.cel.estimate.ranges import ONE, UNKNOWN, Range
+from auditor.cel.estimate.prices import ONE, UNKNOWN, Operand, Price, Priced, Range, matching, read_argument
 from auditor.cel.function import Costs
 from auditor.cel.operations.cost import LIST, REGEX, STRUCT, TEXT, inner_size, size, text_cost, traversal
 from auditor.cel.operations.cost import matching as matching_cost

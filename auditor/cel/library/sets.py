@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.cel.emit.bounds import ONE as ONE_BOUND
 from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import Operand, Priced
-from auditor.cel.estimate.ranges import ONE
+from auditor.cel.estimate.prices import ONE, Operand, Priced
 from auditor.cel.function import Costs, Function, Overload
 from auditor.cel.library.lists import items
 from auditor.cel.library.prices import size_bound

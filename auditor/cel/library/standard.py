@@ -15,8 +15,7 @@ from auditor.cel.emit.bounds import constant, tenth
 from auditor.cel.emit.shapes import Form
 from auditor.cel.emit.value import Extent
 from auditor.cel.errors import CelError, errors_as_formats
-from auditor.cel.estimate.prices import Operand, Priced, read_argument
-from auditor.cel.estimate.ranges import MAX_COST, ONE, Range
+from auditor.cel.estimate.prices import MAX_COST, ONE, Operand, Priced, Range, read_argument
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.prices import (
     COMPARISON,

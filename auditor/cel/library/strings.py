@@ -13,8 +13,7 @@ from auditor.cel.emit.bounds import ONE, ZERO, Bound, constant, tenth
 from auditor.cel.emit.functions import parts_extent, same_extent
 from auditor.cel.emit.value import Extent
 from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import Operand, Priced, read_receiver
-from auditor.cel.estimate.ranges import MAX_COST, NOTHING, UNKNOWN, Range
+from auditor.cel.estimate.prices import MAX_COST, NOTHING, UNKNOWN, Operand, Priced, Range, read_receiver
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.formatting import formatter
 from auditor.cel.library.prices import TRANSFORM, TRAVERSAL, read_text, size_bound

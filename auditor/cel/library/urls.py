@@ -17,9 +17,8 @@ from auditor.cel.emit.bounds import ONE
 from auditor.cel.emit.functions import same_extent
 from auditor.cel.emit.value import Extent
 from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import Operand, Priced
-from auditor.cel.estimate.ranges import ONE as ONCE
-from auditor.cel.estimate.ranges import Range
+from auditor.cel.estimate.prices import ONE as ONCE
+from auditor.cel.estimate.prices import Operand, Priced, Range
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.prices import read_text
 from auditor.cel.operations.cost import TEXT

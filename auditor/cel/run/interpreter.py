@@ -20,8 +20,16 @@ from auditor.cel.operations.cost import LIST, MAP, STRUCT, call_cost
 from auditor.cel.operations.describe import go_type, show
 from auditor.cel.operations.dispatch import Implementation, choose
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, equal, find
-from auditor.cel.run.attributes import Attribute, ConditionalAttribute, Link, RelativeAttribute, VariableAttribute
-from auditor.cel.run.scope import FoldScope, Node, Scope
+from auditor.cel.run.attributes import (
+    Attribute,
+    ConditionalAttribute,
+    FoldScope,
+    Link,
+    Node,
+    RelativeAttribute,
+    Scope,
+    VariableAttribute,
+)
 from auditor.cel.syntax.ast import (
     Call,
     Comprehension,

@@ -1,4 +1,4 @@
 """From the text of an expression to its tree, or to the errors of an invalid text.
 
-`lexer` makes tokens, `parser` builds the `ast` and expands macros, `literals` parses constants.
+`lexer` makes tokens and reads constants, `parser` builds the `ast` and expands macros.
 """

@@ -23,8 +23,17 @@ from auditor.cel.syntax.ast import (
     Unspecified,
     line_and_column,
 )
-from auditor.cel.syntax.lexer import END, Token, listing, quoted, tokenize
-from auditor.cel.syntax.literals import parse_double, parse_int, unescape_bytes, unescape_string
+from auditor.cel.syntax.lexer import (
+    END,
+    Token,
+    listing,
+    parse_double,
+    parse_int,
+    quoted,
+    tokenize,
+    unescape_bytes,
+    unescape_string,
+)
 from auditor.cel.syntax.macros import ACCUMULATOR, MACROS, ONE_VARIABLE_MACROS, WRITTEN_ACCUMULATOR, Builder, MacroError
 from auditor.cel.values import UInt
 from auditor.releases import changes

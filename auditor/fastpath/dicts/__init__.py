@@ -2,5 +2,5 @@
 
 `build` makes the functions of a version of a definition. `emit` (values), `objects`, `lists`, `scalars`, `branches`,
 `expand` (defaults) and `root` generate the code from the schema tree; `scope` has the position in the schema and in the
-code, `checks` binds patterns and formats, and generated code calls `support` and `metadata`.
+code, and generated code calls `support` and `metadata`.
 """

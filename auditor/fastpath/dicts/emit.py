@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.codegen import Module, Writer
 from auditor.fastpath.dicts import support
 from auditor.fastpath.dicts.branches import DECORATION, accepts_everything, logical_conditions
-from auditor.fastpath.dicts.checks import Checks
 from auditor.fastpath.dicts.lists import list_sizes, write_list
 from auditor.fastpath.dicts.objects import object_sizes, write_object
 from auditor.fastpath.dicts.scalars import (
+    Checks,
     bool_conditions,
     enum_conditions,
     float_conditions,

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.codegen import Writer
 from auditor.fastpath.dicts.branches import accepts_everything
-from auditor.fastpath.dicts.counter import KeyCounter
 from auditor.fastpath.dicts.emit import LOCALS, Emitter
 from auditor.fastpath.dicts.expand import defaults_below
 from auditor.fastpath.dicts.metadata import prove_metadata
-from auditor.fastpath.dicts.objects import object_sizes, read_property, read_rest
+from auditor.fastpath.dicts.objects import KeyCounter, object_sizes, read_property, read_rest
 from auditor.fastpath.dicts.scope import META_KEYS, Mode, NotEmittable, Scope, chain
 from auditor.schema.structural import StructuralSchema
 

@@ -10,7 +10,7 @@ Three programs are generated from one schema. They differ in their effect on the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum, auto
 from functools import lru_cache
 from operator import attrgetter
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "META_KEYS",
     "Condition",
+    "Decoded",
     "Lines",
     "Mode",
     "NotEmittable",
@@ -191,3 +192,40 @@ def chain(conditions: list[Condition]) -> list[str]:
 def indented(lines: Iterable[str]) -> Lines:
     """Return lines one level deeper."""
     return tuple(f" {line}" for line in lines)
+
+
+@dataclass(slots=True)
+class Decoded:
+    """The form to which a node of a schema is decoded.
+
+    Attributes:
+        schema: The node.
+        kind: ``record``, ``map``, ``list``, ``scalar``; ``plain``: for orjson and the functions of `emit`.
+        annotation: The msgspec annotation, without null.
+        fields: For a record: property to attribute and its form.
+        drops: For a record: properties that the read drops if they are null, or fills with their default.
+        below: The form of list items or map values.
+        has_checks: Whether something remains that decoding does not prove.
+        has_sites: Whether something may be defaulted or pruned, here or below.
+    """
+
+    schema: StructuralSchema
+    kind: str
+    annotation: Any
+    fields: dict[str, tuple[str, Decoded]] = field(default_factory=dict)
+    drops: set[str] = field(default_factory=set)
+    below: Decoded | None = None
+    has_checks: bool = False
+    has_sites: bool = False
+
+    def absent(self, name: str) -> str:
+        """Return the constant that the attribute of an optional property has if the property is absent."""
+        return "None" if name in self.drops and self.fields[name][1].kind != "plain" else "_U"
+
+    def missing(self, name: str) -> tuple[str, ...]:
+        """Return the value that the attribute of a property has if it is absent or null, after defaulting."""
+        child = self.fields[name][1]
+        found = ["None"] if child.schema.nullable else []
+        if not has_default(child.schema) and name not in self.schema.required:
+            found.append(self.absent(name))
+        return tuple(found)

@@ -69,7 +69,7 @@ _MISSING: Final = object()
 class Log:
     """Records what a run pruned and defaulted, as sites; they become paths only when needed.
 
-    `effect` is the effect of the read on metadata beside pruning, see `metadata_effect.rewritten_metadata`.
+    `effect` is the effect of the read on metadata beside pruning, see `storage_read.read.rewritten_metadata`.
 
     A site is ``(above, template, *holes)``: the site of the enclosing function (or None), a format string (or that and
     the kinds of its holes, see `render_site`), and the values for the holes.

@@ -17,7 +17,7 @@ from auditor.cel.emit import RuleModule, emit_rule
 from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.codegen import Module, Writer
 from auditor.fastpath.dicts.scope import NotEmittable
-from auditor.fastpath.rules.costs import NEVER, RuleCosts
+from auditor.fastpath.rules.prover import NEVER, RuleCosts
 from auditor.fastpath.rules.shapes import Shapes
 from auditor.validation.rules.evaluate import OBJECT_BUDGET
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.cel.emit.bounds import Bound
-    from auditor.fastpath.dicts.decoded import Decoded
+    from auditor.fastpath.dicts.scope import Decoded
     from auditor.validation.rules import RuleNode, RuleProgram
 
 __all__ = ["RecordRules"]

@@ -14,11 +14,10 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from auditor.fastpath.dicts.branches import DECORATION
-from auditor.fastpath.dicts.decoded import Decoded
 from auditor.fastpath.dicts.lists import list_sizes
 from auditor.fastpath.dicts.objects import object_sizes
 from auditor.fastpath.dicts.scalars import int_bounds
-from auditor.fastpath.dicts.scope import Condition, Mode, NotEmittable, given, has_default
+from auditor.fastpath.dicts.scope import Condition, Decoded, Mode, NotEmittable, given, has_default
 from auditor.fastpath.dicts.support import INT64_MAX
 from auditor.schema.structural import ListType, StructuralSchema
 

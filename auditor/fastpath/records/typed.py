@@ -30,8 +30,7 @@ from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason
 from auditor.fastpath.dicts.metadata import prove_embedded
 from auditor.fastpath.dicts.scope import META_KEYS, NotEmittable, given, has_default
 from auditor.fastpath.dicts.support import Log
-from auditor.fastpath.records.checks import CheckWriter
-from auditor.fastpath.records.fields import write_plain_values, write_select
+from auditor.fastpath.records.checks import CheckWriter, write_plain_values, write_select
 from auditor.fastpath.records.metadata import Metadata, prove_record
 from auditor.fastpath.records.rules import RecordRules
 from auditor.fastpath.records.shapes import RECORD_KEYWORDS, RecordTypes

@@ -19,7 +19,6 @@ from auditor.cel.emit import NotEmittable, RuleModule, emit_rule
 from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.codegen import Module, Writer
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason
-from auditor.fastpath.rules.costs import RuleCosts
 from auditor.fastpath.rules.shapes import Shapes, fits, longest_default
 from auditor.validation.rules.evaluate import OBJECT_BUDGET
 
@@ -29,10 +28,49 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
     from auditor.base.trail import Trail
     from auditor.cel.emit import RuleCode
+    from auditor.cel.emit.bounds import Bound
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.validation.rules import CompiledRule, RuleNode, RuleProgram
 
-__all__ = ["RulePlan", "RuleProver", "RuleSite"]
+__all__ = ["NEVER", "RuleCosts", "RulePlan", "RuleProver", "RuleSite"]
+
+NEVER: Final = OBJECT_BUDGET + 1
+"""A cost larger than one object may spend."""
+
+
+class RuleCosts:
+    """Bounds of the costs of the rules of positions."""
+
+    def __init__(self) -> None:
+        self._positions: list[list[Bound]] = []
+        self._known: dict[int, tuple[int, ...]] = {}
+
+    def add(self, bounds: list[Bound]) -> int:
+        """Add a position; return its number.
+
+        Args:
+            bounds: The bounds of its rules, without those that are measured when they run.
+        """
+        self._positions.append(bounds)
+        return len(self._positions) - 1
+
+    def at(self, size: int) -> tuple[int, ...]:
+        """Return for each position the bound for objects of a size in bytes; `NEVER` if one alone exceeds the limit.
+
+        All positions must have been added.
+        """
+        step = size.bit_length()
+        costs = self._known.get(step)
+        if costs is None:
+            costs = self._known[step] = tuple(
+                _total([bound.at(1 << step) for bound in each]) for each in self._positions
+            )
+        return costs
+
+
+def _total(costs: list[int]) -> int:
+    return NEVER if any(cost > PER_CALL_LIMIT for cost in costs) else sum(costs)
+
 
 _MOST_LOOPS: Final = 6
 """Largest number of nested loops in one function."""

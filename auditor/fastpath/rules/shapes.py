@@ -23,7 +23,7 @@ from auditor.validation.rules.escaping import RESERVED, unescape
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from auditor.fastpath.dicts.decoded import Decoded
+    from auditor.fastpath.dicts.scope import Decoded
     from auditor.golang.times import GoTime
     from auditor.validation.rules.types import DeclaredType
 

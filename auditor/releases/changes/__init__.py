@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from auditor.releases.changes import newer, older
-from auditor.releases.changes.change import Affects, Change
 from auditor.releases.changes.newer import (
     AFFIXES_COST,
     BYTES_ARE_STANDARD_BASE64,
@@ -64,6 +63,7 @@ from auditor.releases.changes.older import (
     UNITS_AGREE,
     VALUES_AS_JSON,
 )
+from auditor.releases.release import Affects, Change
 
 if TYPE_CHECKING:
     from auditor.releases.release import Release

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from auditor.releases.changes.change import Affects, Change
+from auditor.releases.release import Affects, Change
 
 __all__ = [
     "ABSENT_FIELDS_EQUAL",

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from auditor.base.statuses import Impact, Status
 from auditor.program.impact import needs_webhook
 from auditor.storage_read.read import ReadError, decode_value
-from auditor.updates.field_path import locate
-from auditor.updates.managed_fields import last_writer
+from auditor.updates.managed_fields import last_writer, locate
 from auditor.upgrade import Change, Sample, worst_by_field
 from auditor.upgrade.changes import VERDICT
 

@@ -13,7 +13,7 @@ from auditor.golang.text import display, quote
 from auditor.ratcheting import canonical_text
 from auditor.validation.findings import NOT_SUPPORTED, TYPE_INVALID, not_supported_detail
 from auditor.validation.keywords.failure import Check, Complaint, Sink
-from auditor.validation.keywords.gonumbers import truncate, whole_test
+from auditor.validation.keywords.numbers import truncate, whole_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable

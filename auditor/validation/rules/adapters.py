@@ -3,6 +3,10 @@
 `Adapters` converts lazily: an object or list becomes a view on the JSON value (values.py), and an error of an item
 appears only when the item is used.
 
+Lists of servers before `changes.LISTS_KEEP_ITEMS` have JSON values as items, also those that + adds: an added item is
+converted again by the schema of the list; one that is not a JSON value is an error. Sets compare the JSON values of
+their own items with the Go values of another list's, so that a set of times differs from itself.
+
 Source: k8s.io/apiserver pkg/cel/common/valuesunstructured.go, valuesreflect.go.
 """
 
@@ -11,10 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.errors import CelError
-from auditor.cel.values import (
-    Duration,
-    Timestamp,
-)
+from auditor.cel.operations.cost import Cancelled
+from auditor.cel.operations.describe import show
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, equal_not_null, find, size_of
+from auditor.cel.values import MISSING, Duration, Optional_, Timestamp, TypeValue, UInt, is_list, is_map
 from auditor.golang.strfmt import parse_date, parse_date_time, parse_lenient_duration
 from auditor.golang.text import type_name
 from auditor.golang.times import GoTime, GoTimeError
@@ -22,15 +26,202 @@ from auditor.releases import changes
 from auditor.schema.structural import ListType, StructuralSchema
 from auditor.validation.rules.base64text import Base64Error, bytes_decoder
 from auditor.validation.rules.escaping import escape
-from auditor.validation.rules.raw_lists import RawList, RawMapList, RawSet, StrictMap
-from auditor.validation.rules.values import MapList, Preserved, SchemaList, SchemaMap, SetList, Shape
+from auditor.validation.rules.values import (
+    MapList,
+    Preserved,
+    SchemaList,
+    SchemaMap,
+    SetList,
+    Shape,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Iterable
 
     Adapt = Callable[[Any], Any]
 
-__all__ = ["Adapters"]
+__all__ = ["Adapters", "RawList", "RawMapList", "RawSet", "StrictMap"]
+
+_MANY_KEYS: Final = 3
+_GO_TYPES: Final = {
+    UInt: "uint64",
+    bytes: "[]uint8",
+    Duration: "time.Duration",
+    Timestamp: "time.Time",
+    type(None): "structpb.NullValue",
+}
+_NOT_HASHABLE: Final = frozenset({"[]uint8", "[]ref.Val", "map[ref.Val]ref.Val"})
+
+
+class _GoValue:
+    """A value in a list that is not a JSON value.
+
+    Attributes:
+        value: The CEL value.
+        go_type: The name of its Go type.
+    """
+
+    __slots__ = ("go_type", "value")
+
+    def __init__(self, value: Any, go_type: str) -> None:
+        self.value = value
+        self.go_type = go_type
+
+
+def _go_value(value: Any) -> Any:
+    """Return the item that the server puts into a list for a value."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or kind is float:
+        return value
+    if isinstance(value, SchemaMap | SchemaList | Preserved):
+        return value.raw
+    if kind is TypeValue:
+        return value.name
+    if kind is Optional_:
+        return _go_value(value.value) if value.has else None
+    if isinstance(value, CelError):
+        return _GoValue(value, "*errors.errorString")
+    if is_list(value):
+        return _GoValue(value, "[]ref.Val")
+    if is_map(value):
+        return _GoValue(value, "map[ref.Val]ref.Val")
+    return _GoValue(value, _GO_TYPES.get(kind, getattr(value, "go_type", kind.__name__)))
+
+
+def _hashed(value: Any) -> Hashable:
+    """Return the key of a value in a Go map, which includes its type; the server panics for some values."""
+    kind = type(value)
+    if kind is dict or kind is list:
+        raise _unhashable(type_name(value))
+    if kind is not _GoValue:
+        return kind, value
+    if value.go_type in _NOT_HASHABLE:
+        raise _unhashable(value.go_type)
+    inner = value.value
+    if type(inner) is Timestamp:
+        return Timestamp, inner.nanos, inner.zone
+    return (type(inner), inner) if type(inner) in _GO_TYPES else value
+
+
+def _unhashable(go_type: str) -> Cancelled:
+    return Cancelled(CelError(f"internal error: runtime error: hash of unhashable type {go_type}"))
+
+
+def _items(other: Any) -> Iterable[Any]:
+    return other if type(other) is list else other.cel_iter()
+
+
+def _refused(value: Any) -> CelError:
+    return value if isinstance(value, CelError) else CelError(NO_SUCH_OVERLOAD)
+
+
+class RawList(SchemaList):
+    """An ordered list."""
+
+    __slots__ = ()
+
+    def cel_add(self, other: Any) -> Any:
+        """Return the items of both, as a list with the schema of this one."""
+        if not is_list(other):
+            raise _refused(other)
+        return RawList([*self.raw, *map(_go_value, _items(other))], self._adapt)
+
+
+class RawSet(SetList):
+    """A list of list type set. It remembers all items that were ever added to it."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, raw: list[Any], adapt: Callable[[Any], Any]) -> None:
+        super().__init__(raw, adapt)
+        self._known: set[Hashable] | None = None
+
+    def _keys(self) -> set[Hashable]:
+        if self._known is None:
+            self._known = set()
+            self._known.update(map(_hashed, self.raw))
+        return self._known
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether the other list has the same length and only items that this one remembers."""
+        if not is_list(other):
+            return _refused(other)
+        if len(self.raw) != size_of(other):
+            return False
+        known = self._keys()
+        return all(_hashed(_go_value(item)) in known for item in _items(other))
+
+    def cel_add(self, other: Any) -> Any:
+        """Return this list and the new items of the other, and remember them."""
+        if not is_list(other):
+            raise _refused(other)
+        raw, known = list(self.raw), self._keys()
+        for item in _items(other):
+            value = _go_value(item)
+            key = _hashed(value)
+            if key not in known:
+                known.add(key)
+                raw.append(value)
+        return RawSet(raw, self._adapt)
+
+
+class RawMapList(MapList):
+    """A list of list type map."""
+
+    __slots__ = ()
+
+    def _key(self, raw: Any) -> Hashable:
+        if type(raw) is not dict:
+            return object()
+        parts = [raw.get(key) for key in self.keys]
+        if len(parts) > _MANY_KEYS:
+            return " ".join("<nil>" if part is None else show(part) for part in parts)
+        return tuple(map(_hashed, parts))
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether the other list has the same length and equal items for the same keys."""
+        if not is_list(other):
+            return _refused(other)
+        if len(self.raw) != size_of(other):
+            return False
+        mine = {self._key(item): item for item in self.raw}
+        for theirs in _items(other):
+            key = self._key(_go_value(theirs))
+            if key not in mine:
+                return False
+            same = equal_not_null(self._adapt(mine[key]), theirs)
+            if same is not True:
+                return same
+        return True
+
+    def cel_add(self, other: Any) -> Any:
+        """Return this list with the items of the other in the places of those with the same keys, or at its end."""
+        if not is_list(other):
+            raise _refused(other)
+        raw = list(self.raw)
+        places = {self._key(item): place for place, item in enumerate(raw)}
+        for item in _items(other):
+            value = _go_value(item)
+            place = places.get(self._key(value))
+            if place is None:
+                raw.append(value)
+            else:
+                raw[place] = value
+        return RawMapList(raw, self._adapt, self.keys)
+
+
+class StrictMap(SchemaMap):
+    """An object or map as before `changes.ABSENT_FIELDS_EQUAL`: a field that rules cannot find makes it unequal."""
+
+    __slots__ = ()
+
+    def cel_equal(self, other: Any) -> bool | CelError:
+        """Return whether the other has all fields of this one, with equal values."""
+        same = super().cel_equal(other)
+        if same is not True:
+            return same
+        return all(find(other, key) is not MISSING for key in self.raw if self._shape.knows(key))
+
 
 _NULL: Final = "invalid data, got null for schema with nullable=false"
 _NOT_INT_OR_STRING: Final = "invalid data, expected XIntOrString value to be either a string or integer"

@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.trail import Trail, structured
 from auditor.cel.errors import CompileError
 from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.cel.types import BOOL, STRING, optional_of
-from auditor.schema.field_path import FieldPathError
+from auditor.schema.field_path import UNKNOWN_FIELD, FieldPathError, field_names
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.create import has_rules
 from auditor.validation.rules.escaping import escape
-from auditor.validation.rules.field_path import resolve_field_path
 from auditor.validation.rules.types import DeclaredType, cel_type, declare, with_meta
 
 if TYPE_CHECKING:
@@ -29,14 +29,33 @@ if TYPE_CHECKING:
     from auditor.cel.kubernetes import Version
     from auditor.schema.structural import Rule
 
-__all__ = [
-    "NO_TYPE",
-    "CompiledRule",
-    "RuleNode",
-    "compile_node",
-    "compile_rules",
-    "trim_space",
-]
+__all__ = ["NO_TYPE", "CompiledRule", "RuleNode", "compile_node", "compile_rules", "resolve_field_path", "trim_space"]
+
+
+def resolve_field_path(path: str, schema: StructuralSchema) -> str:
+    """Return a path as findings print it.
+
+    Args:
+        path: Steps ``.name`` or ``['name']``, each a property, or any key of a map.
+        schema: The node that has the rule.
+
+    Raises:
+        FieldPathError: It is not valid.
+    """
+    trail: Trail = None
+    for name in field_names(path):
+        if schema.properties:
+            below = schema.properties.get(name)
+            trail = (trail, name)
+        else:
+            extra = schema.additional_properties
+            below = extra if isinstance(extra, StructuralSchema) else None
+            trail = (trail, name, True)
+        if below is None:
+            raise FieldPathError(UNKNOWN_FIELD)
+        schema = below
+    return structured(trail)
+
 
 NO_TYPE = "failed to convert to declType for CEL validation rules"
 """The error for rules on a node that expressions cannot access."""

@@ -5,7 +5,7 @@ import pytest
 from auditor.schema.field_path import FieldPathError
 from auditor.schema.parse import parse_schema
 from auditor.validation.rules import compile_rules
-from auditor.validation.rules.field_path import resolve_field_path
+from auditor.validation.rules.compile import resolve_field_path
 
 
 def ruled(*texts, **more):
