@@ -13,9 +13,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.schema.defaulting.reference import copy_json
-from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded
-from auditor.schema.pruning.reference import META_FIELDS, as_resource, prune_below
+from auditor.schema.defaulting import copy_json
+from auditor.schema.objectmeta import CoerceError, coerce_embedded
+from auditor.schema.pruning import META_FIELDS, as_resource, prune_below
 from auditor.schema.structural import ABSENT, StructuralSchema
 from auditor.validation.embedded import compile_embedded
 from auditor.validation.findings import finding, invalid

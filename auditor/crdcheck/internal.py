@@ -15,7 +15,7 @@ from auditor.base.errors import SchemaError
 from auditor.crdcheck import gojson
 from auditor.crdcheck.gojson import GoStruct, canonical
 from auditor.crds.definition import definition_type, document_name
-from auditor.schema.objectmeta.types import to_json
+from auditor.schema.objectmeta import to_json
 from auditor.schema.typed import GoTypeError, decode_typed
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from auditor.crdcheck.parts import MAX_SELECTABLE
 from auditor.crdcheck.structural import is_structural
 from auditor.crdcheck.walk import everywhere, has_defaults, has_invalid_types
 from auditor.releases import changes
-from auditor.schema.defaulting.reference import prune_defaults
+from auditor.schema.defaulting import prune_defaults
 from auditor.schema.parse import build_schema
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from auditor.base.errors import NotStructural, SchemaError
 from auditor.crds.outline import conditions_of
-from auditor.schema.defaulting.reference import prune_defaults
-from auditor.schema.objectmeta.types import OBJECT_META
+from auditor.schema.defaulting import prune_defaults
+from auditor.schema.objectmeta import OBJECT_META
 from auditor.schema.parse import build_schema, check_convertible, schema_type
 from auditor.schema.typed import (
     BOOL,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.ratcheting import MapListKeys, deep_equal
-from auditor.schema.defaulting.reference import copy_json
+from auditor.schema.defaulting import copy_json
 from auditor.schema.structural import ListType, StructuralSchema
 
 if TYPE_CHECKING:

@@ -26,10 +26,9 @@ from auditor.golang import cbor
 from auditor.golang.jsontext import GoJsonError, as_text, decode
 from auditor.golang.text import display, quote, type_name
 from auditor.releases import changes
-from auditor.schema.defaulting.reference import copy_json, default, drop_nulls, keeps_defaults
-from auditor.schema.objectmeta.reference import CoerceError, coerce_embedded, decode_metadata
-from auditor.schema.objectmeta.types import reads_the_same, served_metadata
-from auditor.schema.pruning.reference import prune
+from auditor.schema.defaulting import copy_json, default, drop_nulls, keeps_defaults
+from auditor.schema.objectmeta import CoerceError, coerce_embedded, decode_metadata, reads_the_same, served_metadata
+from auditor.schema.pruning import prune
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

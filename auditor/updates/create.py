@@ -23,9 +23,8 @@ from auditor.builtin.strict import REPEATED, UNKNOWN, check_strictly, metadata_e
 from auditor.crds.definition import document_name, parse_definition
 from auditor.golang.jsontext import encode
 from auditor.golang.text import quote
-from auditor.schema.defaulting.reference import default
-from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
-from auditor.schema.objectmeta.types import to_json
+from auditor.schema.defaulting import default
+from auditor.schema.objectmeta import CoerceError, decode_metadata, to_json
 from auditor.sources.registry_key import OWN_GROUPS
 from auditor.storage_read.read import ReadError, coerce
 from auditor.validation.builtin_metadata import check_builtin_metadata, has_checked_metadata

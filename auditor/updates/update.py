@@ -21,8 +21,8 @@ from auditor.fastpath.rules.updates import RuleUpdates
 from auditor.golang.jsontext import encode
 from auditor.ratcheting import canonical_text, deep_equal
 from auditor.releases import changes
-from auditor.schema.defaulting.reference import default
-from auditor.schema.objectmeta.reference import CoerceError
+from auditor.schema.defaulting import default
+from auditor.schema.objectmeta import CoerceError
 from auditor.storage_read.numbers_as_sent import as_sent
 from auditor.storage_read.read import CorruptValue, ReadError, answer_to_one, coerce
 from auditor.validation.findings import unique

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.trail import Trail, structured
 from auditor.releases import changes
-from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
+from auditor.schema.objectmeta import CoerceError, decode_metadata
 from auditor.schema.structural import folded
 from auditor.validation.findings import invalid, required, unique
 from auditor.validation.names import dns_1035_label, go_lower, group_version, path_segment

@@ -9,7 +9,7 @@ If the sum of the bounds is below the server's limits, these cannot be exceeded.
 costs, `program` adds them up. Nothing here knows a schema.
 """
 
-from auditor.cel.emit.program import RuleCode, RuleModule, compile_or_refuse, emit_rule
+from auditor.cel.emit.program import RuleCode, RuleModule, emit_rule
 from auditor.cel.emit.shapes import Field, Form, Shape
 from auditor.cel.emit.value import NotEmittable
 
@@ -20,6 +20,5 @@ __all__ = [
     "RuleCode",
     "RuleModule",
     "Shape",
-    "compile_or_refuse",
     "emit_rule",
 ]

@@ -167,15 +167,3 @@ def emit_rule(
         }
         measured = cost.code(size, lengths)
     return RuleCode(found.code, by_size, measured)
-
-
-def compile_or_refuse(module: Module, name: str) -> Callable[..., Any]:
-    """Compile a function.
-
-    Raises:
-        NotEmittable: Python cannot compile the code.
-    """
-    try:
-        return module.compile(name)
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise NotEmittable(f"Python: {error}") from None

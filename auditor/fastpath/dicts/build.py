@@ -23,8 +23,7 @@ from auditor.fastpath.dicts.metadata_parts import NotNormal
 from auditor.fastpath.dicts.root import fused, selector
 from auditor.fastpath.dicts.scope import NotEmittable
 from auditor.golang.text import display
-from auditor.schema.objectmeta.reference import CoerceError, decode_metadata
-from auditor.schema.objectmeta.types import to_json
+from auditor.schema.objectmeta import CoerceError, decode_metadata, to_json
 from auditor.schema.structural import ABSENT, ListType, StructuralSchema
 from auditor.storage_read.read import rewritten_metadata
 

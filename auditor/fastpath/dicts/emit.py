@@ -36,7 +36,7 @@ from auditor.fastpath.dicts.scope import (
     indented,
     schema_types,
 )
-from auditor.schema.defaulting.reference import copy_json
+from auditor.schema.defaulting import copy_json
 from auditor.schema.structural import ABSENT, ListType, StructuralSchema
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from auditor.fastpath.dicts.scope import has_default
-from auditor.schema.defaulting.reference import copy_json, default, drop_nulls
-from auditor.schema.objectmeta.reference import has_embedded
-from auditor.schema.pruning.reference import prune_below
+from auditor.schema.defaulting import copy_json, default, drop_nulls
+from auditor.schema.objectmeta import has_embedded
+from auditor.schema.pruning import prune_below
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.listtype import compile_list_types
 

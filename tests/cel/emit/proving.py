@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from auditor.cel.emit import NotEmittable, RuleModule, compile_or_refuse, emit_rule
+from auditor.cel.emit import NotEmittable, RuleModule, emit_rule
 from auditor.cel.environment import PER_CALL_LIMIT
 from auditor.cel.errors import CelError
 from auditor.codegen import Module
@@ -124,7 +124,10 @@ def prover(environment: Environment, checked: CheckedExpression, shape: Shape) -
             " except Exception:\n  pass\n return -1\n"
         )
 
-    return compile_or_refuse(module, module.function(write))
+    try:
+        return module.compile(module.function(write))
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise NotEmittable(f"Python: {error}") from None
 
 
 class JudgedRule:

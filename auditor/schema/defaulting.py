@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import NotStructural
-from auditor.schema.objectmeta.reference import coerce_embedded, has_embedded
-from auditor.schema.pruning.reference import as_resource, prune, prune_below
+from auditor.schema.objectmeta import coerce_embedded, has_embedded
+from auditor.schema.pruning import as_resource, prune, prune_below
 from auditor.schema.structural import ABSENT, StructuralSchema
 
 if TYPE_CHECKING:
