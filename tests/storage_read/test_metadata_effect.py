@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.crds.definition import parse_definition
-from auditor.fastpath.dicts.metadata import KNOWN_FIELDS
 from auditor.program.program import AuditProgram
+from auditor.schema.objectmeta import OBJECT_META
 from auditor.storage_read.read import rewritten_metadata
 
 FINE = {"name": "x", "namespace": "d", "generation": 1}
@@ -69,7 +69,7 @@ VALUES = st.sampled_from(
 )  # fmt: skip
 
 
-@given(metadata=st.dictionaries(st.sampled_from([*sorted(KNOWN_FIELDS), "other", "another"]), VALUES))
+@given(metadata=st.dictionaries(st.sampled_from([*sorted(OBJECT_META.fields), "other", "another"]), VALUES))
 @settings(max_examples=400, deadline=None)
 def test_metadata_that_do_not_fit_are_read_as_by_the_reference(metadata):
     """The program coerces each key by itself; the reference decodes them together."""

@@ -14,16 +14,15 @@ Source: apiextensions-apiserver pkg/apiserver/schema/validation.go; pkg/apis/api
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from auditor.codegen import Module
 from auditor.fastpath.dicts.emit import Emitter
-from auditor.fastpath.dicts.metadata import KNOWN_FIELDS, prove_embedded, prove_metadata
-from auditor.fastpath.dicts.metadata_parts import NotNormal
+from auditor.fastpath.dicts.metadata import prove_embedded, prove_metadata
 from auditor.fastpath.dicts.root import fused, selector
 from auditor.fastpath.dicts.scope import NotEmittable
 from auditor.golang.text import display
-from auditor.schema.objectmeta import CoerceError, decode_metadata, to_json
+from auditor.schema.objectmeta import decode_metadata, to_json
 from auditor.schema.structural import ABSENT, ListType, StructuralSchema
 from auditor.storage_read.read import rewritten_metadata
 
@@ -178,98 +177,18 @@ def build_version(
     return VersionProgram(module, run, select, reason)
 
 
-def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log, Exception], bool]:
-    """Return a function that coerces metadata as the reference does, and then proves it.
+def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log], bool]:
+    """Return a function that coerces metadata as the reference does, and then proves it."""
 
-    If fields are dropped, each key is decoded separately, so only the keys that are known to change are decoded again.
-    """
-
-    def repair(obj: JsonObject, size: int, log: Log, why: Exception) -> bool:
+    def repair(obj: JsonObject, size: int, log: Log) -> bool:
+        stored = obj["metadata"]
         unknown: list[str] = []
-        metadata = obj["metadata"]
-        stored: JsonObject = {}  # the values of the coerced keys
-        repaired: set[str] = set()
-        field = why.field if isinstance(why, NotNormal) else ""
-        while drop and field and len(unknown) < _FEW:
-            if field in metadata:
-                stored.setdefault(field, metadata[field])
-            repaired.add(field)
-            _decode_key(metadata, field, unknown)
-            try:
-                ok = prove_metadata(metadata, size, namespaced)
-            except Exception as again:  # the decoder handles the rest, or one more key
-                if getattr(again, "field", None) == field:
-                    raise  # a second decoding would change it again (a year 10000): leave it to the reference
-                # Keep only its field: the exception in a variable of this frame would be a reference cycle with the
-                # object.
-                field = again.field if isinstance(again, NotNormal) else ""
-                continue
-            log.pruned.extend((None, f"metadata.{path}") for path in unknown)
-            read = {key: metadata[key] for key in repaired if key in metadata}
-            log.effect = max(log.effect, rewritten_metadata(stored, read))
-            return ok
-        whole = metadata
-        if repaired:
-            whole = {**{key: value for key, value in metadata.items() if key not in repaired}, **stored}
-        fit = decode_metadata(metadata, drop=drop, unknown=unknown)
+        fit = decode_metadata(stored, drop=drop, unknown=unknown)
         if drop:
             fit["generation"] = fit.get("generation", 0) or 1
-        obj["metadata"] = to_json(fit)
+        obj["metadata"] = read = to_json(fit)
         log.pruned.extend((None, f"metadata.{path}") for path in unknown)
-        log.effect = max(log.effect, rewritten_metadata(whole, obj["metadata"]))
-        return prove_metadata(obj["metadata"], size, namespaced)
+        log.effect = max(log.effect, rewritten_metadata(stored, read))
+        return prove_metadata(read, size, namespaced)
 
     return repair
-
-
-_FEW: Final = 50
-"""Number of unknown fields, far below the number at which the decoder stops listing them."""
-
-
-_TEXTS: Final = frozenset(("name", "generateName", "namespace", "selfLink", "resourceVersion", "uid"))
-_TIMES: Final = frozenset(("creationTimestamp", "deletionTimestamp"))
-_MAPS: Final = frozenset(("labels", "annotations"))
-
-
-def _decode_key(metadata: JsonObject, key: str, unknown: list[str]) -> None:
-    """Decode one key of metadata separately; usually it vanishes, which needs no decoding."""
-    value = metadata.get(key)
-    if key not in KNOWN_FIELDS:
-        unknown.append(key)
-    elif value is None or _never_fits(key, value):
-        pass
-    elif key in _MAPS:
-        kinds = set(map(type, value.values()))
-        if value and kinds <= {str, type(None)}:
-            metadata[key] = {name: text or "" for name, text in value.items()}
-            return
-    else:
-        made = _decoded(key, value, unknown)
-        if key in made:
-            value = made[key]
-            if key != "generation" or value:
-                metadata[key] = value
-                return
-    if key == "generation":
-        metadata[key] = 1
-    else:
-        del metadata[key]
-
-
-def _never_fits(key: str, value: Any) -> bool:
-    """Return whether the type of a field obviously refuses such a value."""
-    kind = type(value)
-    if key in _TEXTS:
-        return kind is not str
-    if key in _TIMES:
-        return kind is not str or not value[:4].isdigit()
-    if key in _MAPS:
-        return kind is not dict
-    return key == "generation" and kind in (str, bool, list, dict)
-
-
-def _decoded(key: str, value: Any, unknown: list[str]) -> JsonObject:
-    try:
-        return to_json(decode_metadata({key: value}, drop=True, unknown=unknown))
-    except CoerceError:
-        return {}

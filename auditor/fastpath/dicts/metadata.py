@@ -10,7 +10,7 @@ Source: apimachinery pkg/apis/meta/v1/types.go, pkg/api/validation/objectmeta.go
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from orjson import dumps as _dumps
 
@@ -51,15 +51,8 @@ from auditor.validation.names import (
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["KNOWN_FIELDS", "prove_embedded", "prove_metadata"]
+__all__ = ["prove_embedded", "prove_metadata"]
 
-KNOWN_FIELDS: Final = frozenset(
-    {
-        *("annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"),
-        *("generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences"),
-        *("resourceVersion", "selfLink", "uid"),
-    }
-)
 _managers: set[tuple[str, str, str, str]] = set()
 """Accepted managers: manager, operation, apiVersion, fieldsType."""
 
@@ -77,19 +70,19 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool) -> bool:
     """
     generation = metadata.get("generation")
     if type(generation) is not int or generation == 0 or generation > INT64_MAX:
-        raise NotNormal("generation")
+        raise NotNormal
     if generation < 0 or "name" not in metadata:
         return False
     name = metadata["name"]
     if type(name) is not str or not name:
-        raise NotNormal("name")
+        raise NotNormal
     count = 2
     if (is_short_name(name) is None or len(name) > 253) and subdomain_name(name, False):
         return False
     if "namespace" in metadata:
         namespace = metadata["namespace"]
         if type(namespace) is not str or not namespace:
-            raise NotNormal("namespace")
+            raise NotNormal
         count += 1
         if not namespaced or (namespace not in known_namespaces and not check_namespace(namespace)):
             return False
@@ -135,30 +128,26 @@ def prove_embedded(resource: JsonObject) -> bool:
 
 def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
     """Return whether the fields that all metadata have are proven; `count` keys are known already."""
-    at = "creationTimestamp"
     try:
-        if at in metadata:
-            value = metadata[at]
+        if "creationTimestamp" in metadata:
+            value = metadata["creationTimestamp"]
             if (value[:10] not in known_days or value[10:13] not in HOURS or value[13:] not in MINUTES) and not is_time(
                 value
             ):
                 raise NotNormal
             count += 1
-        at = "uid"
-        if at in metadata:
-            value = metadata[at]
+        if "uid" in metadata:
+            value = metadata["uid"]
             if type(value) is not str or not value:
                 raise NotNormal
             count += 1
-        at = "resourceVersion"
-        if at in metadata:
-            value = metadata[at]
+        if "resourceVersion" in metadata:
+            value = metadata["resourceVersion"]
             if type(value) is not str or not value:
                 raise NotNormal
             count += 1
-        at = "labels"
-        if at in metadata:
-            labels = metadata[at]
+        if "labels" in metadata:
+            labels = metadata["labels"]
             if type(labels) is not dict or not labels:
                 raise NotNormal
             count += 1
@@ -170,9 +159,8 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
                         return False
                 if key not in known_label_keys and not check_label_key(key):
                     return False
-        at = "annotations"
-        if at in metadata:
-            annotations = metadata[at]
+        if "annotations" in metadata:
+            annotations = metadata["annotations"]
             if type(annotations) is not dict or not annotations:
                 raise NotNormal
             count += 1
@@ -183,19 +171,16 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
                     return False
             if size > MAX_ANNOTATIONS and annotations_size(annotations) > MAX_ANNOTATIONS:
                 return False
-        at = "managedFields"
-        if at in metadata:
+        if "managedFields" in metadata:
             count += 1
-            if not _prove_managed_fields(metadata[at]):
+            if not _prove_managed_fields(metadata["managedFields"]):
                 return False
-        at = "ownerReferences"
-        if at in metadata:
+        if "ownerReferences" in metadata:
             count += 1
-            if not _prove_owners(metadata[at]):
+            if not _prove_owners(metadata["ownerReferences"]):
                 return False
-        at = "finalizers"
-        if at in metadata:
-            finalizers = metadata[at]
+        if "finalizers" in metadata:
+            finalizers = metadata["finalizers"]
             if type(finalizers) is not list or not finalizers:
                 raise NotNormal
             count += 1
@@ -207,10 +192,9 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
                         return False
             if "orphan" in finalizers and "foregroundDeletion" in finalizers:
                 return False
-        at = ""
         return len(metadata) == count or _prove_rare(metadata, count)
-    except Exception as error:  # noqa: BLE001 - any error that a value of another type causes; the key is known
-        raise NotNormal(at or getattr(error, "field", "")) from None
+    except Exception:  # noqa: BLE001 - any error that a value of another type causes
+        raise NotNormal from None
 
 
 def _prove_rare(metadata: JsonObject, count: int) -> bool:
@@ -219,25 +203,23 @@ def _prove_rare(metadata: JsonObject, count: int) -> bool:
         if key in metadata:
             value = metadata[key]
             if type(value) is not str or not value:
-                raise NotNormal(key)
+                raise NotNormal
             count += 1
             # The prefix of a generated name: its rule is that of names, which an embedded resource does not follow.
             if key == "generateName" and subdomain_name(value, True):
                 return False
-    key = "deletionTimestamp"
-    if key in metadata:
-        value = metadata[key]
+    if "deletionTimestamp" in metadata:
+        value = metadata["deletionTimestamp"]
         if type(value) is not str or not is_time(value):
-            raise NotNormal(key)
+            raise NotNormal
         count += 1
-    key = "deletionGracePeriodSeconds"
-    if key in metadata:
-        value = metadata[key]
+    if "deletionGracePeriodSeconds" in metadata:
+        value = metadata["deletionGracePeriodSeconds"]
         if type(value) is not int or value > INT64_MAX:
-            raise NotNormal(key)
+            raise NotNormal
         count += 1
     if len(metadata) != count:
-        raise NotNormal(next((key for key in metadata if key not in KNOWN_FIELDS), ""))
+        raise NotNormal
     return True
 
 

@@ -48,14 +48,7 @@ MAX_ANNOTATIONS: Final = 262144
 
 
 class NotNormal(Exception):
-    """A typed round trip would change the metadata.
-
-    Attributes:
-        field: The first key of metadata that it would change; empty if not known.
-    """
-
-    def __init__(self, field: str = "") -> None:
-        self.field = field
+    """A typed round trip would change the metadata."""
 
 
 is_short_name: Final = re.compile(r"[a-z0-9][-a-z0-9]*+(?<!-)").fullmatch

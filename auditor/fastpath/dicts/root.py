@@ -35,7 +35,7 @@ def fused(
     emitter: Emitter,
     definition: CustomResourceDefinition,
     version: CrdVersion,
-    repair: Callable[[dict[str, Any], int, Log, Exception], bool],
+    repair: Callable[[dict[str, Any], int, Log], bool],
 ) -> str:
     """Declare the function that reads and proves whole objects, and return its name.
 
@@ -94,8 +94,8 @@ class _Root:
                 w.line("raise Refused('', 'identity')")
             with w.block("try:"):
                 w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced})")
-            with w.block("except Exception as why:"):
-                w.line("ok = _repair(o, size, log, why)")
+            with w.block("except Exception:"):
+                w.line("ok = _repair(o, size, log)")
             with w.block("if not ok:"):
                 w.line("raise Refused('', 'metadata')")
             known = frozenset((*schema.properties, *META_KEYS))
