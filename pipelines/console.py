@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from auditor.printing.print_rows import Columns, Row
 
-__all__ = ["OutputClosed", "echo_rows", "forget_output", "ignore_closed_stdout", "watch_streams"]
-
 
 class OutputClosed(BrokenPipeError):
     """The reader of standard output closed it."""

@@ -11,8 +11,6 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["allow_depth"]
-
 _CALLS: Final = 100_000
 """Recursion limit: 10,000 levels, with several calls for each."""
 _STACK: Final = 512 << 20

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["Ended", "exit_code_of", "forget_reports", "has_report", "note_report", "reason_of"]
-
 _USAGE: Final = 2
 _INTERNAL: Final = 70
 _INTERRUPTED: Final = 130

@@ -8,8 +8,6 @@ import os
 import site
 import sys
 
-__all__ = ["leave_out_current_folder", "search_path"]
-
 
 def leave_out_current_folder() -> bool:
     """Remove the current directory from the module search path of this process and of those that it starts.

@@ -15,14 +15,6 @@ from auditor.base.errors import EnvironmentRefused
 from auditor.base.machine import address_space, memory_limit
 from auditor.plan.limits import LEAST_MEMORY
 
-__all__ = [
-    "Memory",
-    "Seconds",
-    "check_address_space",
-    "deadline_of",
-    "share_of_memory",
-]
-
 _UNITS: Final = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "k": 10**3, "M": 10**6, "G": 10**9}
 _SECONDS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)")

@@ -18,7 +18,6 @@ from auditor.base.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["LOG", "RunLog"]
 
 _LEVELS: Final = {"debug": 0, "info": 1, "warning": 2, "error": 3}
 _EVERY: Final = 30.0

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from auditor.plan.plan import Plan, SourceShard
     from auditor.shards.result import ShardResult
 
-__all__ = ["audit_smaller"]
 
 _MOST_ENDS: Final = 16
 """Largest number of smaller shards whose workers may end; with more, the machine is probably the reason."""

@@ -18,7 +18,6 @@ from auditor.base.progress import listen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["BAR", "Bar"]
 
 _FIRST: Final = 0.3
 """Seconds after which the bar is drawn: shorter commands have none."""

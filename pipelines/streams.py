@@ -7,8 +7,6 @@ from typing import Any
 
 from auditor.base.visible import visible, visible_lines
 
-__all__ = ["ErrorLines", "VisibleStream", "escape_streams", "plain"]
-
 
 class VisibleStream:
     """A text stream that escapes control characters and controls of writing direction.

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from auditor.plan.plan import Plan, SourceShard
     from auditor.shards.result import ShardResult
 
-__all__ = ["PRELOAD", "expect_workers", "lost_later", "ready_later"]
 
 PRELOAD: Final = ("pipelines.preload",)
 """Modules that the fork server of workers imports."""

@@ -20,34 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "as_binary",
-    "booleans",
-    "byte_lengths",
-    "cast",
-    "column",
-    "concat",
-    "dictionary_encoded",
-    "equal",
-    "fill_null",
-    "flattened",
-    "has_codes",
-    "in_one_piece",
-    "index_in",
-    "is_null",
-    "may_hold",
-    "parquet_footer",
-    "parquet_reader",
-    "plain",
-    "read_parquet",
-    "sorted_order",
-    "sorted_rows",
-    "starts_with",
-    "take",
-    "unlike_next",
-    "where",
-    "whole_parquet",
-]
 
 pa: Any = pyarrow
 

@@ -12,30 +12,6 @@ import errno
 import os
 from typing import ClassVar, Final
 
-__all__ = [
-    "AuditorError",
-    "ChangedDump",
-    "DamagedDump",
-    "EngineError",
-    "EnvironmentRefused",
-    "Locked",
-    "NotStructural",
-    "PatternTooSlow",
-    "PlanError",
-    "ProofRefuted",
-    "Refused",
-    "ReportNotWritable",
-    "SchemaError",
-    "SelectorError",
-    "SourceError",
-    "StoreUnreachable",
-    "TooMuchToReport",
-    "UnknownDump",
-    "WorkerLost",
-    "is_environment",
-    "refusal",
-]
-
 _REFUSALS: Final = frozenset({
     errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENAMETOOLONG, errno.ENFILE,
     errno.ENOENT, errno.ENOMEM, errno.ENOSPC, errno.ENOTDIR, errno.ENXIO, errno.EPERM, errno.EROFS,

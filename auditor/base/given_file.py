@@ -8,8 +8,6 @@ import stat
 from pathlib import Path
 from typing import Final
 
-__all__ = ["irregular", "read_given"]
-
 _MOST: Final = 64 << 20
 _KINDS: Final = {
     stat.S_IFIFO: "is a pipe",

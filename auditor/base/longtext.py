@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["LONG", "LongText", "bounded_join", "cut"]
-
 LONG: Final = 1 << 10
 """Texts of at least so many characters are held in parts."""
 

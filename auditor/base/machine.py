@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["address_space", "memory_limit", "processors"]
 
 _ROOT: Final = Path("/")
 

@@ -17,8 +17,6 @@ from typing import Any, Final
 
 from auditor.base.errors import TooMuchToReport
 
-__all__ = ["FREE_BYTES", "MOST_PATHS", "PATHS_A_BYTE", "ROOT", "KeyPath", "check_paths", "plain_path"]
-
 _PROPERTY, _KEY, _INDEX = 0, 1, 2
 
 

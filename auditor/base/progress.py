@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["listen", "tell"]
 
 _listeners: list[Callable[[str, int, int | None, str], None]] = []
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
-__all__ = ["quick_init"]
-
 _Class = TypeVar("_Class", bound=type)
 
 

@@ -13,18 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from auditor.base.longtext import LongText
 
-__all__ = [
-    "AuditedObject",
-    "Finding",
-    "JsonObject",
-    "Origin",
-    "Shard",
-    "Unreadable",
-    "labels_of",
-    "metadata_of",
-    "name_of",
-    "namespace_of",
-]
 
 JsonObject = dict[str, Any]
 

@@ -4,7 +4,5 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["KUBERNETES_RELEASE", "VERSION"]
-
 VERSION: Final = "0.1.0"
 KUBERNETES_RELEASE: Final = "v1.37.2"

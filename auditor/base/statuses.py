@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["Impact", "KeyClass", "Status"]
-
 
 class KeyClass(StrEnum):
     """The class of a key, from its name alone."""

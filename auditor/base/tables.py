@@ -10,19 +10,6 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = [
-    "CHANGES",
-    "COMPARED",
-    "COMPARED_OBJECTS",
-    "FINDINGS",
-    "LIVE_KEYS",
-    "OBJECTS",
-    "TABLE_VERSION",
-    "VERSIONS",
-    "index_schema",
-    "with_metadata",
-]
-
 TABLE_VERSION: Final = "1"
 """Version of the tables; it changes when a column changes its name, type or meaning."""
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Trail", "dotted", "structured"]
-
 Trail = tuple[Any, ...] | None
 
 

@@ -11,8 +11,6 @@ import re
 import shlex
 from typing import Any, Final
 
-__all__ = ["HIDDEN", "csv_cell", "label", "shell_word", "visible", "visible_lines", "visible_tree"]
-
 HIDDEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters (C0, DEL, C1), controls of writing direction, separators of lines, halves of surrogate pairs."""
 _HIDDEN_IN_LINES: Final = re.compile(HIDDEN.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["are", "by_count", "counted", "listed", "objects"]
-
 
 def counted(count: int, noun: str) -> str:
     """Return a count and its noun, which takes an s unless the count is 1."""

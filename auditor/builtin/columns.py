@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.printing.columns import Cell
 
-__all__ = ["builtin_cells", "builtin_headers"]
-
 
 def _workload(obj: JsonObject, now: float) -> list[Cell]:
     return [

@@ -21,16 +21,6 @@ from auditor.golang.times import GoTimeError, parse_rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "Decoding",
-    "GoDecodeError",
-    "Members",
-    "base64_error",
-    "check_typed",
-    "metadata_of",
-    "parse_members",
-    "type_meta",
-]
 
 _INTEGER: Final = re.compile(r"-?[0-9]+\Z")
 _LONE: Final = re.compile("[\ud800-\udfff]")

@@ -23,7 +23,6 @@ from auditor.sources.registry_key import is_namespaced
 if TYPE_CHECKING:
     from auditor.builtin.scheme import Target
 
-__all__ = ["NOT_DECODED", "Judged", "is_proven", "judge_at", "judge_exported", "judge_stored", "target_at"]
 
 NOT_DECODED = "not decoded"
 """Reason of a value that `--skip` excludes from decoding."""

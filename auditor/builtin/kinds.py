@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["BUILTIN_KINDS", "REQUEST_KINDS", "BuiltinKind", "builtin_kind", "group_rank"]
-
 
 @dataclass(frozen=True, slots=True)
 class BuiltinKind:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.printing.columns import Cell
 
-__all__ = ["OTHER_PRINTERS", "job_cells", "pod_cells"]
-
 
 def _is_true(obj: JsonObject, kind: str) -> bool:
     found = condition(obj, kind)

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = [
-    "MAGIC",
-    "WireError",
-    "decode_message",
-    "decode_stored",
-    "decode_unknown",
-    "fields_of_message",
-    "message_of_kind",
-    "missing_text",
-    "top_level_fields",
-]
 
 MAGIC: Final = b"k8s\0"
 _MOST: Final = (1 << 63) - 1

@@ -16,7 +16,6 @@ from auditor.builtin.protobuf import MAGIC, WireError, decode_unknown, fields_of
 if TYPE_CHECKING:
     from auditor.builtin.scheme import Target
 
-__all__ = ["Prover"]
 
 _SKIP, _NUMBER, _QUANTITY = 1, 2, 3
 _PLAIN: Final = re.compile(rb"[+-]?[0-9]{1,12}(?:\.[0-9]{1,6})?(?:n|u|m|k|[MGTPE]|[KMGTPE]i)?\Z")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from auditor.builtin.scheme import Target
 
-__all__ = ["JsonProver", "ProvenSpecs", "proven_definition"]
 
 _SURE_TIME: Final = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII

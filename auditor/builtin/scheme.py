@@ -13,19 +13,6 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-__all__ = [
-    "ServedKind",
-    "Target",
-    "kind_of_resource",
-    "scheme_name",
-    "scheme_owner",
-    "served_kind",
-    "served_versions",
-    "target_of",
-    "type_named",
-    "types",
-]
-
 _OTHER_RESOURCES: Final = {
     (None, "ranges"): "/RangeAllocation",
     (None, "masterleases"): "/Endpoints",

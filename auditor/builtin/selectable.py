@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["Rules", "builtin_selectable", "rules_of"]
-
 
 def _at(path: str, default: str = "") -> Callable[[JsonObject], str]:
     return lambda obj: text(obj, path) or default

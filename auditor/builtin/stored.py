@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.builtin.scheme import Target
 
-__all__ = ["Stored", "UndecodableError", "read_stored", "stored_object"]
 
 _INT64: Final = re.compile(r"[+-]?[0-9]+\Z")
 _ROLLBACK: Final = "deprecated.deployment.rollback.to"

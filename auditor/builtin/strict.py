@@ -16,7 +16,6 @@ from auditor.builtin.scheme import types
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["REPEATED", "UNKNOWN", "check_strictly", "metadata_error"]
 
 UNKNOWN: Final = "unknown field"
 REPEATED: Final = "duplicate field"

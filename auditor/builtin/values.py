@@ -11,31 +11,6 @@ from auditor.printing.columns import age_of
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = [
-    "NONE",
-    "SPACE",
-    "Printer",
-    "age",
-    "condition",
-    "containers_text",
-    "entry",
-    "event_at",
-    "first_of",
-    "given",
-    "label_selector",
-    "labels_text",
-    "listed_text",
-    "load_balancer",
-    "lowered",
-    "many",
-    "mapping",
-    "number",
-    "seconds_of",
-    "text",
-    "texts",
-    "utc",
-    "walk",
-]
 
 NONE: Final = "<none>"
 SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from auditor.causes.rows import CauseNumbers, FindingRows, ObjectImpacts
 
-__all__ = ["MATCHERS", "Acceptance", "Entry", "read_accepted"]
 
 MATCHERS: Final = ("cause", "cluster", "kind", "namespace", "name", "field", "check")
 _OTHERS: Final = ("reason", "expires", "owner", "allowCritical")

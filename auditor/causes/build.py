@@ -45,21 +45,6 @@ if TYPE_CHECKING:
     from auditor.causes.counting import CauseCount
     from auditor.causes.keys import CauseKey
 
-__all__ = [
-    "CHANGES",
-    "PartCounter",
-    "build_causes",
-    "causes_of",
-    "count_causes",
-    "count_part",
-    "order_of",
-    "overrides_of",
-    "part_files",
-    "parts_to_count",
-    "read_part",
-    "tables_to_count",
-    "write_causes",
-]
 
 pa: Any = pyarrow
 

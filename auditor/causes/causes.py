@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Cause", "Topic", "merged", "topics_of"]
 
 _CHANGES: Final = ("new", "more", "same", "not-rechecked", "fixed")
 _SUMS: Final = (

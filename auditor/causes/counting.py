@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from auditor.causes.rows import CauseNumbers
     from auditor.causes.severity import SeverityRule
 
-__all__ = ["VERDICTS", "CauseCount", "Counting", "PartCounts", "object_name"]
 
 Numbers = np.ndarray[Any, Any]
 

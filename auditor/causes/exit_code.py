@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from auditor.plan.options import AuditOptions
 
-__all__ = ["STANDING", "code_of_causes", "parse_most_new"]
 
 STANDING: Final = ("crashes-server", "breaks-list", "is-deleted", "blocks-delete")
 """Impacts that set the exit code every night until they are repaired, also with --only-new."""

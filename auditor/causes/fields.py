@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["Definitions", "generic_field"]
 
 _INDEX: Final = re.compile(r"\[[^\]]*\]")
 _ANY: Final = "*"

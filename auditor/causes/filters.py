@@ -11,8 +11,6 @@ from auditor.causes.titles import kind_name
 if TYPE_CHECKING:
     from auditor.causes.causes import Cause
 
-__all__ = ["Filters"]
-
 
 @dataclass(frozen=True, slots=True)
 class Filters:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BLOCKING", "FOLLOWS", "follows", "noted", "with_notes"]
 
 FOLLOWS: Final = "some validation rules were not checked because the object was invalid"
 """Beginning of its detail; its message has the field and the value before it."""

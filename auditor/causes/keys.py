@@ -11,8 +11,6 @@ import orjson
 
 from auditor.releases.meanings import Words, meaning
 
-__all__ = ["AREAS", "ID_DIGITS", "CauseKey", "area_of", "form_of", "ids_of", "renewed_form", "topic_of"]
-
 ID_DIGITS: Final = 8
 """Hexadecimal digits of an id; more where two causes of a report have the same first ones."""
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'|`[^`]*`|\(redacted\)')

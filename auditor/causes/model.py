@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Topic
     from auditor.causes.verdict import Verdict
 
-__all__ = ["FindingsModel", "Run", "Source"]
-
 
 @dataclass(frozen=True, slots=True)
 class Source:

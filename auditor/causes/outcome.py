@@ -14,8 +14,6 @@ from auditor.causes.owners import read_owner_rules
 if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
 
-__all__ = ["causes_of_cluster", "note_causes", "rules_of"]
-
 
 def causes_of_cluster(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> list[dict[str, Any]] | None:
     """Return what `note_causes` needs to know of one cluster of a fleet.

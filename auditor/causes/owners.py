@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["OwnerRule", "Owners", "PartOwners", "owner_of", "owner_rules_of", "read_owner_rules"]
 
 _KEYS: Final = ("team", "namespace", "kind", "labels")
 _ARGO: Final = "argocd.argoproj.io/instance"

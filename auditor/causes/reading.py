@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Cause
     from auditor.causes.filters import Filters
 
-__all__ = ["counted_rows", "finding_rows", "narrowed", "object_rows"]
 
 _BATCH: Final = 512
 _EXAMPLES: Final = 3

@@ -19,21 +19,6 @@ if TYPE_CHECKING:
 
     from auditor.causes.fields import Definitions
 
-__all__ = [
-    "FINDING_COLUMNS",
-    "IMPACTS",
-    "IN_NAMESPACES",
-    "OBJECT_COLUMNS",
-    "OF_NAMESPACES",
-    "CauseNumbers",
-    "FindingRows",
-    "ObjectImpacts",
-    "concerned",
-    "follows_of",
-    "is_new",
-    "namespaces_of",
-    "shows_namespaces",
-]
 
 Numbers = np.ndarray[Any, Any]
 

@@ -19,7 +19,6 @@ from auditor.shards.columns import write_parquet
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["CAUSES", "CAUSES_FILE", "read_rows", "write_rows"]
 
 pa: Any = pyarrow
 

@@ -9,7 +9,6 @@ from auditor.causes.severity import UPGRADE
 if TYPE_CHECKING:
     from auditor.causes.keys import CauseKey
 
-__all__ = ["IMPACT_TITLES", "TYPE_TITLES", "kind_name", "title_of"]
 
 IMPACT_TITLES: Final = {
     "crashes-server": "ends the API server process when it is read",

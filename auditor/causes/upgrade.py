@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Cause
     from auditor.causes.filters import Filters
 
-__all__ = ["CATEGORIES", "DEFINITION", "has_objects", "is_of_definition", "upgrade_counts", "upgrade_objects"]
 
 DEFINITION: Final = "definition"
 """The check of a cause that is about a definition; its one object is that."""

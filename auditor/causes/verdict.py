@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from auditor.causes.causes import Cause
 
-__all__ = ["VERDICT_WORDS", "Verdict", "verdict_of"]
 
 VERDICT_WORDS: Final = {
     "worse": "WORSE",

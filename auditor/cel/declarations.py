@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from auditor.cel.function import Function
     from auditor.cel.operations.dispatch import Declaration
 
-__all__ = ["Declarations", "Libraries", "Name"]
-
 
 @dataclass(frozen=True, slots=True)
 class Name:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from auditor.cel.run.attributes import Node
     from auditor.cel.types import ObjectType, Type
 
-__all__ = ["PER_CALL_LIMIT", "Environment", "Program", "display_issues"]
 
 PER_CALL_LIMIT = 1_000_000
 """Largest cost of one evaluation of a rule."""

@@ -12,16 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-__all__ = [
-    "COST_LIMIT_EXCEEDED",
-    "CelError",
-    "CompileError",
-    "CostLimitExceeded",
-    "GaveUp",
-    "Issue",
-    "errors_as_formats",
-    "syntax_error",
-]
 
 COST_LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 

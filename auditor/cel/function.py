@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from auditor.cel.estimate.prices import Price
     from auditor.cel.types import Kind, Type
 
-__all__ = ["PLAIN", "UNIT", "Code", "Costs", "Function", "Overload", "Version"]
 
 Version = tuple[int, int]
 """Major and minor of a Kubernetes release."""

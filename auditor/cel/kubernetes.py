@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from auditor.cel.types import ObjectType, Type
 
-__all__ = ["Version", "kubernetes_environment", "kubernetes_libraries", "latest", "of_new_rules"]
 
 Version = tuple[int, int]
 _CROSS_TYPE_COMPARISONS: Version = (1, 28)

@@ -28,8 +28,6 @@ from auditor.cel.types import (
 )
 from auditor.cel.values import Duration, UInt
 
-__all__ = ["MESSAGES", "MESSAGE_OF", "SCALARS", "make_message"]
-
 _SECOND = 10**9
 _STRUCT = map_of(STRING, DYN)
 _WRAPPERS: dict[str, tuple[Type, Any]] = {

@@ -18,39 +18,6 @@ from auditor.base.quick_init import quick_init
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "BOOL",
-    "BYTES",
-    "DOUBLE",
-    "DURATION",
-    "DYN",
-    "ERROR",
-    "INT",
-    "NULL",
-    "STRING",
-    "TIMESTAMP",
-    "TYPE",
-    "UINT",
-    "UNTYPED",
-    "Bindings",
-    "Kind",
-    "ObjectType",
-    "Type",
-    "has_parameters",
-    "is_dyn",
-    "is_dyn_or_error",
-    "list_of",
-    "map_of",
-    "most_general",
-    "object_type",
-    "opaque",
-    "optional_of",
-    "type_of",
-    "type_param",
-    "unwrap_optional",
-    "wrapper_of",
-]
-
 
 class Kind(Enum):
     """The kinds of types."""

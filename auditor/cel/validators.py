@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from auditor.cel.check.checked import CheckedExpression
 
-__all__ = ["check_format", "validate"]
 
 _AS_STRING = frozenset({
     Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES,

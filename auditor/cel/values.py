@@ -30,21 +30,6 @@ if TYPE_CHECKING:
 
     from auditor.cel.errors import CelError
 
-__all__ = [
-    "MISSING",
-    "NONE",
-    "CelList",
-    "CelMap",
-    "Duration",
-    "MapValue",
-    "Optional_",
-    "Timestamp",
-    "TypeValue",
-    "UInt",
-    "is_list",
-    "is_map",
-]
-
 
 class UInt(int):
     """An unsigned 64-bit integer; compares and hashes as its number."""

@@ -16,7 +16,6 @@ from auditor.store.clusters import part_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Gaps", "cluster_notes", "compared_clusters", "unmatched_clusters", "whole_clusters"]
 
 Numbers = np.ndarray[Any, Any]
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Selected", "identified", "row_groups"]
 
 Numbers = np.ndarray[Any, Any]
 

@@ -7,8 +7,6 @@ from typing import Any
 from auditor.base.longtext import LONG, cut
 from auditor.base.visible import shell_word
 
-__all__ = ["compared", "show_command"]
-
 _SHOWN = 10
 
 

@@ -28,17 +28,6 @@ if TYPE_CHECKING:
 
     from auditor.plan.options import AuditOptions
 
-__all__ = [
-    "cluster_names",
-    "differing_keys",
-    "inputs_of",
-    "judged_clusters",
-    "missing_clusters",
-    "note_presence",
-    "read_clusters",
-    "stale_dumps",
-    "unread_clusters",
-]
 
 _STALE_CODE = 3
 _NOTHING_CODE = 2

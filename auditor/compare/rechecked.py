@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["REASONS", "Owners", "reasons_of"]
 
 Numbers = np.ndarray[Any, Any]
 

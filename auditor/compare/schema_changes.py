@@ -8,8 +8,6 @@ import orjson
 
 from auditor.base.longtext import cut
 
-__all__ = ["changes_at"]
-
 _NOT_CHECKS: Final = frozenset(
     ("description", "title", "example", "externalDocs", "default", "properties", "items", "additionalProperties")
 )

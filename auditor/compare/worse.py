@@ -15,8 +15,6 @@ import pyarrow.compute as pc
 from auditor.base.arrow import in_one_piece
 from auditor.base.statuses import Impact, Status
 
-__all__ = ["LEVELS", "Objects", "WorseObjects"]
-
 Numbers = np.ndarray[Any, Any]
 
 _INVALID, _DATA_LOSS, _BLOCKED, _UNSERVED, _UNREADABLE, _BREAKS, _CRASHES, _UNKNOWN = (1 << bit for bit in range(8))

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
     from auditor.crdcheck.internal import Internal
 
-__all__ = ["ACCEPTED_REVIEWS", "bundle_error", "check_conversion", "enumerated"]
 
 _BLOCK: Final = re.compile(
     rb"(?:\A|\n)-----BEGIN (?P<type>[^\n]*?)-----[ \t\r]*\n"

@@ -26,7 +26,6 @@ from auditor.validation.rules.compile import NO_TYPE
 if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
 
-__all__ = ["check_defaults"]
 
 _CHECK: Final = "schema"
 _STEP: Final = re.compile(r"\[([^\]]*)\]|\.?([^.\[]+)")

@@ -20,21 +20,6 @@ from auditor.validation.findings import ADDRESS
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = [
-    "SCHEMA_FIELDS",
-    "GoStruct",
-    "Raw",
-    "canonical",
-    "column",
-    "go_syntax",
-    "plain",
-    "render",
-    "rule",
-    "schema",
-    "shown",
-    "version",
-]
-
 
 class GoStruct:
     """A Go struct: names and values of its fields, in order; values are structs, lists, dicts, `Raw` or scalars.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["Internal", "internal_form"]
 
 _GROUP: Final = "apiextensions.k8s.io"
 _KIND: Final = "CustomResourceDefinition"

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
     from auditor.crdcheck.rules import RuleScope
 
-__all__ = ["Place", "WalkOptions", "check_openapi", "check_required_keys", "has_loose_keys", "has_loose_sets"]
 
 _CHECK: Final = "schema"
 _META: Final = frozenset({"metadata", "kind", "apiVersion"})

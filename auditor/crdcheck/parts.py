@@ -24,15 +24,6 @@ from auditor.validation.names import dns_1035_label, go_lower
 if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
 
-__all__ = [
-    "MAX_SELECTABLE",
-    "check_columns",
-    "check_deprecation",
-    "check_names",
-    "check_selectable",
-    "check_subresources",
-    "joined",
-]
 
 _CHECK: Final = "schema"
 MAX_SELECTABLE: Final = 8

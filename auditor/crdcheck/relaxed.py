@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crdcheck.internal import Internal
 
-__all__ = ["Demands", "demands_of_update"]
-
 
 @dataclass(frozen=True, slots=True)
 class Demands:

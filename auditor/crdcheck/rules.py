@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.cel.environment import Program
 
-__all__ = ["Budget", "RuleScope"]
 
 EXPRESSION_LIMIT: Final = 10_000_000
 DEFINITION_LIMIT: Final = 100_000_000

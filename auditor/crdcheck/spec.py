@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from auditor.crdcheck.internal import Internal
     from auditor.crdcheck.relaxed import Demands
 
-__all__ = ["check_spec"]
 
 _CHECK: Final = "schema"
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import Finding, JsonObject
 
-__all__ = ["check_structural_schema", "is_structural", "unconvertible"]
 
 _CHECK: Final = "schema"
 _ROOT, _ITEM, _FIELD = "at the root", "for specified array items", "for specified object fields"

@@ -33,15 +33,6 @@ from auditor.validation.objectmeta import check_metadata, check_metadata_update
 if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
 
-__all__ = [
-    "CheckedDefinition",
-    "check_crd",
-    "check_crd_update",
-    "create_warnings",
-    "unknown_formats",
-    "update_warnings",
-]
-
 
 def unknown_formats(form: Internal) -> list[str]:
     """Return the formats that the server does not know, once for each position."""

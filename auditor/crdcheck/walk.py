@@ -16,18 +16,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = [
-    "TYPES",
-    "FoundField",
-    "ServerPanic",
-    "everywhere",
-    "find_field",
-    "has_defaults",
-    "has_extensions",
-    "has_invalid_types",
-    "item_schema",
-]
-
 
 class ServerPanic(Exception):
     """The server fails on this (code 500) instead of checking it: it dereferences a nil pointer."""

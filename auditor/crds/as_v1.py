@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["as_manifest", "as_v1"]
 
 _V1: Final = "apiextensions.k8s.io/v1"
 _V1BETA1: Final = "apiextensions.k8s.io/v1beta1"

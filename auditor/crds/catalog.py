@@ -13,8 +13,6 @@ from auditor.golang.jsontext import encode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["CrdCatalog"]
-
 
 class CrdCatalog:
     """An immutable set of definitions.

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
 
-__all__ = ["NEEDS_WEBHOOK", "ConversionError", "LostWebhook", "convert", "parse_group_version"]
 
 NEEDS_WEBHOOK: Final = "conversion webhook needed"
 """Beginning of the message for a conversion that only a webhook can do."""

@@ -38,15 +38,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = [
-    "Converter",
-    "CrdVersion",
-    "CustomResourceDefinition",
-    "Scale",
-    "definition_type",
-    "parse_definition",
-    "why_not_served",
-]
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "CustomResourceDefinition"

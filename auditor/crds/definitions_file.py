@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["FILE", "DefinitionEntry", "DefinitionsFile", "definition_entry", "encode_definition", "write_definitions"]
 
 _BUFFER: Final = 1 << 18
 FILE: Final = "definitions.ndjson"

@@ -15,8 +15,6 @@ from auditor.golang import jsontext
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["VersionOutline", "conditions_of", "is_from_server", "outline", "skeleton", "stored_versions"]
-
 
 @dataclass(frozen=True, slots=True)
 class VersionOutline:

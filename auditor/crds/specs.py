@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definitions_file import DefinitionEntry
 
-__all__ = ["KNOWN_SPECS", "KnownSpecs", "split_spec"]
 
 _LEAST_BYTES: Final = 1000
 """Shorter specs are read faster than they are looked up."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from auditor.gates.paths import GatePath
     from auditor.gates.resolve import GateState, ResolvedGates
 
-__all__ = ["GateChange", "GateChanges", "gate_changes"]
 
 _ORDER: Final = {"alpha": 0, "beta": 1, "stable": 2}
 

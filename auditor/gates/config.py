@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
 
-__all__ = ["STAGES", "FieldGate", "GateConfig", "gate_config", "parse_sidecar"]
 
 _CHECK: Final = "gate"
 _KEY: Final = "customFeatureGates"

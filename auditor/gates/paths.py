@@ -14,7 +14,6 @@ from auditor.schema.structural import StructuralSchema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["GatePath", "GatePathError", "goes_through_list", "is_known", "parse_path", "places"]
 
 _STEP: Final = re.compile(r"\.(?P<plain>[^.\[\]'\"()?@$*\s]+)|\['(?P<quoted>(?:[^'\\]|\\.)+)'\]")
 _WILD: Final = re.compile(r"\*|\.\.|\[[^']|[()?@$]")

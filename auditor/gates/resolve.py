@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from auditor.gates.config import FieldGate, GateConfig
     from auditor.gates.paths import GatePath
 
-__all__ = [
-    "DEPRECATED_FIELD_IN_USE",
-    "GATED_FIELD_IN_USE",
-    "GateState",
-    "GuardedPath",
-    "ResolvedGates",
-    "check_overrides",
-    "fields_in_use",
-    "gate_configs",
-    "parse_overrides",
-    "read_sidecars",
-    "resolve",
-    "resolved_gates",
-]
 
 _ALL: Final = {"AllAlpha": "alpha", "AllBeta": "beta"}
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.gates.resolve import ResolvedGates
 
-__all__ = ["Written", "simulate_write"]
 
 _ABSENT: Final = object()
 

@@ -9,25 +9,6 @@ import math
 import struct
 from dataclasses import dataclass
 
-__all__ = [
-    "ARRAY",
-    "BYTES",
-    "FLOATS",
-    "INDEFINITE",
-    "MAP",
-    "MAX_INT64",
-    "NEGATIVE",
-    "PRIMITIVE",
-    "TAG",
-    "TEXT",
-    "TYPE_NAMES",
-    "UNSIGNED",
-    "CborError",
-    "Heads",
-    "check_well_formed",
-    "unacceptable",
-]
-
 _MAX_DEPTH = 10_000
 _MAX_ARRAY = 2_147_483_647
 _MAX_MAP = 2_097_152

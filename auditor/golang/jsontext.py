@@ -16,8 +16,6 @@ import orjson
 
 from auditor.golang.text import float_json, quote
 
-__all__ = ["MAX_DEPTH", "GoJsonError", "as_text", "decode", "decode_exactly", "decode_object", "encode"]
-
 MAX_DEPTH = 10_000
 _MAX_INT64 = 2**63 - 1
 _MIN_INT64 = -(2**63)

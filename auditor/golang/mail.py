@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from auditor.golang.net import parse_ip
 from auditor.golang.text import quote
 
-__all__ = ["MailAddress", "MailError", "parse_address"]
-
 _BLANKS = " \t"
 _SPECIALS = frozenset('()<>[]:;@\\,"')
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")

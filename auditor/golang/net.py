@@ -11,18 +11,6 @@ from dataclasses import dataclass
 
 from auditor.golang.text import quote
 
-__all__ = [
-    "Address",
-    "GoNetError",
-    "Prefix",
-    "parse_addr",
-    "parse_cidr_sloppy",
-    "parse_ip",
-    "parse_ip_sloppy",
-    "parse_mac",
-    "parse_prefix",
-]
-
 _BIG = 0xFFFFFF
 
 

@@ -10,8 +10,6 @@ import re
 
 from auditor.golang.times import RFC3339, RFC3339_NANO, GoTime, GoTimeError, days_in, parse_duration, parse_time
 
-__all__ = ["is_date", "is_date_time", "is_duration", "parse_date", "parse_date_time", "parse_lenient_duration"]
-
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _CLOCK = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")

@@ -7,8 +7,6 @@ from typing import Any
 
 from auditor.golang.unicode import is_print
 
-__all__ = ["display", "float_json", "float_v", "go_syntax", "quote", "type_name", "without_broken"]
-
 _SHORT_ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",

@@ -10,20 +10,6 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = [
-    "RFC3339",
-    "RFC3339_NANO",
-    "GoTime",
-    "GoTimeError",
-    "days_in",
-    "format_duration",
-    "format_rfc3339",
-    "format_rfc3339_nano",
-    "parse_duration",
-    "parse_rfc3339",
-    "parse_time",
-]
-
 RFC3339 = "2006-01-02T15:04:05Z07:00"
 RFC3339_NANO = "2006-01-02T15:04:05.999999999Z07:00"
 

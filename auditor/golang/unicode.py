@@ -15,17 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "MAX_RUNE",
-    "class_name",
-    "class_ranges",
-    "digits_end",
-    "is_digit",
-    "is_letter",
-    "is_print",
-    "other_cases",
-    "unprintable",
-]
 
 MAX_RUNE = 0x10FFFF
 

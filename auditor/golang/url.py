@@ -17,7 +17,6 @@ from auditor.golang.text import quote
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Url", "UrlError", "is_request_uri", "parse_request_uri"]
 
 _ALPHANUMERIC = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _UNRESERVED = frozenset(_ALPHANUMERIC + "-_.~")

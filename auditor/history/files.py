@@ -26,18 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "HISTORY",
-    "MONTH_FILE",
-    "RUN_FILE",
-    "UNREAD",
-    "Runs",
-    "is_history_file",
-    "read_runs",
-    "run_file_name",
-    "write_month",
-    "write_run",
-]
 
 pa: Any = pyarrow
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Base", "Coverage", "compose", "same_way"]
 
 _OPTIONS: Final = ("at", "skip", "scope", "etcd_prefix")
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Iterable
 
-__all__ = ["Merge", "by_month", "merges", "month_of", "runs_in"]
 
 _LOOSE: Final = 14
 """Files of runs of the current month that stay single, beside those of the day."""

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["LEAST_RUNS", "THRESHOLD", "Noise", "noise_of"]
-
 LEAST_RUNS: Final = 7
 """Runs before the last one that are needed."""
 MOST_RUNS: Final = 60

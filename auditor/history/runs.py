@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Sequence
 
-__all__ = ["LAST_KNOWN", "RETRY_SECONDS", "TRIES", "History", "read_history"]
 
 LAST_KNOWN: Final = "last known"
 """What a night has beside severities if it did not read a cluster whole: how many more objects the last one knew."""

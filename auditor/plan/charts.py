@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.sources.archives.members import Member
 
-__all__ = ["CHART", "Chart", "Render", "RenderAs", "archive_chart", "folder_chart", "printed_chart", "rendered_chart"]
 
 CHART: Final = "Chart.yaml"
 _CRDS: Final = "crds"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from auditor.plan.plan import Plan
 
-__all__ = ["cut_shards"]
 
 _EVEN: Final = 12
 """Numbers of workers that usually divide this number of shards evenly."""

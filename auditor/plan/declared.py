@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["COUNTS", "READS_KEYS", "RUNS", "SHOWS", "TRUSTS_MACHINES", "WRITES", "Declared", "option"]
 
 COUNTS: Final = "counts"
 """Effect of an option that changes which objects or findings count: a configuration that was found does not set it."""

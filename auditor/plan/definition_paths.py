@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.plan.options import AuditOptions
 
-__all__ = ["GivenDefinitions", "definitions_at", "no_definition", "render_of"]
 
 _DUMPS: Final = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
 _YAML: Final = (".yaml", ".yml")

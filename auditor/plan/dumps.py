@@ -43,21 +43,6 @@ if TYPE_CHECKING:
     from auditor.sources.files.digest import LateDigests
     from auditor.sources.files.state import FileState
 
-__all__ = [
-    "CHANGED",
-    "CRD_PATH",
-    "cut_value",
-    "cut_values",
-    "definition_name",
-    "encoded_definition",
-    "first_not_before",
-    "is_at_rest",
-    "open_live",
-    "open_values",
-    "opened_dumps",
-    "position_not_before",
-    "stored_definitions",
-]
 
 _value = methodcaller("as_py")
 _CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")

@@ -10,7 +10,6 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from auditor.releases import Release
 
-__all__ = ["parse_feature_gates", "ratcheting_note"]
 
 _RATCHETING: Final = "CRDValidationRatcheting"
 _SELECTORS: Final = "CustomResourceFieldSelectors"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-__all__ = ["LEAST_MEMORY", "SIZE_IN_MEMORY", "bound_process", "bound_worker", "pattern_seconds", "rule_seconds"]
-
 LEAST_MEMORY: Final = 128 << 20
 """Least bytes that a process of a run needs."""
 _SLOW_SECONDS, _SLOW_SECONDS_A_BYTE = 5.0, 20.0 / (1 << 20)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from auditor.plan.declared import COUNTS, READS_KEYS, RUNS, SHOWS, TRUSTS_MACHINES, WRITES, option
 from auditor.releases import Release, active, find_release
 
-__all__ = ["FAIL_ON", "NEVER", "SEVERITIES", "AuditOptions", "Scope"]
-
 FAIL_ON = ("never", "unreadable", "blocked", "data-loss", "invalid")
 """Levels of --fail-on; each includes those before it. Severities of causes are further levels."""
 NEVER = FAIL_ON[0]

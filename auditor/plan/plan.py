@@ -48,20 +48,6 @@ if TYPE_CHECKING:
     from auditor.sources.files.state import FileState
     from auditor.sources.plan import Damage
 
-__all__ = [
-    "Given",
-    "Plan",
-    "SourceShard",
-    "damage_text",
-    "has_objects",
-    "identity",
-    "look_again",
-    "make_plan",
-    "namespace_of",
-    "read_definitions",
-    "write_identities",
-]
-
 
 _WEBHOOK_TIMEOUT: Final = "30s"
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from auditor.printing.discovery import Resource
 
-__all__ = ["ResourceFilter", "resource_lines"]
 
 _COLUMNS: Final = ("name", "shortNames", "apiVersion", "namespaced", "kind", "verbs", "categories")
 _BUILTIN_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")

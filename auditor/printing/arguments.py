@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from auditor.printing.discovery import Discovery, Resource
 
-__all__ = ["NO_RESOURCE", "UsageError", "Wanted", "read_arguments"]
 
 NO_RESOURCE = (
     'You must specify the type of resource to get. Use "kubectl api-resources" for a complete list of supported '

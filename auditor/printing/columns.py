@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["AGE", "Column", "age_of", "cell_text", "custom_resource_columns", "custom_resource_row", "human_duration"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _YEAR = 365 * _DAY

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from auditor.printing.jsonpath import Template
 
-__all__ = ["CustomColumns", "parse_custom_columns", "read_custom_columns"]
 
 _EXPECTED = "Expected format is one line of space separated headers, one line of space separated column specs."
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["described"]
 
 _PADDING: Final = 2
 _MOST: Final = 140

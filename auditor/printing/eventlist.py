@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["event_lines", "interval", "is_about", "sorted_events"]
-
 
 def is_about(event: JsonObject, kind: str, name: str) -> bool:
     """Whether an event is about an object."""

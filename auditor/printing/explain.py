@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["NoSuchField", "explained", "with_type_fields"]
 
 _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 

@@ -25,8 +25,6 @@ from auditor.golang.unicode import MAX_RUNE, digits_end, is_digit, is_letter, is
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["JsonPathError", "Template", "TooManyVisits", "Visits", "compile_template", "relaxed", "to_text"]
-
 
 class JsonPathError(ValueError):
     """A template that does not parse, or fails on an object; `stage` is ``parse`` or ``exec``, the text is Go's."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from auditor.golang import jsontext
 
-__all__ = ["to_json"]
-
 
 def to_json(value: Any) -> str:
     """Return a value as indented JSON, keys sorted, with the final newline."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.printing.get.options import GetOptions
 
-__all__ = ["FORMATS", "Output", "Refused", "check_options"]
 
 FORMATS: Final = "custom-columns,custom-columns-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,wide,yaml"
 _PLAIN: Final = ("", "wide", "json", "yaml", "name")

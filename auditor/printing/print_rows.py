@@ -16,7 +16,6 @@ from auditor.base.visible import csv_cell, label, visible, visible_tree
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-__all__ = ["DATA", "FORMS", "NDJSON", "Columns", "Row", "format_table", "json_text", "print_rows", "yaml_text"]
 
 NDJSON: Final = "ndjson"
 FORMS: Final = ("table", "wide", "json", "yaml", NDJSON, "csv", "markdown")

@@ -15,7 +15,6 @@ from auditor.printing.jsonpath import compile_template, relaxed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FieldNotFound", "Unsortable", "order_by"]
 
 _INSERTION_SORT = 12
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from auditor.printing.columns import Cell
 
-__all__ = ["Header", "Row", "TableText", "align", "align_lines", "upper"]
 
 _MIN_WIDTH, _PADDING = 6, 3
 _LINE_END = re.compile(r"[\n\r\f]")

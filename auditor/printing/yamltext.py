@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["YamlTextError", "to_yaml", "yaml_diff"]
 
 _WIDTH: Final = 80
 _SIMPLE_KEY_BYTES: Final = 128

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
 
-__all__ = ["ConversionCommand"]
 
 _OPTION: Final = "--convert-with"
 _SECONDS: Final = 30.0

@@ -19,8 +19,6 @@ from auditor.validation.names import path_segment
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
 
-__all__ = ["cache_key_fault", "impacts_of", "needs_webhook", "worst"]
-
 
 def impacts_of(
     audited: AuditedObject,

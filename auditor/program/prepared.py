@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.program.program import AuditProgram
 
-__all__ = ["PREPARED", "Prepared"]
 
 _MOST_BYTES: Final = 8 << 20
 """Most bytes of JSON of the cached definitions; programs take about ten times as much memory."""

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     RuleHook = Callable[[JsonObject], list[Finding]]
 
-__all__ = ["AuditProgram", "Judgement", "count_rules"]
-
 
 RECORDS_AFTER: Final = 60
 """Number of proven objects of a version after which records of its schema are generated.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, Finding, JsonObject
     from auditor.program.program import AuditProgram, Judgement
 
-__all__ = ["Answer", "Head", "ProofCheck", "controller_in", "controller_of", "controller_of_records", "refuted"]
-
 
 @lru_cache(maxsize=1024)
 def _kind(api_version: str, kind: str) -> str:

@@ -18,8 +18,6 @@ from auditor.schema.structural import ListType, StructuralSchema
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-__all__ = ["CorrelatedObject", "MapListKeys"]
-
 
 class CorrelatedObject:
     """One node of the tree. Children and the result of the comparison are made at first use and cached.

@@ -13,8 +13,6 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-__all__ = ["canonical_text", "deep_equal", "has_equal_pair"]
-
 
 def deep_equal(left: Any, right: Any) -> bool:
     """Return whether two JSON values are deeply equal: numbers by type and value, maps in any order.

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-__all__ = ["Api", "apis", "find_api", "newest_known", "served_since"]
-
 
 class Api(NamedTuple):
     """A kind at a version that is deprecated or removed, now or in a release to come.

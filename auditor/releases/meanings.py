@@ -12,8 +12,6 @@ from typing import Final
 
 from auditor.releases import changes
 
-__all__ = ["REWORDINGS", "Rewording", "Words", "coarse", "fields_like", "meaning"]
-
 
 @dataclass(frozen=True, slots=True)
 class Words:

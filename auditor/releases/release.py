@@ -17,8 +17,6 @@ from auditor.base.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEFAULT", "RELEASES", "Affects", "Change", "Release", "active", "find_release", "running_as"]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Release:

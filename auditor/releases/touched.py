@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from auditor.releases.changes import Change
 
-__all__ = ["Touched", "touched"]
-
 
 class Touched(IntEnum):
     """Which objects of a definition a change can concern.

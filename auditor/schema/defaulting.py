@@ -17,8 +17,6 @@ from auditor.schema.structural import ABSENT, StructuralSchema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["copy_json", "default", "drop_nulls", "keeps_defaults", "prune_defaults"]
-
 
 def copy_json(value: Any) -> Any:
     """Return a deep copy of JSON data."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["UNKNOWN_FIELD", "FieldPathError", "field_names"]
 
 UNKNOWN_FIELD: Final = "does not refer to a valid field"
 _WORD: Final = re.compile(r"'.*?(?:(?<!\\)'|\Z)|[.\[\]]|[^.\[\]]+", re.DOTALL)

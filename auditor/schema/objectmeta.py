@@ -38,16 +38,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = [
-    "OBJECT_META",
-    "CoerceError",
-    "coerce_embedded",
-    "decode_metadata",
-    "reads_the_same",
-    "served_metadata",
-    "to_json",
-]
-
 
 @lru_cache(maxsize=4096)
 def _moment(text: str) -> GoTime | str:

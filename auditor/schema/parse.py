@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     _Build = Callable[[JsonObject], StructuralSchema]
 
-__all__ = ["build_schema", "check_structural", "parse_schema", "schema_type"]
-
 
 @dataclass(frozen=True, slots=True)
 class _OrBool:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["META_FIELDS", "as_resource", "prune", "prune_below"]
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 """Keys of a resource, at the root or embedded, that pruning does not touch."""

@@ -18,7 +18,6 @@ from auditor.base.quick_init import quick_init
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["ABSENT", "Absent", "LegacyKeywords", "ListType", "Rule", "StructuralSchema", "folded", "nodes_of"]
 
 Made = TypeVar("Made")
 

@@ -20,24 +20,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = [
-    "BOOL",
-    "BYTES",
-    "FLOAT64",
-    "INT32",
-    "INT64",
-    "RAW",
-    "STRING",
-    "GoType",
-    "GoTypeError",
-    "Shape",
-    "TypedDecoder",
-    "decode_typed",
-    "list_of",
-    "map_of",
-    "named_string",
-    "struct",
-]
 
 MAX_UNKNOWN: Final = 100
 """Largest number of unknown fields that one decoding lists."""

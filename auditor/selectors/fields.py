@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from auditor.printing.jsonpath import Template
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["IndexValue", "field_text", "field_types", "node_at", "plain_keys", "selectable", "selectable_values"]
 
 IndexValue = bool | int | str | None
 """A value as the index stores it beside its text; None if it is absent or of a type that selectors do not support."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from auditor.selectors.grammar import LabelRequirement
 
-__all__ = ["And", "Constant", "Filter", "LabelTerm", "Statistics", "Term", "mask_of"]
-
 
 class Statistics(Protocol):
     """The statistics of one row group."""

@@ -15,7 +15,6 @@ from auditor.golang.text import quote
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FieldRequirement", "LabelRequirement", "parse_field_selector", "parse_label_selector"]
 
 _INT64 = 1 << 63
 _MOST_DIGITS = 19

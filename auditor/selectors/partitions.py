@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from auditor.plan.plan import Plan
 
-__all__ = ["Folders", "IndexFolder", "folder_names", "folders_of", "recorded_folders", "written_folders"]
 
 MOST_BYTES: Final = 255
 """Bytes of a path component that every file system takes."""

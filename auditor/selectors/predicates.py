@@ -20,22 +20,6 @@ if TYPE_CHECKING:
 
     from auditor.selectors.filters import Statistics
 
-__all__ = [
-    "Both",
-    "ColumnValue",
-    "ConstantPredicate",
-    "Different",
-    "Flag",
-    "Has",
-    "Known",
-    "LabelValue",
-    "Not",
-    "Predicate",
-    "Unknown",
-    "Value",
-    "ValueTest",
-]
-
 
 @dataclass(slots=True)
 class Known:

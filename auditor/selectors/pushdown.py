@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-__all__ = ["push_down"]
-
 _SIMPLE_PATH: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _ORDER: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 _FLIPPED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

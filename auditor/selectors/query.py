@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from auditor.selectors.predicates import Predicate
 
-__all__ = ["FINDINGS", "Index", "IndexedKind", "open_index", "selector_filter"]
 
 _HIDDEN = ("cluster",)
 _MANIFEST = "manifest.json"

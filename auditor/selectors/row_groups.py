@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from auditor.selectors.predicates import Predicate
 
-__all__ = ["UNKNOWN", "Group", "Scan", "in_order", "may_match", "scan_group", "spared"]
 
 _BYTES_A_CODE = 4
 """A text column with fewer bytes a value is read as codes."""

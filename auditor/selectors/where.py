@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from auditor.cel.environment import Program
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["Where", "check_names", "compile_where", "conjuncts", "unparse"]
 
 _COST_LIMIT: Final = 100_000_000
 _ALWAYS: Final = ("self", "apiVersion", "kind", "metadata", "spec", "status")

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.plan import Plan
 
-__all__ = ["Catalog", "resource_name"]
-
 
 class Catalog:
     """The kinds that a server with the definitions of a plan would serve.

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from auditor.server.dump import DumpStore
 
-__all__ = ["newest_time"]
 
 _LOOKED_AT: Final = 256
 """How many of the objects that were written last are read; a control plane renews a Lease every ten seconds."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from auditor.server.dump import DumpStore
     from auditor.server.rows import StoredRow
 
-__all__ = ["ObjectChange", "changed_paths", "compared_kinds", "differences", "kinds_named", "without_bookkeeping"]
 
 _BOOKKEEPING: Final = ("resourceVersion", "managedFields")
 _PLACES_BETWEEN: Final = 256

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from auditor.server.reader import ReadMode
     from auditor.server.rows import StoredRow
 
-__all__ = ["DumpStore", "Query", "Steps"]
 
 _MOST_REPORTED = 10
 _ROWS_BETWEEN = 256

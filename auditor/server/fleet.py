@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from auditor.printing.tables import Header
     from auditor.server.dump import Query
 
-__all__ = ["AnyStore", "FleetStore", "OneStore", "SameColumns"]
 
 OneStore = DumpStore | IndexOnlyStore
 """The store of one dump, or of the report of one."""

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from auditor.sources.etcd.mvcc import Revisions
     from auditor.sources.plan import SourcePlan
 
-__all__ = ["HAS_HISTORY", "Change", "Revision", "changes", "key_revisions", "plan_as_of", "revisions_of"]
 
 HAS_HISTORY = ("etcd-snapshot", "etcd-data-dir")
 """Forms of dumps that have revisions."""

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from auditor.selectors.query import Index, IndexedKind
     from auditor.server.reader import ReadMode
 
-__all__ = ["IndexOnlyStore", "in_key_order", "partition_filter", "rows_named", "tell_missing"]
-
 
 def partition_filter(
     place: IndexedKind, namespace: str, labels: Sequence[LabelRequirement], fields: Sequence[FieldRequirement]

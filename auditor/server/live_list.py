@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from auditor.server.reader import ObjectReader
     from auditor.server.rows import Rows, StoredRow
 
-__all__ = ["Selection", "corrupt_value", "in_cache_order", "live_list", "table_order"]
 
 _NAMESPACE = re.compile(r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _MOST_CORRUPT = 100

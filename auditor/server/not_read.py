@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Resource
     from auditor.sources.encryption import SealedCount, Unsealer
 
-__all__ = ["NotRead"]
-
 
 class NotRead:
     """Counts the objects of one answer that could not be read, and reports them once.

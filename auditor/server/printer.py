@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from auditor.printing.columns import Cell
     from auditor.server.catalog import Catalog
 
-__all__ = ["Printer", "deprecation_warning"]
-
 
 class Printer:
     """Prints objects of the kinds of a catalog."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from auditor.server.not_read import NotRead
     from auditor.server.rows import Rows, StoredRow
 
-__all__ = ["LeftOut", "ObjectReader", "ReadMode", "Unreadable"]
-
 
 @dataclass(slots=True)
 class ReadMode:

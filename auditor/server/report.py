@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from auditor.server.catalog import Catalog
     from auditor.server.reader import ReadMode
 
-__all__ = ["ReportStore", "check_dumps", "find_dumps", "read_manifest", "report_plan", "scope_of"]
 
 _POSITION = ("source", "offset", "length", "mod_revision")
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Resource
     from auditor.server.catalog import Catalog
 
-__all__ = ["Rows", "StoredRow"]
-
 
 class StoredRow(NamedTuple):
     """One live key, or one object of an export, which has neither key nor revisions."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from auditor.shards.result import ShardResult
     from auditor.shards.shard_keys import ShardKeys
 
-__all__ = ["audit_apart"]
 
 _PASSES: Final = 4
 _TRIES: Final = 300

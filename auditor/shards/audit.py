@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from auditor.plan.plan import Plan, SourceShard
     from auditor.shards.judge import Observer
 
-__all__ = ["ShardAuditor", "lost_shard", "setup"]
-
 
 class ShardAuditor(ObjectJudge):
     """Audits shards, one after another; builds programs on first use and reuses them.

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.shards.row_writer import RowWriter
 
-__all__ = ["audit_batches", "batch_schema"]
 
 _SCHEMAS: Final = {"objects": tables.OBJECTS, "findings": tables.FINDINGS}
 _FROM_INPUT: Final = ("create_revision", "mod_revision", "key_version")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from auditor.shards.judge import ObjectJudge, RowHead
     from auditor.shards.row_writer import RowWriter
 
-__all__ = ["BuiltinRows"]
 
 _UNKNOWN: Any = object()
 

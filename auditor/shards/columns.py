@@ -17,22 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "GROUP_ROWS",
-    "GROUP_TEXT",
-    "FlatRows",
-    "ObjectRows",
-    "Rows",
-    "array_of",
-    "constant",
-    "forget_parts",
-    "key_texts",
-    "part_name",
-    "shared_column",
-    "write_parquet",
-    "write_row_groups",
-]
-
 
 class FlatRows:
     """Rows of one width in one flat list, which takes less time and memory than tuples and is easily cut into columns.

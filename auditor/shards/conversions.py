@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from auditor.plan.plan import SourceShard
     from auditor.shards.judge import ObjectJudge
 
-__all__ = ["convert_ahead"]
-
 
 def convert_ahead(owner: ObjectJudge, item: SourceShard) -> None:
     """Convert the objects of a shard, so that the command's answers are there when they are read."""

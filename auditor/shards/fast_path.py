@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from auditor.shards.row_writer import RowWriter
     from auditor.updates.noop import NoopUpdates
 
-__all__ = ["FastPath", "FastPaths", "names_of"]
 
 _UNKNOWN: Final = object()
 _TRIES: Final = 200

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from auditor.shards.result import Kind
     from auditor.shards.updates import UpdateColumns
 
-__all__ = ["LONGEST", "SHORT", "BoundedTexts", "FoundRows"]
 
 LONGEST: Final = 64 << 10
 """Most characters of a message, a detail or a value in a row; a longer one is cut and followed by its length."""

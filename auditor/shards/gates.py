@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import Plan
 
-__all__ = ["GatedFields", "check_plan"]
 
 _KEY = "customFeatureGates"
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject
     from auditor.crds.definition import CustomResourceDefinition
 
-__all__ = ["IndexBuilder"]
-
 
 Append = Callable[[int, JsonObject, dict[str, str]], None]
 """Adds the row of an object, from its position in the shard, the object, and its selectable fields."""

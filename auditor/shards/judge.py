@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from auditor.shards.updates import Outcome
     from auditor.validation.rules.compile import RuleNode
 
-__all__ = ["JudgedVersion", "ObjectJudge", "Observer", "RowHead", "Scope", "judged_version", "own_version"]
 
 _WARM_UP: Final = 4
 """Number of first objects of a kind that the reference judges: generating code for fewer takes longer than it saves."""

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.plan.plan import Plan
 
-__all__ = ["CustomObject", "CustomObjects", "open_objects"]
 
 _ROWS_AT_ONCE = 65_536
 

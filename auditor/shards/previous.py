@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from auditor.program.program import AuditProgram
     from auditor.sources import SourcePlan
 
-__all__ = ["Before", "Changes", "OldObjects"]
-
 
 class Before(NamedTuple):
     """An object of the state before: its stored bytes (None if it is sealed; then with the reason) and its revision."""

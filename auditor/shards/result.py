@@ -13,17 +13,6 @@ if TYPE_CHECKING:
     from auditor.fastpath.dicts.fallbacks import Fallback
     from auditor.sources.encryption import SealedCount
 
-__all__ = [
-    "MOST_GIVEN_UP",
-    "MOST_LOST",
-    "NO_TIME",
-    "RULES_GIVEN_UP",
-    "Kind",
-    "ShardResult",
-    "is_worse",
-    "object_name",
-    "shown_error",
-]
 
 MOST_LOST: Final = 100
 """Most lost objects of a shard that are named."""

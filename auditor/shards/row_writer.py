@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from auditor.shards.result import Kind
     from auditor.shards.updates import Codes
 
-__all__ = ["PartFiles", "RowClass", "RowWriter"]
 
 _NO_REQUEST: Final = " (no API request reaches this key: only `etcdctl del` removes it)"
 _LISTED: Final = (KeyClass.MISPLACED, KeyClass.BUILTIN, KeyClass.DEFINITION)

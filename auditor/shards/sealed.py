@@ -10,7 +10,6 @@ from auditor.base.wording import are, by_count, counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["sealed_by", "sealed_lines"]
 
 _NAMED: Final = 5
 

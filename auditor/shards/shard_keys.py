@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from auditor.shards.result import ShardResult
     from auditor.shards.row_writer import RowWriter
 
-__all__ = ["ShardKeys"]
 
 _IMPACTS_OF: Final = {Status.UNREADABLE: None, Status.SEALED: Impact.UNKNOWN}
 """Impact of a key that is not judged, by its status; all other statuses have no impact."""

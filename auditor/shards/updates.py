@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from auditor.program.program import AuditProgram
     from auditor.updates.update import TriedUpdate
 
-__all__ = [
-    "CREATE",
-    "NOT_ASKED",
-    "NO_UPDATES",
-    "RULES_TOOK_TOO_LONG",
-    "Codes",
-    "Outcome",
-    "UpdateColumns",
-    "UpdateVerdicts",
-    "judged_change",
-]
 
 CREATE: Final = "create"
 """The request of findings about the object itself."""

@@ -16,7 +16,6 @@ from auditor.sources.signatures import BOLT_MAGIC
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ACCEPTED", "database_of", "form_of", "intact_pages", "refused_file", "state_of", "unknown_dump"]
 
 ACCEPTED: Final = (
     "an etcd snapshot, database or data directory, kine's database or table, `etcdctl get -w json`, Kubernetes objects "

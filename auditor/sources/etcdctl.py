@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import mmap
     from pathlib import Path
 
-__all__ = ["open_etcdctl"]
 
 pa: Any = pyarrow
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO
 
-__all__ = ["CALLS", "FAILING_SECONDS", "HelperCommand", "HelperFailed"]
 
 CALLS: Final = 100_000
 """Largest number of calls of one command in one process."""

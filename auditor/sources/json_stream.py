@@ -17,16 +17,6 @@ from auditor.golang.text import quote
 if TYPE_CHECKING:
     from mmap import mmap
 
-__all__ = [
-    "JsonSyntaxError",
-    "Layout",
-    "UnexpectedEnd",
-    "array_items",
-    "check_value",
-    "layout",
-    "skip_space",
-    "value_end",
-]
 
 Bytes: TypeAlias = "bytes | mmap"
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.files.view import I64
 
-__all__ = ["UNKNOWN", "KeyedRows", "LiveTableWriter", "NewestPerKey"]
 
 pa: Any = pyarrow  # type stubs, if any, are older than the library
 

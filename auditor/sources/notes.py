@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from auditor.sources.etcd.wal import WalLog
     from auditor.sources.plan import SourcePlan
 
-__all__ = ["lost_damage", "salvage_notes", "wal_notes"]
 
 pa: Any = pyarrow
 

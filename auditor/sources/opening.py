@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from auditor.sources.files.digest import LateDigests
     from auditor.sources.formats import SourceFormat
 
-__all__ = ["open_source"]
 
 _LEVELS = 3
 """Depth of subfolders in which dumps are searched."""

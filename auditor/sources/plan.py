@@ -13,17 +13,6 @@ if TYPE_CHECKING:
 
     from auditor.base.errors import SourceError
 
-__all__ = [
-    "NAMED",
-    "UNREAD_DEFINITIONS",
-    "Damage",
-    "DamageLog",
-    "SourcePlan",
-    "damage_beside",
-    "first_names",
-    "one_line",
-    "with_printable_names",
-]
 
 NAMED: Final = 10
 """Number of files that a note names."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.plan import SourcePlan
 
-__all__ = ["keep_own"]
 
 pa: Any = pyarrow
 

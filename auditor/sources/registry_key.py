@@ -17,16 +17,6 @@ from auditor.base.statuses import KeyClass
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = [
-    "OWN_GROUPS",
-    "Place",
-    "classify",
-    "is_namespaced",
-    "listed_place",
-    "printable_key",
-    "printable_name",
-    "split_key",
-]
 
 OWN_GROUPS: Final = frozenset(
     {

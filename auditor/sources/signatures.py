@@ -6,8 +6,6 @@ import codecs
 import re
 from typing import Final
 
-__all__ = ["BOLT_MAGIC", "BOLT_PAGE_SIZES", "SQLITE_MAGIC", "looks_like_etcdctl", "plain_text"]
-
 BOLT_MAGIC: Final = 0xED0CDAED
 """Little-endian, after the header of a meta page."""
 

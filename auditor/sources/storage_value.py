@@ -11,16 +11,6 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-__all__ = [
-    "CBOR_TAG",
-    "ENCRYPTED_PREFIX",
-    "PROTOBUF_MAGIC",
-    "Envelope",
-    "Form",
-    "envelope",
-    "sniff",
-]
-
 Form = Literal["json", "cbor", "protobuf", "encrypted", "gzip", "empty", "other"]
 
 ENCRYPTED_PREFIX: Final = b"k8s:enc:"

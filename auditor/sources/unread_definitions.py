@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["MENTIONS", "every_file", "is_kustomization", "kustomization_reasons", "unread_files", "why_unread"]
 
 MENTIONS: Final = re.compile(rb"""kind["']?[ \t]*:[^\r\n]{0,200}\bCustomResourceDefinition(?:List)?\b""")
 """How a file holds a definition, in YAML, JSON or a template of either."""

@@ -15,8 +15,6 @@ import re2
 
 from auditor.golang import jsontext
 
-__all__ = ["as_sent", "has_respelled", "may_be_respelled"]
-
 _BEYOND: Final = 2.0**63
 _EXACT: Final = 2.0**53
 _OPTIONS: Final = re2.Options()

@@ -37,24 +37,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.schema.structural import StructuralSchema
 
-__all__ = [
-    "DRIFTS",
-    "LOSES_DATA",
-    "NO_METADATA",
-    "CorruptValue",
-    "ReadError",
-    "ReadResult",
-    "answer_to_one",
-    "before_conversion",
-    "choose_version",
-    "coerce",
-    "decode_value",
-    "described",
-    "finish_read",
-    "first_of_list",
-    "read_object",
-    "rewritten_metadata",
-]
 
 NO_METADATA: Final = "panic: no metadata in a stored object"
 """Reason of a value that ends the server process: it decodes, but has no metadata."""

@@ -24,26 +24,6 @@ from auditor.store.damage_lines import damage_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "JUDGED",
-    "UNREAD_STATES",
-    "Unread",
-    "clusters_of",
-    "count_or_none",
-    "different",
-    "failed_helpers",
-    "has_unread_notes",
-    "is_builtin",
-    "judged_rows",
-    "leftovers",
-    "missing_lines",
-    "not_judged",
-    "scope_reasons",
-    "stale_dumps",
-    "stale_lines",
-    "unexpected",
-    "unread_of",
-]
 
 _Item = TypeVar("_Item")
 

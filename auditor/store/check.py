@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.shards.result import ShardResult
 
-__all__ = ["check_earlier", "check_report"]
-
 
 def check_report(options: AuditOptions, parts: Path, manifest: dict[str, Any], total: ShardResult) -> None:
     """Check that each key has its rows, and that the tables have the rows that the manifest says.

@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = [
-    "chosen_clusters",
-    "cluster_view",
-    "is_fleet",
-    "lifecycle_of",
-    "narrowed_manifest",
-    "option_by_cluster",
-    "part_of",
-    "parts_of",
-    "with_other_option",
-]
 
 _PART = re.compile(r"part-([0-9]+)\.parquet")
 _INCOMPLETE = 3

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Coded", "combined", "groups_of"]
 
 pa: Any = pyarrow
 _MOST = 1 << 62

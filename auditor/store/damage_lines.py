@@ -11,8 +11,6 @@ from auditor.sources.plan import Damage
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["damage_lines", "lines_of_damage", "release_lines"]
-
 
 def damage_lines(source: dict[str, Any]) -> list[str]:
     """Return a line for each part of an input of a manifest that could not be read."""

@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from auditor.plan.options import Scope
     from auditor.plan.plan import Plan
 
-__all__ = [
-    "MANIFEST",
-    "manifest_bytes",
-    "merge",
-    "parse_manifest",
-    "scope_options",
-    "whole_report",
-    "write_empty_parts",
-    "write_manifest",
-    "write_versions",
-]
 
 MANIFEST = "manifest.json"
 _INTERNAL: Final = (b"compact_rev_key",)

@@ -11,8 +11,6 @@ from auditor.base import arrow, tables
 from auditor.base.errors import DamagedDump, PlanError
 from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 
-__all__ = ["check_rows", "read_manifest", "rows_of"]
-
 _SCHEMAS: Final = {"objects": tables.OBJECTS, "findings": tables.FINDINGS}
 
 

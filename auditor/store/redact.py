@@ -20,7 +20,6 @@ from auditor.store.manifest import MANIFEST
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["REDACTED", "redact_report", "redacted_text"]
 
 REDACTED: Final = "(redacted)"
 _TYPES: Final = {

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["is_one_of", "rows_where"]
 
 Mask = np.ndarray[Any, Any]
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from auditor.plan.plan import Plan
     from auditor.sources import SourcePlan
 
-__all__ = ["server_seen"]
 
 _PODS: Final = "/pods/kube-system/kube-apiserver-"
 _NODES: Final = "/minions/"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from auditor.shards.result import ShardResult
     from auditor.shards.upgrade import ApiTally, UpgradePlan
 
-__all__ = ["REMOVED_VERSIONS", "api_decisions", "api_section", "not_compared"]
 
 REMOVED_VERSIONS: Final = "removed and deprecated versions of kinds, which are looked for in whole dumps alone"
 """What a scan with filters leaves out."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from auditor.shards.upgrade import UpgradePlan
     from auditor.upgrade import Tally
 
-__all__ = ["deleted_by_helm", "helm_decisions", "helm_section"]
-
 
 def helm_section(scan: UpgradePlan, tallies: Mapping[str, Tally]) -> list[dict[str, Any]]:
     """Return each upgrade by Helm: what it deletes with how many objects, keeps, fails for, and who else owns it."""

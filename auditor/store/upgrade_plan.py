@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from auditor.shards.upgrade import UpgradePlan
     from auditor.upgrade import DefinitionChange, Migration
 
-__all__ = ["after_first_hop", "name_conflicts", "plan_document", "plan_of"]
 
 _CHECK: Final = "check"
 _WEBHOOK: Final = "webhook"

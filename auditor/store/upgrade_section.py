@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from auditor.upgrade import Decision, DefinitionChange, Sample
     from auditor.upgrade.release_change import ReleaseChange
 
-__all__ = ["qualified", "reaches", "upgrade_section"]
 
 _TOP: Final = 50
 _SAMPLES: Final = 3

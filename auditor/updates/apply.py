@@ -14,7 +14,6 @@ from auditor.golang.jsontext import GoJsonError, decode
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["LAST_APPLIED", "merged", "replaced"]
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 

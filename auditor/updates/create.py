@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.validation.rules.evaluate import RuleTime
 
-__all__ = ["CreateAnswer", "CreateJudge"]
-
 
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _SYSTEM_FIELDS: Final = ("managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["Writers", "last_writer", "locate", "owned_roots"]
-
 
 def locate(obj: Any, field: str) -> tuple[list[str | int], str]:
     """Follow a field as far as the object goes.

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from auditor.program.program import AuditProgram
     from auditor.validation.update import UpdateRules
 
-__all__ = ["BLOCKS", "TOLERATED", "TOLERATED_GLOBALLY", "NoopUpdates", "NoopVerdict"]
 
 BLOCKS: Final = Impact.BLOCKS_EVERY_UPDATE
 TOLERATED: Final = Impact.TOLERATED

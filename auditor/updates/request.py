@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from auditor.crds.catalog import CrdCatalog
     from auditor.crds.definition import CustomResourceDefinition
 
-__all__ = ["audit_object", "check_update", "try_update"]
 
 _MAX_PROGRAMS = 256
 

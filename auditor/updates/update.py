@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from auditor.ratcheting import CorrelatedObject
     from auditor.validation.update import UpdateRules
 
-__all__ = ["REQUESTS", "CheckedUpdate", "Place", "TriedUpdate", "UpdateProgram", "refused_read"]
 
 REQUESTS: Final = ("put", "label", "status", "remove-finalizer")
 """The supported requests: the object sent back, a patch of one label, a write of its status, a patch that ends

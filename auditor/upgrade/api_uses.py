@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["DEPLOYED", "HELM_PREFIX", "HelmRelease", "UnreadableRelease", "Use", "client_uses", "helm_release"]
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 HELM_PREFIX: Final = "sh.helm.release.v1."

@@ -18,21 +18,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import AuditedObject, JsonObject
 
-__all__ = [
-    "CONVERTED",
-    "DEFAULTED",
-    "DEFAULT_CHANGED",
-    "PRUNED",
-    "SELECTOR",
-    "VERDICT",
-    "Change",
-    "compare_reads",
-    "compare_round_trips",
-    "compare_verdicts",
-    "is_below",
-    "value_at",
-    "worst_by_field",
-]
 
 PRUNED: Final = "pruned"
 CONVERTED: Final = "converted"

@@ -15,8 +15,6 @@ from auditor.upgrade.pairing import Pairing, same_version
 if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
 
-__all__ = ["OtherVersion", "client_version", "other_versions"]
-
 
 class OtherVersion(NamedTuple):
     """A version that clients use beside the one at which an object is judged first.

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from auditor.upgrade.definition_change import DefinitionChange
     from auditor.upgrade.tally import Tally
 
-__all__ = ["ATTENTION", "INCOMPLETE", "NAMED", "Decision", "Effect", "decide", "decide_all", "deletion"]
 
 ATTENTION: Final = "attention"
 INCOMPLETE: Final = "not all objects were judged, so their number is not known"

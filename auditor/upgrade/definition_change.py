@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.upgrade.schema_change import SchemaChange
 
-__all__ = [
-    "NOT_SERVED",
-    "DefinitionChange",
-    "after_update",
-    "as_sent",
-    "change_of_definition",
-    "is_unserved",
-    "parsed",
-    "webhook_of",
-]
 
 NOT_SERVED: Final = (
     'no matches for kind "CustomResourceDefinition" in version "apiextensions.k8s.io/v1beta1" (not served since '

@@ -16,7 +16,6 @@ from auditor.validation.formats import accepts, applicable, is_known
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["ASSUMABLE", "UnknownFormats", "parse_assumptions"]
 
 ASSUMABLE: Final = {"dns1123subdomain": "k8s-long-name", "dns1123label": "k8s-short-name"}
 """Names that `--assume-format` takes beside the formats that the server knows, and what they are among those."""

@@ -14,7 +14,6 @@ from auditor.crds.outline import stored_versions
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["has_status", "in_cluster"]
 
 _CONDITIONS: Final = ("NamesAccepted", "Established")
 

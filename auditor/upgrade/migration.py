@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from auditor.upgrade.definition_change import DefinitionChange
     from auditor.upgrade.tally import Tally
 
-__all__ = [
-    "APPLY",
-    "MANAGED_FIELDS",
-    "RECREATE",
-    "REWRITE",
-    "STORED_VERSIONS",
-    "STORE_AT",
-    "Migration",
-    "Step",
-    "common_version",
-    "migration_of",
-]
 
 STORE_AT: Final = "store-at"
 REWRITE: Final = "rewrite"

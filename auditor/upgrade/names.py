@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
 
-__all__ = ["conflicts"]
-
 
 def conflicts(document: JsonObject, others: Iterable[JsonObject]) -> tuple[str, ...]:
     """Return what the server says to the names of a definition; nothing if it accepts all.

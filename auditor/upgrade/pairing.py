@@ -15,8 +15,6 @@ from auditor.schema.structural import LegacyKeywords, StructuralSchema
 if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
 
-__all__ = ["Pairing", "same_schema", "same_version"]
-
 
 class Pairing:
     """An old and a new definition of one kind, and the versions at which their reads are compared.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.releases import Release
 
-__all__ = ["ReleaseChange", "release_change", "with_release_change"]
-
 
 class ReleaseChange(NamedTuple):
     """What the servers of two releases say to a create of one definition.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
 
-__all__ = ["FIELD_REMOVED", "NEW_TRANSITION", "SchemaChange", "has_value", "hits_of", "schema_changes"]
 
 FIELD_REMOVED: Final = "field removed"
 UNKNOWN_PRUNED: Final = "unknown fields pruned"

@@ -13,7 +13,6 @@ from auditor.upgrade.migration import APPLY, RECREATE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["plan_script"]
 
 _END: Final = "END_OF_DEFINITION"
 _HEAD: Final = """\

@@ -13,8 +13,6 @@ from auditor.sources.storage_value import CBOR_TAG
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["decoded_value"]
-
 
 def decoded_value(data: bytes) -> tuple[str, str, JsonObject]:
     """Return apiVersion, kind and the object in a stored value; if its version is unknown, the object has only these.

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from auditor.upgrade.changes import Change
 
-__all__ = ["SAMPLES", "SHOWN_AGAIN", "Sample", "Tally"]
 
 SAMPLES: Final = 3
 """Examples kept of each category."""

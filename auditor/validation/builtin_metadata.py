@@ -30,7 +30,6 @@ from auditor.validation.objectmeta import check_metadata, read_metadata
 if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
 
-__all__ = ["check_builtin_metadata", "has_checked_metadata"]
 
 _CHECK: Final = "object-meta"
 _ADMISSION: Final = "admissionregistration.k8s.io"

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition, Scale
 
-__all__ = ["CreateValidator", "check_scale_spec", "check_scale_status", "check_type_meta", "has_rules"]
 
 _MAX_INT32: Final = 2**31 - 1
 

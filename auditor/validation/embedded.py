@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["EmbeddedResources", "compile_embedded"]
 
 _CHECK: Final = "embedded"
 

@@ -21,35 +21,6 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "ADDRESS",
-    "DUPLICATE",
-    "FORBIDDEN",
-    "INVALID",
-    "NOT_SUPPORTED",
-    "REQUIRED",
-    "TOO_FEW",
-    "TOO_LONG",
-    "TOO_MANY",
-    "TYPE_INVALID",
-    "duplicate",
-    "finding",
-    "forbidden",
-    "has_blocking",
-    "invalid",
-    "not_supported_detail",
-    "of_rule",
-    "required",
-    "rules_not_checked",
-    "shown_as",
-    "shown_text",
-    "shown_texts",
-    "too_few_detail",
-    "too_long",
-    "too_long_detail",
-    "too_many_detail",
-    "unique",
-]
 
 REQUIRED: Final = "FieldValueRequired"
 INVALID: Final = "FieldValueInvalid"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["FORMATS", "accepts", "applicable", "is_known", "normalise", "strip_format"]
-
 
 def _whole(pattern: str) -> Callable[[str], bool]:
     """Return a check that a whole text matches a pattern of `re`, for patterns that mean the same in Go."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["ListTypes", "compile_list_types"]
 
 _MISSING: Final = object()
 """Placeholder for a key that an item does not have: equal to itself, different from any value."""

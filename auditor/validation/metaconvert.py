@@ -15,7 +15,6 @@ from auditor.golang.text import type_name
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["Mismatch", "convert_metadata", "is_clean"]
 
 _OWNER: Final = {
     "apiVersion": "string",

@@ -15,20 +15,6 @@ from typing import Final
 
 from auditor.releases import changes
 
-__all__ = [
-    "NameRule",
-    "dns_1035_label",
-    "dns_label",
-    "dns_subdomain",
-    "go_lower",
-    "group_version",
-    "label_key",
-    "label_value",
-    "masked",
-    "path_segment",
-    "subdomain_name",
-]
-
 NameRule = Callable[[str, bool], tuple[str, ...]]
 """(name, is a prefix) -> messages."""
 

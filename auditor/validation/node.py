@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from auditor.ratcheting import CorrelatedObject
     from auditor.validation.keywords.failure import Check, Sink
 
-__all__ = ["Node", "compile_schema", "tolerated_values", "validate_value"]
 
 _MOST_TEXT: Final = 64 << 20
 """Most characters of long messages of one object, without those that are shared."""

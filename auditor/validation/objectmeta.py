@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import Finding, JsonObject
 
-__all__ = ["check_metadata", "check_metadata_update", "read_metadata"]
 
 _CHECK: Final = "object-meta"
 _MAX_ANNOTATIONS: Final = 256 * 1024

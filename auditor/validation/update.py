@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     UpdateRules = Callable[[JsonObject, JsonObject, CorrelatedObject | None], list[Finding]]
 
-__all__ = ["UpdateValidator"]
-
 
 class UpdateValidator:
     """Judges updates with the compiled checks of a CreateValidator.

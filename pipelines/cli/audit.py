@@ -24,8 +24,6 @@ from pipelines.workers import expect_workers
 if TYPE_CHECKING:
     from pipelines.run.report.notify import Message, Receiver
 
-__all__ = ["audit", "jobs_of"]
-
 
 _IN_ORDER: Final = """
 crds render report report_root report_name keep_reports no_lock dry_run force report_mode at jobs engine ray_address

@@ -7,8 +7,6 @@ import click
 from pipelines.cli.options.made import options
 from pipelines.console import ignore_closed_stdout
 
-__all__ = ["changes"]
-
 
 @click.command(short_help="Print all that an upgrade scan found.")
 @click.argument("report", metavar="REPORT")

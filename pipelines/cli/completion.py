@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from pipelines.run.names import Names
 
-__all__ = ["completion", "install_completion", "kubectl_answers"]
 
 _OUTPUT: Final = ("-o", "--output")
 _OF_QUERY: Final = (*FORMS, "name", "parquet", "jsonpath=", "custom-columns=")

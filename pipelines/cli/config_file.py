@@ -22,8 +22,6 @@ from auditor.plan.declared import COUNTS
 from pipelines.cli.options.made import Option, refused_unnamed
 from pipelines.cli.options.overwriting import note_input
 
-__all__ = ["check_environment", "load_configuration", "shown", "spellings"]
-
 _NAME: Final = "auditor.yaml"
 _MOST_BYTES: Final = 1 << 20
 """Largest size of a file that was not given with --config."""

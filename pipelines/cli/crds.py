@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from auditor.plan.definition_paths import GivenDefinitions
     from auditor.printing.print_rows import Columns, Row
 
-__all__ = ["crds"]
-
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, short_help="Check and list definitions.")
 def crds() -> None:

@@ -14,8 +14,6 @@ from pipelines.cli.query import query_options, source_options
 from pipelines.console import OutputClosed, forget_output, ignore_closed_stdout
 from pipelines.progress import BAR
 
-__all__ = ["diff"]
-
 
 @click.command(short_help="Compare two reports, or the objects of two dumps.")
 @click.argument("old", metavar="OLD")

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from auditor.printing.print_rows import Columns
     from auditor.shards.objects import CustomObject, CustomObjects
 
-__all__ = ["gates"]
 
 _CHANGES: Final[dict[str, Any]] = {
     "field_gates": {"help": "Turn gates on or off in this run.", "hidden": False},

@@ -10,8 +10,6 @@ from auditor.printing.print_rows import FORMS
 from pipelines.cli.options.made import options
 from pipelines.cli.query import KubectlCommand, query_options, run, source_options
 
-__all__ = ["api_resources", "describe", "events", "explain", "fields", "show", "watch"]
-
 
 @click.command(
     "api-resources", cls=KubectlCommand, short_help="Print the kinds of a dump as kubectl api-resources does."

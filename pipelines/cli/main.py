@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
     from auditor.base.errors import AuditorError
 
-__all__ = ["complete_kubectl", "main"]
 
 _LONGEST_ERROR = 4000
 CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AUDITOR", "max_content_width": 120}

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["KubectlCommand", "query", "query_options", "run", "source_options"]
-
 
 _TRUE: Final = frozenset(["1", "t", "T", "true", "TRUE", "True"])
 _FALSE: Final = frozenset(["0", "f", "F", "false", "FALSE", "False"])

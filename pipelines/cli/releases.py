@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from auditor.printing.print_rows import Columns, Row
     from auditor.releases import Release
 
-__all__ = ["releases"]
-
 
 @click.command(short_help="List the releases of Kubernetes, and what changes between two of them.")
 @click.argument("first", default="", metavar="[FROM")

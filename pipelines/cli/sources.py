@@ -10,8 +10,6 @@ from auditor.printing.print_rows import FORMS
 from pipelines.cli.options.made import options
 from pipelines.console import echo_rows
 
-__all__ = ["sources"]
-
 
 @click.command(short_help="List the supported formats of dumps.")
 @options("output", output=("text", "name", *FORMS))

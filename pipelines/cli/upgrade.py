@@ -14,8 +14,6 @@ from pipelines.cli.report.report import formats_help
 from pipelines.console import ignore_closed_stdout
 from pipelines.progress import BAR
 
-__all__ = ["upgrade"]
-
 
 @click.command(short_help="Show what new definitions would do to every stored object.")
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")

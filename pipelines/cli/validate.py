@@ -11,8 +11,6 @@ from pipelines.cli.options.made import options, recorded
 from pipelines.cli.report.report import formats_help
 from pipelines.progress import BAR
 
-__all__ = ["validate"]
-
 
 @click.command(short_help="Check manifests as `kubectl create --dry-run=server` does.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")

@@ -29,7 +29,6 @@ from pipelines.import_path import search_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["expect_processes", "run_in_background", "run_processes"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -31,7 +31,6 @@ from auditor.base.release import VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["import_ray", "ray_session", "run_ray"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from auditor.sources.files.digest import LateDigests
     from auditor.sources.plan import Damage, SourcePlan
 
-__all__ = ["count_in_workers", "exit_code", "is_worth_workers", "new_report", "run_audit", "run_shards"]
-
 
 def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None) -> tuple[int, dict[str, Any]]:
     """Run one audit; write the report whole or not at all.

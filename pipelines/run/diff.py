@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from auditor.compare.compared_rows import Selected
     from auditor.plan.options import AuditOptions
 
-__all__ = ["Difference", "difference", "run_diff", "write_difference"]
 
 Numbers = np.ndarray[Any, Any]
 

@@ -18,7 +18,6 @@ from auditor.releases.meanings import coarse
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FINDING", "OBJECT", "Side"]
 
 Numbers = np.ndarray[Any, Any]
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.plan.plan import SourceShard
 
-__all__ = ["CAUSES", "Answer", "Cluster", "audit_clusters", "is_open_to_all", "report_of"]
 
 CAUSES: Final = "causes"
 """The key of a manifest of a cluster for its causes."""

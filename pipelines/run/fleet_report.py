@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from pipelines.run.fleet_clusters import Answer, Cluster
 
-__all__ = ["join_reports"]
 
 pa: Any = pyarrow
 

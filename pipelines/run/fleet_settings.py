@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from auditor.plan.options import AuditOptions
 
-__all__ = ["PLACEHOLDER", "ClusterSettings", "read_fleet", "settings_of"]
 
 PLACEHOLDER: Final = re.compile(r"\{(\w*)\}")
 """A part of an option that stands for the name of a dump, such as {1}, {name} or {parent}."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Names", "names_of"]
 
 _MANIFEST: Final = "manifest.json"
 _MOST_KEYS: Final = 100_000

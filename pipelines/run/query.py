@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Resource
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["Writer", "is_damaged", "open_store", "open_stores", "run_query"]
-
 
 @contextmanager
 def open_store(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[AnyStore]:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from auditor.server.fleet import AnyStore
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["extra_formats"]
 
 _OF_KUBECTL = ("table", "wide", "json", "yaml")
 Pairs = list[tuple["Resource", "JsonObject"]]

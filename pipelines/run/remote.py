@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["query_here", "report_here", "reports_here"]
-
 
 @contextmanager
 def report_here(options: AuditOptions) -> Iterator[AuditOptions]:

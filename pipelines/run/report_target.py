@@ -30,19 +30,6 @@ if TYPE_CHECKING:
 
     from auditor.plan.options import AuditOptions
 
-__all__ = [
-    "check_manifest_of",
-    "check_target",
-    "files_of",
-    "inputs_of",
-    "is_report_file",
-    "list_files",
-    "mode_of",
-    "put_in_place",
-    "read_of_run",
-    "set_modes",
-    "target_of",
-]
 
 _TURNS: Final = 20
 """Attempts to put a report in place beside other runs."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from auditor.shards.upgrade import UpgradeOptions, UpgradePlan
     from pipelines.run.report.formats import Output
 
-__all__ = ["run_upgrade", "write_upgrade"]
 
 _NO_MATTER = frozenset({Status.ORPHANED, Status.OTHER, Impact.NEEDS_WEBHOOK})
 """Statuses of keys without a definition before and after: no upgrade changes them."""

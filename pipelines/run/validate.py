@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from auditor.updates.create import CreateAnswer, CreateJudge
     from pipelines.run.report.formats import Output
 
-__all__ = ["ValidateOptions", "run_validate"]
 
 _NOT_READ = 3
 """Exit code if a file was not read."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from auditor.output.formats.problems import Content
 
-__all__ = ["DEFAULT", "answer_parts", "print_results"]
 
 _CAUSES: Final = 20
 """Number of lines about causes; with the sums, the end has at most 25."""

@@ -10,8 +10,8 @@ from auditor.base import errors
 
 CLASSES = [
     one
-    for name in errors.__all__
-    if isinstance(one := getattr(errors, name), type) and issubclass(one, errors.AuditorError)
+    for one in vars(errors).values()
+    if isinstance(one, type) and issubclass(one, errors.AuditorError) and one.__module__ == errors.__name__
 ]
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from auditor.cel.syntax.ast import ParsedExpression
     from auditor.cel.types import Type
 
-__all__ = ["CheckedExpression", "Reference"]
-
 
 @quick_init
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from auditor.cel.declarations import Declarations
     from auditor.cel.operations.dispatch import Declaration
 
-__all__ = ["check"]
-
 
 def check(environment: Declarations, parsed: ParsedExpression) -> tuple[CheckedExpression, list[Issue]]:
     """Return the checked expression and its issues; with issues, the types have no use."""

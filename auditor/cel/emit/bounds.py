@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["ONE", "SIZE", "ZERO", "Bound", "Length", "constant", "greater", "lesser", "tenth"]
 
 _SIZE: Final = "size"
 Length = tuple[str, ...]

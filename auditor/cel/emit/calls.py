@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from auditor.cel.syntax.ast import Call
     from auditor.cel.types import Type
 
-__all__ = ["emit_call", "emit_equality", "emit_membership"]
 
 _SAME: Final = frozenset({
     Form.BOOL, Form.INT, Form.STRING, Form.INT_OR_STRING, Form.DURATION, Form.TIMESTAMP, Form.BYTES,

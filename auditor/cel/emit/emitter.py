@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from auditor.cel.emit.bounds import Length
     from auditor.cel.emit.shapes import Field
 
-__all__ = ["Emitter"]
 
 _DEEPEST: Final = 60
 """Nested brackets in one expression; CPython allows 200, and a node may take three."""

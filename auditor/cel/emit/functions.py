@@ -14,27 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-__all__ = [
-    "contains_code",
-    "dyn_code",
-    "first_item_extent",
-    "has_value_code",
-    "matches_code",
-    "none_code",
-    "of_code",
-    "of_non_zero_code",
-    "or_code",
-    "or_value_code",
-    "parts_extent",
-    "range_code",
-    "same_extent",
-    "shown_extent",
-    "size_code",
-    "string_code",
-    "text_method_code",
-    "value_code",
-]
-
 _SIZED: Final = frozenset({Form.STRING, Form.BYTES, Form.LIST, Form.MAP})
 _LONGEST_SIZE: Final = 2**40
 _LONGEST_RANGE: Final = 1000

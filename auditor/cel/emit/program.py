@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from auditor.cel.operations.dispatch import Declaration
     from auditor.codegen import Module
 
-__all__ = ["RuleCode", "RuleModule", "bound_cost", "emit_rule"]
 
 _READ: Final = constant(2)
 

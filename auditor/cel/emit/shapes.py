@@ -17,25 +17,6 @@ from auditor.cel.types import Kind, Type
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = [
-    "BOOL",
-    "BYTES",
-    "DOUBLE",
-    "DURATION",
-    "INT",
-    "NULL",
-    "STRING",
-    "TIMESTAMP",
-    "Field",
-    "Form",
-    "Shape",
-    "is_exact",
-    "list_shape",
-    "optional_shape",
-    "shape_of_type",
-    "unified",
-]
-
 
 class Form(Enum):
     """The form of a value in the code."""

@@ -15,8 +15,6 @@ from auditor.cel.values import Duration, Optional_, Timestamp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ABSENT", "NAMES", "GiveUp", "Memo"]
-
 
 class GiveUp(Exception):
     """The code cannot prove the rule; the interpreter decides."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from auditor.cel.emit.bounds import Length
     from auditor.cel.syntax.ast import Expr
 
-__all__ = ["UNKNOWN", "CodeWriter", "Extent", "NotEmittable", "Value", "extent_of", "loses_schema", "most_items"]
-
 
 class NotEmittable(Exception):
     """There is no code for an expression; the interpreter runs it.

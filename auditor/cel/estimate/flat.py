@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from auditor.cel.syntax.ast import Call, Comprehension, Expr
     from auditor.cel.types import Type
 
-__all__ = ["FlatEstimate"]
-
 
 class FlatEstimate(Estimate):
     """The walk as such servers do it."""

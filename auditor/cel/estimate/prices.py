@@ -22,23 +22,6 @@ if TYPE_CHECKING:
     from auditor.cel.syntax.ast import Expr
     from auditor.cel.types import Type
 
-__all__ = [
-    "LIST_BASE",
-    "MAX_COST",
-    "NOTHING",
-    "ONE",
-    "UNKNOWN",
-    "Operand",
-    "Price",
-    "Priced",
-    "Range",
-    "allocated",
-    "fixed",
-    "matching",
-    "read_argument",
-    "read_receiver",
-    "saturated_product",
-]
 
 MAX_COST: Final = (1 << 64) - 1
 """The largest cost that is counted."""

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from auditor.cel.operations.dispatch import Declaration
     from auditor.cel.types import Type
 
-__all__ = ["ACCUMULATORS", "SCALARS", "Entries", "Estimate", "Path", "Sized", "added", "literal_size", "price_of"]
 
 ACCUMULATORS: Final = ("__result__", "@result")
 _LIST, _MAP, _STRUCT = fixed(10), fixed(30), fixed(40)

@@ -21,7 +21,6 @@ from auditor.cel.types import BOOL, STRING, Type, object_type
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["functions", "selector_functions"]
 
 _AUTHORIZER, _PATH, _GROUP, _RESOURCE, _DECISION = (
     object_type(f"kubernetes.authorization.{name}")

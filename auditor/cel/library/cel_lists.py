@@ -28,7 +28,6 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["functions"]
 
 _LONGEST_RANGE = 1_000_000
 _BY_INSERTION = 12

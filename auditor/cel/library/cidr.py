@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from auditor.cel.emit.bounds import Bound
     from auditor.cel.emit.value import Value
 
-__all__ = ["CIDR", "Cidr", "functions", "to_cidr"]
 
 CIDR = opaque("net.CIDR")
 

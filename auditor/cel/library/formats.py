@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from auditor.cel.emit.bounds import Bound
     from auditor.cel.emit.value import Value
 
-__all__ = ["FORMAT", "FORMATS", "NamedFormat", "functions"]
 
 FORMAT = object_type("kubernetes.NamedFormat")
 

@@ -28,7 +28,6 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["clause_at", "format_string", "formatter"]
 
 _PRECISION = 6
 _NO_VERB = "%!(NOVERB)"

@@ -19,7 +19,6 @@ from auditor.golang.text import quote
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["IP", "IpAddress", "functions", "to_ip"]
 
 IP = opaque("net.IP")
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from auditor.cel.function import Version
 
-__all__ = ["COMPARABLE", "functions", "items"]
 
 COMPARABLE: tuple[tuple[str, Type], ...] = (
     ("int", INT),

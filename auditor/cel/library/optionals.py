@@ -32,7 +32,6 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["TWO_VARIABLE_COMPREHENSIONS", "functions"]
 
 _K, _V = type_param("K"), type_param("V")
 _OPTIONAL, _VALUES, _ENTRIES = optional_of(_V), list_of(_V), map_of(_K, _V)

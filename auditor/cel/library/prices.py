@@ -25,23 +25,6 @@ if TYPE_CHECKING:
 
     from auditor.cel.emit.value import Extent, Value
 
-__all__ = [
-    "COMPARISON",
-    "COMPARISON_OF_FLAT",
-    "EQUALITY",
-    "EQUALITY_OF_FLAT",
-    "REQUIREMENT",
-    "SEARCH",
-    "SEARCH_ALL",
-    "TRANSFORM",
-    "TRAVERSAL",
-    "compared_bound",
-    "first_bound",
-    "made_bound",
-    "read_text",
-    "size_bound",
-    "traversal_costs",
-]
 
 REQUIREMENT: Final = LIST + STRUCT
 """Cost of one requirement of a selector."""

@@ -25,16 +25,6 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "QUANTITY",
-    "ExactQuantity",
-    "Quantity",
-    "QuantityError",
-    "SharedQuantity",
-    "functions",
-    "parse_quantity",
-    "quantity_kind",
-]
 
 QUANTITY = object_type("kubernetes.Quantity")
 

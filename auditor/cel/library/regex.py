@@ -12,8 +12,6 @@ from auditor.cel.library.prices import SEARCH_ALL
 from auditor.cel.types import INT, STRING, list_of
 from auditor.golang.regex.compiled import GoRegexError, Pattern, compile_pattern
 
-__all__ = ["functions"]
-
 
 def _pattern(source: str) -> Pattern:
     try:

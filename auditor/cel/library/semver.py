@@ -18,7 +18,6 @@ from auditor.golang.text import quote
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["SEMVER", "Semver", "SemverError", "functions", "parse_semver", "parse_semver_leniently"]
 
 SEMVER = object_type("kubernetes.Semver")
 

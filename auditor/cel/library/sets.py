@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from auditor.cel.emit.bounds import Bound
     from auditor.cel.emit.value import Value
 
-__all__ = ["functions"]
-
 
 def _contains(values: Any, parts: Any) -> bool:
     for part in items(parts):

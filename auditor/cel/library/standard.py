@@ -81,7 +81,6 @@ if TYPE_CHECKING:
     from auditor.cel.emit.value import Value
     from auditor.cel.estimate.prices import Price
 
-__all__ = ["CROSS_TYPE_COMPARISONS", "INDEX", "operator", "standard", "unreachable"]
 
 _A, _B = type_param("A"), type_param("B")
 _LIST, _MAP = list_of(_A), map_of(_A, _B)

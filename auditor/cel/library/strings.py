@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from auditor.cel.emit.value import Value
 
-__all__ = ["functions", "quote_for_cel"]
 
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LOWER = _UPPER.lower()

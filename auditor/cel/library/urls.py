@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from auditor.cel.emit.value import Value
 
-__all__ = ["URL", "UrlValue", "functions", "to_url"]
 
 URL = object_type("kubernetes.URL")
 

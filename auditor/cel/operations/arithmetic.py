@@ -13,9 +13,6 @@ from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, contains, equal, s
 from auditor.cel.types import Kind
 from auditor.cel.values import CelList, Duration, Timestamp, UInt, is_list
 
-__all__ = ["ADDERS", "DIVIDERS", "MODDERS", "NEGATERS", "SUBTRACTERS", "add", "divide", "modulo", "multiply", "negate"]
-__all__ += ["subtract"]
-
 MIN_INT, MAX_INT, MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
 MIN_SECOND, MAX_SECOND = -62_135_596_800, 253_402_300_799
 """The years 1 to 9999."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from auditor.cel.values import Duration, Timestamp
 
-__all__ = ["DURATION_GETTERS", "TIMESTAMP_GETTERS", "duration_getter", "timestamp_getter"]
 
 _SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,19 +17,6 @@ from auditor.cel.values import Duration, Timestamp, TypeValue, UInt
 from auditor.golang.text import float_v
 from auditor.golang.times import GoTime, GoTimeError, format_rfc3339_nano, parse_duration, parse_rfc3339
 
-__all__ = [
-    "format_timestamp",
-    "to_bool",
-    "to_bytes",
-    "to_double",
-    "to_duration",
-    "to_int",
-    "to_string",
-    "to_timestamp",
-    "to_type",
-    "to_uint",
-]
-
 _SECOND = 10**9
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED = re.compile(r"[0-9]+")

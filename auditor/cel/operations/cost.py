@@ -16,23 +16,6 @@ from auditor.cel.errors import CelError, CostLimitExceeded, GaveUp
 from auditor.cel.operations.equality import find, size_of
 from auditor.cel.values import CelMap, Optional_, is_list
 
-__all__ = [
-    "LIST",
-    "MAP",
-    "REGEX",
-    "STRUCT",
-    "TEXT",
-    "Cancelled",
-    "Rule",
-    "Tracker",
-    "call_cost",
-    "inner_size",
-    "matching",
-    "size",
-    "text_cost",
-    "traversal",
-]
-
 LIST, MAP, STRUCT = 10, 30, 40
 """Cost of creating a list, a map, a message whose parts are not all constant."""
 _SUMS = 1 << 64

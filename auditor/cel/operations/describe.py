@@ -13,8 +13,6 @@ from auditor.cel.values import Duration, Optional_, Timestamp, TypeValue, UInt, 
 from auditor.golang.text import float_v
 from auditor.golang.times import GoTime, format_duration, format_rfc3339_nano
 
-__all__ = ["go_type", "show"]
-
 
 def show(value: Any) -> str:
     """Return a value as %v prints it: strings unquoted, lists in brackets."""

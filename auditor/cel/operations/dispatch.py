@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from auditor.cel.function import Code, Costs, Function, Overload
     from auditor.cel.operations.cost import Rule
 
-__all__ = ["Declaration", "Implementation", "choose", "declare", "matches"]
 
 _RECEIVERS = (str, Duration, Timestamp)
 """Values that receive calls in cel-go, only to answer that they have no such function."""

@@ -13,8 +13,6 @@ from auditor.cel.errors import CelError
 from auditor.cel.types import BOOL, BYTES, DOUBLE, DYN, ERROR, INT, NULL, STRING, UINT, Kind, Type, list_of, map_of
 from auditor.cel.values import MISSING, CelList, CelMap, Duration, MapValue, Optional_, Timestamp, TypeValue, UInt
 
-__all__ = ["NO_SUCH_OVERLOAD", "compare", "contains", "equal", "find", "maps_equal", "size_of", "type_of"]
-
 NO_SUCH_OVERLOAD = "no such overload"
 
 _TYPES: dict[type, Type] = {

@@ -14,7 +14,6 @@ from auditor.cel.operations.cost import Cancelled
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MOST_TEXT", "begin", "join", "replace"]
 
 MOST_TEXT: Final = 32 << 20
 """Number of characters that the calls of one evaluation may create together; each takes up to four bytes."""

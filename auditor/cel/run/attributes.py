@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 
     from auditor.cel.operations.cost import Tracker
 
-__all__ = [
-    "Attribute",
-    "ConditionalAttribute",
-    "FoldScope",
-    "Link",
-    "Node",
-    "RelativeAttribute",
-    "Scope",
-    "VariableAttribute",
-]
-
 
 class Scope:
     """The variables passed to the evaluation."""

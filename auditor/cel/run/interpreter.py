@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from auditor.cel.operations.cost import Rule
     from auditor.cel.operations.dispatch import Declaration
 
-__all__ = ["plan"]
 
 _PRIMITIVES = frozenset({bool, int, UInt, float, str})
 

@@ -12,24 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "Call",
-    "Comprehension",
-    "Expr",
-    "Ident",
-    "ListLiteral",
-    "Literal",
-    "MapEntry",
-    "MapLiteral",
-    "ParsedExpression",
-    "Select",
-    "StructField",
-    "StructLiteral",
-    "Unspecified",
-    "children",
-    "descendants",
-]
-
 
 @dataclass(slots=True, eq=False)
 class Literal:

@@ -12,19 +12,6 @@ from typing import NamedTuple
 
 from auditor.releases import changes
 
-__all__ = [
-    "END",
-    "Skipped",
-    "Token",
-    "listing",
-    "parse_double",
-    "parse_int",
-    "quoted",
-    "tokenize",
-    "unescape_bytes",
-    "unescape_string",
-]
-
 END = "<EOF>"
 
 _ESCAPE = r"""\\(?:[abfnrtv"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"""

@@ -24,8 +24,6 @@ from auditor.cel.syntax.ast import (
 )
 from auditor.releases import changes
 
-__all__ = ["ACCUMULATOR", "MACROS", "ONE_VARIABLE_MACROS", "WRITTEN_ACCUMULATOR", "Builder", "MacroError"]
-
 ACCUMULATOR = "@result"
 UNUSED = "#unused"
 SORT_INPUT = "@__sortBy_input__"

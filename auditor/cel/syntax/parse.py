@@ -11,8 +11,6 @@ from auditor.cel.errors import Issue
 from auditor.cel.syntax.ast import ParsedExpression
 from auditor.cel.syntax.parser import MAX_DEPTH, Parser, Stop
 
-__all__ = ["parse"]
-
 _MAX_CODE_POINTS = 100_000
 _FRAMES = 20_000  # Python's recursion limit, enough for MAX_DEPTH of every rule
 

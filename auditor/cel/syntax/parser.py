@@ -38,8 +38,6 @@ from auditor.cel.syntax.macros import ACCUMULATOR, MACROS, ONE_VARIABLE_MACROS, 
 from auditor.cel.values import UInt
 from auditor.releases import changes
 
-__all__ = ["MAX_DEPTH", "Parser", "Stop"]
-
 MAX_DEPTH = 250
 
 _RESERVED = frozenset({

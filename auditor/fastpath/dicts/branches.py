@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from auditor.fastpath.dicts.emit import Emitter
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["DECORATION", "accepts_everything", "logical_conditions"]
 
 DECORATION = {
     "nullable",

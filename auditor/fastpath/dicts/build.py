@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.fastpath.dicts.support import Log
 
-__all__ = ["VersionProgram", "build_version", "contradiction"]
 
 _TYPES: Final = frozenset(("", "string", "integer", "number", "boolean", "object", "array"))
 _SCALARS: Final = frozenset(("string", "integer", "number", "boolean"))

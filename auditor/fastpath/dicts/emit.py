@@ -42,7 +42,6 @@ from auditor.schema.structural import ABSENT, ListType, StructuralSchema
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LOCALS", "Emitter"]
 
 LOCALS: Final = "type=type, str=str, dict=dict, list=list, int=int"
 """Parameters that no caller passes: a local name is faster than a builtin one."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from auditor.base.records import Finding
     from auditor.codegen import Module
 
-__all__ = ["Expansion", "defaults_below", "display", "expand", "repeats"]
 
 _MAX_DISPLAY = 24
 """Largest number of values in a default that is written as a literal."""

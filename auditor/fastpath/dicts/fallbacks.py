@@ -12,8 +12,6 @@ from typing import Final
 
 from auditor.fastpath.dicts.support import Refused
 
-__all__ = ["Fallback", "Fallbacks", "Part", "Reason"]
-
 
 class Part(StrEnum):
     """The generated code that did not prove something."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from auditor.codegen import Writer
     from auditor.fastpath.dicts.emit import Emitter
 
-__all__ = ["list_sizes", "write_list"]
-
 
 def write_list(emitter: Emitter, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
     """Write the code for the items of a list, and its size."""

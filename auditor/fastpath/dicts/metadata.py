@@ -51,7 +51,6 @@ from auditor.validation.names import (
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = ["prove_embedded", "prove_metadata"]
 
 _managers: set[tuple[str, str, str, str]] = set()
 """Accepted managers: manager, operation, apiVersion, fieldsType."""

@@ -17,31 +17,6 @@ from auditor.validation.names import dns_label, go_lower, group_version, label_k
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
-__all__ = [
-    "HOURS",
-    "MAX_ANNOTATIONS",
-    "MINUTES",
-    "NotNormal",
-    "annotations_size",
-    "check_annotation_key",
-    "check_finalizer",
-    "check_label_key",
-    "check_label_value",
-    "check_namespace",
-    "check_only_maps",
-    "check_owner",
-    "is_label_value",
-    "is_manager",
-    "is_short_name",
-    "is_time",
-    "known_annotation_keys",
-    "known_days",
-    "known_finalizers",
-    "known_label_keys",
-    "known_label_values",
-    "known_namespaces",
-    "known_owners",
-]
 
 MAX_ANNOTATIONS: Final = 262144
 """Largest number of bytes of all keys and values of annotations."""

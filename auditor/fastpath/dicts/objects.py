@@ -31,8 +31,6 @@ from auditor.schema.structural import StructuralSchema
 if TYPE_CHECKING:
     from auditor.fastpath.dicts.emit import Emitter
 
-__all__ = ["KeyCounter", "object_sizes", "read_property", "read_rest", "write_object"]
-
 
 class KeyCounter:
     """Adds the number of required keys at the start, and counts the optional ones in a local variable.

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition, Scale
     from auditor.fastpath.dicts.support import Log
 
-__all__ = ["PLAIN_PATH", "fused", "scale_tests", "selector"]
 
 _NO_SCHEMA = StructuralSchema(type="object")
 PLAIN_PATH = re.compile(r"(?:\.[A-Za-z0-9_-]+)+").fullmatch

@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from auditor.codegen import Module
     from auditor.schema.structural import StructuralSchema
 
-__all__ = [
-    "Checks",
-    "bool_conditions",
-    "enum_conditions",
-    "float_conditions",
-    "int_bounds",
-    "int_conditions",
-    "str_conditions",
-]
-
 
 class Checks:
     """The string checks of one module; equal patterns or formats share one check and one cache."""

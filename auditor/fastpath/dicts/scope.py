@@ -21,20 +21,6 @@ from auditor.schema.structural import ABSENT, StructuralSchema
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "META_KEYS",
-    "Condition",
-    "Decoded",
-    "Lines",
-    "Mode",
-    "NotEmittable",
-    "Scope",
-    "chain",
-    "given",
-    "has_default",
-    "indented",
-    "schema_types",
-]
 
 META_KEYS: Final = ("apiVersion", "kind", "metadata")
 

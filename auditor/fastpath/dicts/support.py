@@ -11,24 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "INT64_MAX",
-    "LARGE_INTEGER",
-    "MEMO_LIMIT",
-    "Log",
-    "Refused",
-    "bare",
-    "distinct",
-    "distinct_by",
-    "drop_nulls",
-    "drop_these_nulls",
-    "exact_json",
-    "exact_rest",
-    "prune_unknown",
-    "remembering",
-    "render_site",
-    "unless",
-]
 
 INT64_MAX: Final = 9223372036854775807
 MEMO_LIMIT: Final = 20_000

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion
     from auditor.fastpath.dicts.scope import Decoded
 
-__all__ = ["CheckWriter", "write_path", "write_plain_values", "write_select"]
-
 
 def write_plain_values(name: str, root: Decoded) -> str:
     """Return the source of the function that returns the values of a record that have rules and are plain values."""

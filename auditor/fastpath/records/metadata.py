@@ -35,8 +35,6 @@ from auditor.fastpath.dicts.metadata_parts import (
 from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT
 from auditor.validation.names import subdomain_name
 
-__all__ = ["Metadata", "prove_record"]
-
 Text = Annotated[str, Meta(min_length=1)]
 Texts = Annotated[dict[str, str], Meta(min_length=1)]
 

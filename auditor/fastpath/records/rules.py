@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from auditor.fastpath.dicts.scope import Decoded
     from auditor.validation.rules import RuleNode, RuleProgram
 
-__all__ = ["RecordRules"]
 
 _MOST_LOOPS: Final = 6
 """Largest number of nested loops."""

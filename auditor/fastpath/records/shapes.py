@@ -24,7 +24,6 @@ from auditor.schema.structural import ListType, StructuralSchema
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
-__all__ = ["RECORD_KEYWORDS", "RecordTypes", "property_counts"]
 
 MOST_RECORDS: Final = 400
 """Largest number of record types of a version; creating one takes 50 us."""

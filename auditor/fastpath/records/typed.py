@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from auditor.fastpath.rules.prover import RuleProver
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["GLOBALS", "TypedProgram", "TypedWriter"]
 
 GLOBALS: Final[dict[str, Any]] = {
     "_display": shown,

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.validation.rules import CompiledRule, RuleNode, RuleProgram
 
-__all__ = ["NEVER", "RuleCosts", "RulePlan", "RuleProver", "RuleSite"]
 
 NEVER: Final = OBJECT_BUDGET + 1
 """A cost larger than one object may spend."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from auditor.golang.times import GoTime
     from auditor.validation.rules.types import DeclaredType
 
-__all__ = ["Shapes", "fits", "longest_default"]
 
 _SCALARS = {
     Kind.BOOL: Form.BOOL,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from auditor.fastpath.rules.prover import RulePlan, RuleSite
     from auditor.ratcheting import CorrelatedObject
 
-__all__ = ["RuleUpdates"]
 
 _PATIENCE: Final = 8
 

@@ -31,7 +31,6 @@ from auditor.golang.unicode import MAX_RUNE, class_name, class_ranges
 if TYPE_CHECKING:
     from auditor.golang.unicode import Ranges
 
-__all__ = ["GoRegexError", "Syntax", "parse"]
 
 _MAX_REPEAT = 1000
 _MAX_HEIGHT = 1000

@@ -14,21 +14,6 @@ from auditor.golang.unicode import MAX_RUNE, other_cases
 if TYPE_CHECKING:
     from auditor.golang.unicode import Ranges
 
-__all__ = [
-    "Alternate",
-    "Assertion",
-    "Chars",
-    "Concat",
-    "Node",
-    "Repeat",
-    "alternate",
-    "complement",
-    "concat",
-    "folded",
-    "normal",
-    "repeat",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Chars:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from auditor.output.formats.problems import Content
 
-__all__ = ["write_csv", "write_json", "write_ndjson"]
 
 _COLUMNS: Final = tuple(
     field.name for field in dataclasses.fields(Problem) if field.name not in ("uri", "line", "number")

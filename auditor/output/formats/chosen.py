@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from auditor.causes.model import FindingsModel
 
-__all__ = ["of_clusters"]
-
 
 def of_clusters(model: FindingsModel, clusters: Sequence[str]) -> FindingsModel:
     """Return a model whose run, verdict, counts and warnings are those of some clusters; its rows are still all.

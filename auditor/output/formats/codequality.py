@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from auditor.output.formats.problems import Content
 
-__all__ = ["write_code_quality"]
 
 _SEVERITIES: Final = {"critical": "blocker", "high": "critical", "medium": "major", "low": "minor"}
 _LONGEST: Final = 1000

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from auditor.output.formats.problems import Content
 
-__all__ = ["write_annotations", "write_job_summary"]
 
 _LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low": "notice"}
 _SHOWN: Final = 9

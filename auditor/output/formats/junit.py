@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from auditor.output.formats.problems import Content, Problem
 
-__all__ = ["write_junit"]
 
 MOST_BYTES: Final = 27_000_000
 _MOST_CASES: Final = 90_000

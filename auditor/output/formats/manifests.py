@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Sequence
 
-__all__ = ["Answer", "Text", "content_of_answers"]
 
 _LONGEST: Final = 4000
 _EXAMPLES: Final = 3

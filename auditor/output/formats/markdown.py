@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Cause
     from auditor.output.formats.problems import Content
 
-__all__ = ["markdown", "write_markdown"]
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#!|~&@])")
 _LONGEST: Final = 160

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from auditor.output.formats.problems import Content, Problem
 
-__all__ = ["write_openreports"]
 
 MOST_BYTES: Final = 900_000
 _LONGEST: Final = 1000

@@ -31,17 +31,6 @@ if TYPE_CHECKING:
     from auditor.history.runs import History
     from auditor.store.allclear import Unread
 
-__all__ = [
-    "NOT_READ",
-    "SECRET_TEXT",
-    "Content",
-    "KindCount",
-    "Problem",
-    "Tally",
-    "cut",
-    "of_model",
-    "unread_problems",
-]
 
 _FIRST: Final = 100
 """Problems of each severity that a tally keeps."""

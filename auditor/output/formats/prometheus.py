@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from auditor.causes.model import Source
     from auditor.output.formats.problems import Content
 
-__all__ = ["METRICS", "after_earlier", "after_no_report", "write_prometheus"]
 
 MOST_SERIES: Final = 2000
 _OTHER: Final = "other"

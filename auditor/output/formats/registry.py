@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from auditor.output.formats.problems import Content
 
-__all__ = ["FORMATS", "Format", "formats_of", "own_forms", "why_not"]
 
 _PACKAGE: Final = "auditor.output.formats"
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Cause
     from auditor.output.formats.problems import Content, Problem
 
-__all__ = ["write_sarif"]
 
 MOST_RESULTS: Final = 25_000
 _LEVELS: Final = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from auditor.history.runs import History
 
-__all__ = ["bytes_of_kinds", "nights_of"]
 
 _NAMES: Final = ["group", "kind", "plural"]
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from auditor.causes.causes import Cause
 
-__all__ = ["next_step"]
 
 _HARMLESS = frozenset(impact for impact in Impact if impact.is_harmless)
 _CAUSES = frozenset(map(Impact, IMPACTS))

@@ -11,7 +11,6 @@ from auditor.output.views.layout import Column, Line, fitted, table_lines
 if TYPE_CHECKING:
     from auditor.output.formats.problems import Content
 
-__all__ = ["answer_lines"]
 
 _COLUMNS: Final = (
     Column("CAUSE"),

@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Topic
     from auditor.causes.model import FindingsModel, Run
 
-__all__ = [
-    "SCHEMA",
-    "SCHEMA_VERSION",
-    "cause_data",
-    "cause_document",
-    "details_of",
-    "document",
-    "row_data",
-    "topic_data",
-    "written",
-]
 
 SCHEMA_VERSION: Final = "auditor/findings/v1"
 SCHEMA: Final = Path(__file__).with_name("findings.schema.json")

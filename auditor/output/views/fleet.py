@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from auditor.causes.model import FindingsModel
 
-__all__ = ["cluster_lines", "cluster_rows"]
 
 _COLUMNS: Final = (
     Column("CLUSTER", may_shrink=True),

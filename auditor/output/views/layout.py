@@ -11,21 +11,6 @@ from auditor.base.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "Column",
-    "Line",
-    "clipped",
-    "command_lines",
-    "first_lines",
-    "fitted",
-    "middle_clipped",
-    "painted",
-    "sentence_lines",
-    "table_lines",
-    "undivided",
-    "width_of",
-    "wrapped",
-]
 
 _ELLIPSIS: Final = "…"
 _GAP: Final = 2

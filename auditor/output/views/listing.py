@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Cause
     from auditor.causes.model import FindingsModel
 
-__all__ = ["cause_lines", "listing_lines"]
 
 _COLUMNS: Final = (
     Column("CAUSE"),

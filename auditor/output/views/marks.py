@@ -23,8 +23,6 @@ from auditor.causes.table import read_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Marks"]
-
 
 class Marks:
     """Marks rows of a report; all rows of an object have to be given together.

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Cause
     from auditor.output.formats.problems import Content
 
-__all__ = ["MOST_CHARACTERS", "message_data", "message_text", "message_title"]
 
 MOST_CHARACTERS: Final = 3000
 _SCHEMA: Final = "auditor/notification/v1"

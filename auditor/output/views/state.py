@@ -19,7 +19,6 @@ from auditor.store.clusters import option_by_cluster
 if TYPE_CHECKING:
     from auditor.causes.model import FindingsModel
 
-__all__ = ["deleting_lines", "kind_lines", "state_lines"]
 
 _WRITES: Final = (
     *(Impact.BLOCKS_DELETE, Impact.BLOCKS_EVERY_UPDATE, Impact.BLOCKS_STATUS, Impact.BLOCKS_METADATA),

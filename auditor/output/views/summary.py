@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from auditor.causes.causes import Cause
     from auditor.causes.model import FindingsModel
 
-__all__ = ["LINES", "UNDELETABLE", "age_text", "kind_text", "marked", "short_name", "summary_lines", "verdict_text"]
 
 LINES: Final = 25
 """Lines of output unless a user asks for more."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from auditor.history.runs import History
 
-__all__ = ["sparkline", "trend_lines", "trend_rows"]
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _POINTS: Final = 14

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from auditor.causes.model import FindingsModel
 
-__all__ = ["LINES_OF_UPGRADE", "answer_lines", "definition_lines", "end_lines", "next_of_upgrade"]
 
 LINES_OF_UPGRADE: Final = 40
 """Lines of the summary of an upgrade unless a user asks for more: its answer and its plans take some."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from auditor.printing.arguments import Wanted
     from auditor.printing.get.options import GetOptions, Store
 
-__all__ = ["get"]
-
 
 def get(store: Store, options: GetOptions, out: Callable[[str], None], err: Callable[[str], None]) -> int:
     """Run the command; return its exit code.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
 
-__all__ = ["OF_THE_COMMAND", "NotShown", "StatusError", "given_up_cells", "left_out", "not_found"]
-
 
 class StatusError(Exception):
     """The server answers with a Status instead of objects."""

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from auditor.printing.get.options import GetOptions, Store
 
 
-__all__ = ["Fetch", "Found", "as_list", "as_received", "joined", "place_of", "without_managed_fields"]
-
-
 @dataclass(slots=True)
 class Found:
     """Objects of one kind from one answer."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Discovery, Resource
     from auditor.printing.tables import Header
 
-__all__ = ["Clusters", "GetOptions", "Store"]
-
 
 class Store(Protocol):
     """A store of objects."""

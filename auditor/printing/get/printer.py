@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from auditor.printing.get.options import GetOptions, Store
 
 
-__all__ = ["FORESEEN", "ObjectPrinter"]
-
 FORESEEN: Final = (Refused, UsageError, StatusError, UnknownResource, Unsortable)
 """Errors for which the command has a message."""
 

@@ -6,35 +6,6 @@ from typing import Final
 
 from auditor.releases.release import Affects, Change
 
-__all__ = [
-    "AFFIXES_COST",
-    "BYTES_ARE_STANDARD_BASE64",
-    "CIDR_MASK",
-    "CLEARED_GENERATION",
-    "CORRUPT_OBJECTS",
-    "EMPTY_TEXTS_IN_RANGE",
-    "EXACT_QUANTITIES",
-    "GATES_REMOVED",
-    "LEADING_DOTS",
-    "LISTS_INCLUDE",
-    "LISTS_KEEP_ITEMS",
-    "MANAGER_OPERATIONS",
-    "NAMES_ARE_CAPPED",
-    "NEGATIVE_GENERATION",
-    "NUMBERS_ARE_NO_DURATIONS",
-    "OPTIONALS_ALONE",
-    "OPTIONALS_KEEP_SCHEMA",
-    "OWNERS_BY_INDEX",
-    "QUANTITIES_ARE_COPIED",
-    "QUOTED_FIELDS",
-    "RANGES_ARE_CHECKED",
-    "RECORDS",
-    "SETS_OF_OBJECTS",
-    "SIZES_OF_URL_PARTS",
-    "TOO_FEW",
-    "WHOLE_NUMBERS",
-]
-
 OWNERS_BY_INDEX: Final = Change(
     "owners-by-index",
     37,

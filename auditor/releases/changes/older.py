@@ -6,39 +6,6 @@ from typing import Final
 
 from auditor.releases.release import Affects, Change
 
-__all__ = [
-    "ABSENT_FIELDS_EQUAL",
-    "BACKTICKS_ARE_READ",
-    "ERRORS_OF_RANGES",
-    "FORMATS_WARN",
-    "KUBERNETES_NAME_FORMATS",
-    "LABEL_WORDS",
-    "LAST_INDEX_OF_NOTHING",
-    "LISTS_HAVE_FUNCTIONS",
-    "LIST_ENDS",
-    "NO_HALF_CHARACTERS",
-    "NO_NULL_TIMES",
-    "NO_RESULT_VARIABLE",
-    "NO_SPACED_EXPONENTS",
-    "NUMBER_FORMATS",
-    "PAIRS_OF_DYN",
-    "PERCENTS_IN_ERRORS",
-    "RATCHETING_LOCKED",
-    "RECORDS",
-    "RELAXED_SERVICE_NAMES",
-    "RULES_SHOW_VALUES",
-    "SELECTABLE_FIELDS_KEPT",
-    "SEMVER",
-    "SHORTER_DETAILS",
-    "SHORT_INT_OR_STRINGS",
-    "SIZES_ARE_FOLLOWED",
-    "SIZES_IN_OPTIONALS",
-    "STATUS_RATCHETS",
-    "STORED_VERSIONS",
-    "UNITS_AGREE",
-    "VALUES_AS_JSON",
-]
-
 RATCHETING_LOCKED: Final = Change(
     "ratcheting-locked",
     33,

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from auditor.shards.audit import ShardAuditor
     from auditor.shards.upgrade.plan import UpgradePlan
 
-__all__ = ["ApiScan", "ApiTally"]
 
 _BETA: Final = re.compile(rb"/v\d+(?:alpha|beta)\d+")
 _LONGEST: Final = 300

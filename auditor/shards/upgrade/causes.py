@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from auditor.shards.upgrade.sides import Side
     from auditor.upgrade import Tally
 
-__all__ = ["ReleaseCauses"]
 
 _INDEX: Final = re.compile(r"\[[^]]*\]")
 _NOT_COUNTED: Final = {"unchanged", "broken-before"}

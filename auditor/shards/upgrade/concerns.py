@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from auditor.crds.definition import CustomResourceDefinition
 
-__all__ = ["Concerns", "concerns_of", "hit_of", "used_by"]
-
 
 class Concerns(NamedTuple):
     """Changes of an upgrade that affect the clients of a kind.

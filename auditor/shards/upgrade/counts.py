@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from auditor.shards.judge import RowHead
     from auditor.shards.upgrade.plan import UpgradePlan
 
-__all__ = ["ObjectCounts"]
-
 
 class ObjectCounts:
     """Counts in objects; what concerns a definition is found once.

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from auditor.plan.plan import Plan
     from auditor.sources import SourcePlan
 
-__all__ = ["HelmReleases", "HelmUpgrade", "helm_upgrades", "owners_of"]
 
 _STATUSES: Final = frozenset({"deployed", "failed", "superseded", "uninstalled"})
 """Statuses of the revisions that say which one an upgrade starts from."""

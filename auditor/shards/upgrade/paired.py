@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from auditor.shards.updates import Outcome
     from auditor.shards.upgrade.sides import Side
 
-__all__ = ["OWN_CHOICE", "PairedJudge", "encoded"]
 
 OWN_CHOICE: Final = ("storage", "stored")
 """Values of --at with which the versions are chosen here: those that clients use count, too."""

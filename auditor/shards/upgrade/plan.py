@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from auditor.plan.charts import Chart
     from auditor.plan.options import AuditOptions
 
-__all__ = ["DeprecatedVersion", "UpgradeOptions", "UpgradePlan", "plan_upgrade", "with_status"]
-
 
 @dataclass(frozen=True, slots=True)
 class UpgradeOptions:

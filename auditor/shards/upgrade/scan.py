@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from auditor.shards.upgrade.plan import UpgradePlan
     from auditor.upgrade import OtherVersion
 
-__all__ = ["UpgradeResult", "lost_upgrade_shard", "merge_apis", "merge_tallies", "setup_upgrade"]
-
 
 @dataclass(slots=True)
 class UpgradeResult:

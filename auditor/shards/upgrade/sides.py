@@ -17,23 +17,6 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.shards.updates import Outcome
 
-__all__ = [
-    "OF_VERSIONS",
-    "Effect",
-    "Side",
-    "by_field",
-    "categories_of",
-    "decoded",
-    "is_refused",
-    "is_reworded",
-    "managed_versions",
-    "newly",
-    "reason_of",
-    "sample_of",
-    "shown_key",
-    "side_of",
-    "worst_of",
-]
 
 _VERDICTS: Final = ("blocked", "invalid", "tolerated")
 """An object has only one of these categories; worst first."""
@@ -83,6 +66,7 @@ def side_of(audited: AuditedObject, outcome: Outcome) -> Side:
 
 
 def state_of(audited: AuditedObject, outcome: Outcome) -> Status | Impact:
+    """Return the status of an object, or what makes the next write of it fail or lose data."""
     if audited.unreadable is not None:
         return Status.NEEDS_CONVERSION if needs_webhook(audited) else Status.UNREADABLE
     impacts = outcome.verdict.impacts if outcome.verdict is not None else ()

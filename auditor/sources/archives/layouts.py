@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["LAYOUTS", "VELERO_FORMATS", "Layout", "Use", "layout_of", "rancher_place", "without_logs"]
 
 Use = Literal["objects", "etcd", "skip", "other-version", "format", "unknown"]
 """The use of a file.

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.plan import DamageLog
 
-__all__ = ["Member", "Reader", "clean_name", "folder_members", "tar_members", "zip_members"]
 
 _BLOCK: Final = 512
 _COPY: Final = 1 << 18

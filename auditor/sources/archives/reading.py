@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     Reopen: TypeAlias = Callable[[str, Path, int], SourcePlan | list[SourcePlan]]
 
-__all__ = ["open_archive", "open_tree"]
 
 _COPY: Final = 1 << 18
 _LONGEST_FORMAT: Final = 40

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
     from auditor.sources.bolt.page import Rows
     from auditor.sources.files.view import FileView
 
-__all__ = [
-    "Loss",
-    "PageFault",
-    "PageInfo",
-    "bound_fault",
-    "branch_fault",
-    "branch_keys",
-    "longest_chain",
-    "read_page",
-    "sound_elements",
-    "split_leaf",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Loss:

@@ -18,27 +18,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.files.view import I64, U64, FileView
 
-__all__ = [
-    "BRANCH",
-    "ELEMENT_SIZE",
-    "FREELIST",
-    "HEADER_SIZE",
-    "KEY_BYTES",
-    "LEAF",
-    "META",
-    "BranchElements",
-    "Headers",
-    "Meta",
-    "Metas",
-    "Rows",
-    "branch_elements",
-    "fnv64a",
-    "key_words",
-    "leaf_rows",
-    "precedes",
-    "read_headers",
-    "read_metas",
-]
 
 BRANCH, LEAF, META, FREELIST = 0x01, 0x02, 0x04, 0x10
 HEADER_SIZE = 16

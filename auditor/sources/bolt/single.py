@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.files.view import FileView
 
-__all__ = ["MAX_DEPTH", "PageReader", "widened"]
 
 MAX_DEPTH = 64
 """Largest number of levels of pages in a tree, and of nested buckets."""

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from auditor.sources.bolt.page import Meta
     from auditor.sources.files.view import I64, U64, FileView
 
-__all__ = ["BATCH_ROWS", "BoltTree", "Bucket"]
 
 BATCH_ROWS = 1 << 14
 """Approximate number of rows of a batch; limits the memory of the reader."""

@@ -10,8 +10,6 @@ from typing import Final
 
 from auditor.base.errors import SourceError
 
-__all__ = ["Refused", "open_cbc", "open_gcm", "open_secretbox", "open_seeded_gcm", "require_ciphers"]
-
 _BLOCK: Final = 16
 _NONCE: Final = 12
 _TAG: Final = 16

@@ -20,7 +20,6 @@ from auditor.sources.yaml import YamlError, yaml_to_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ANY", "EncryptionConfig", "Key", "Provider", "load_config", "parse_config"]
 
 ANY: Final = "*"
 """Matches every group or every resource of a rule."""

@@ -23,8 +23,6 @@ from typing import Final, Protocol
 from auditor.sources.encryption.ciphers import Refused
 from auditor.sources.helper_command import HelperCommand, HelperFailed
 
-__all__ = ["Envelope", "HelperSilent", "KmsCommand", "KmsDecryptor", "decode_v1", "decode_v2"]
-
 _LONGEST: Final = 1024
 _LONGEST_ANNOTATIONS: Final = 32 * 1024
 _MALFORMED: Final = "proto: cannot parse invalid wire-format data"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from auditor.sources.encryption.kms import KmsDecryptor
     from auditor.sources.registry_key import Place
 
-__all__ = ["Sealed", "SealedCount", "Unsealer", "make_unsealer", "resource_of"]
 
 _IDENTITY_REFUSES: Final = "identity transformer tried to read encrypted data"
 _NO_PREFIX: Final = "no matching prefix found"

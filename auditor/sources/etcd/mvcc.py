@@ -27,21 +27,6 @@ if TYPE_CHECKING:
     from auditor.sources.files.view import I64, U64, FileView
 
 
-__all__ = [
-    "KeyValue",
-    "LiveKeys",
-    "MalformedMessage",
-    "Report",
-    "Revision",
-    "Revisions",
-    "keyed_rows",
-    "parse_key_value",
-    "parse_revision",
-    "read_varint",
-    "revisions",
-    "write_live_table",
-]
-
 Report = Callable[[int, int, str], None]
 """Called with every row that cannot be used: page, element, reason."""
 

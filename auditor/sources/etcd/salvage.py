@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from auditor.sources.bolt import Bucket, Loss
     from auditor.sources.files.view import I64, FileView
 
-__all__ = ["Lost", "Salvage", "find_root"]
 
 BUCKETS: Final = frozenset(
     {

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.bolt import Rows
 
-__all__ = ["EtcdFile", "MetaValues", "transactions"]
-
 
 def transactions(path: Path) -> tuple[int, ...]:
     """Return the transactions in the meta pages of a database, newest first."""

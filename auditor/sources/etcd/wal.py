@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["MOST_KEYS", "Unapplied", "WalLog", "read_wal"]
 
 _NAME: Final = re.compile(r"([0-9a-f]{16})-([0-9a-f]{16})\.wal")
 _METADATA, _ENTRY, _STATE, _CRC, _SNAPSHOT = 1, 2, 3, 4, 5

@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.plan import DamageLog
 
-__all__ = [
-    "HEAD_SIZE",
-    "PACKED_SUFFIXES",
-    "Limits",
-    "Unpacked",
-    "UnpackedStream",
-    "header_holds",
-    "is_tar",
-    "materialize",
-    "unpacked_head",
-]
 
 HEAD_SIZE: Final = 64 << 10
 PACKED_SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2")

@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.plan import SourcePlan
 
-__all__ = [
-    "DIGEST_SIZE",
-    "NO_DIGEST",
-    "SECTOR",
-    "Digest",
-    "LateDigests",
-    "guard_maps",
-    "in_use",
-    "map_file",
-    "status_damage",
-    "status_notes",
-]
 
 _SA_SIGINFO: Final = 4
 _NO_SUCH_PAGE: Final = 2

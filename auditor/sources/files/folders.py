@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Final
 
-__all__ = ["LINK_OUT", "leads_out", "not_a_file"]
-
 LINK_OUT: Final = "a symbolic link out of the folder; it was not read"
 
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["check_free_space", "free_space", "stated_size"]
 
 _TAIL = 12
 _MOST_INDEX = 1 << 20

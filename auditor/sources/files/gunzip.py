@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-__all__ = ["Unsound", "sound_blocks"]
 
 _FEED: Final = 1 << 18
 _BLOCK: Final = 1 << 20

@@ -12,7 +12,6 @@ from auditor.sources.plan import Damage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["FileState", "changes", "state_of_file", "states_below"]
 
 _BESIDE = ("-wal",)
 """Suffixes of files that are read with a file: a write-ahead log."""

@@ -12,7 +12,6 @@ from auditor.base.progress import tell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Broken", "blocks_of", "compression_of"]
 
 _BLOCK: Final = 1 << 18
 _ZSTD_FEED: Final = 4 << 10

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["I64", "U8", "U64", "FileView"]
 
 pa: Any = pyarrow  # type stubs, if any, are older than the library
 

@@ -25,7 +25,6 @@ except ImportError:  # pragma: no cover - not on this system
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["clear_dead_folders", "is_dead_here", "temporary_folder", "this_process", "try_lock", "work_folder"]
 
 _OWNER: Final = "owner.json"
 _RANDOM: Final = 8

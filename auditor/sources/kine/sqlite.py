@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.plan import Damage
 
-__all__ = ["COLUMNS", "Guard", "KineRow", "KineTable", "is_internal", "open_kine", "wal_of"]
 
 _TABLES: Final = frozenset({"", "kine", "sqlite_master", "sqlite_schema"})
 _PRAGMAS: Final = frozenset({"integrity_check", "table_xinfo", "wal_checkpoint"})

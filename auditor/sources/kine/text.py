@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     ValueOf = Callable[[bytes | None], bytes | None]
 
-__all__ = ["looks_like_kine_text", "open_kine_text"]
 
 _NEEDED: Final = frozenset({"id", "name", "deleted", "value"})
 _COPY: Final = re.compile(

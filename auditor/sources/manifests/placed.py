@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.yaml.compose import Node
 
-__all__ = ["TEMPLATE", "PlacedDocument", "field_line", "objects_in", "placed_documents", "repeated_keys"]
 
 TEMPLATE: Final = " (a template? render it first, for example with `helm template`)"
 LARGEST: Final = 4 << 20

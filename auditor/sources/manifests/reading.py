@@ -30,14 +30,6 @@ from auditor.sources.registry_key import printable_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "MANIFEST_SUFFIXES",
-    "looks_like_manifests",
-    "manifest_files",
-    "open_directory",
-    "open_manifests",
-    "text_bytes",
-]
 
 MANIFEST_SUFFIXES: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
 BLOCK: Final = 1 << 20

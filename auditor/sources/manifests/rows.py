@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Header", "ManifestRows", "fast_header", "fast_headers", "header_of", "read_header"]
 
 BATCH: Final = 65_536
 FEW: Final = 4096

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.json_stream import Bytes
 
-__all__ = ["NeedsSpool", "Sink", "Spans", "Spool"]
-
 
 class NeedsSpool(Exception):
     """An item is not complete in the file."""

@@ -27,7 +27,6 @@ from auditor.sources.yaml import Chunk, YamlError, line_behind_document, yaml_ch
 if TYPE_CHECKING:
     from auditor.sources.manifests.sinks import Sink
 
-__all__ = ["ManifestWalk"]
 
 MAX_NESTED_LISTS: Final = 8
 MAX_LONG_SCANS: Final = 16

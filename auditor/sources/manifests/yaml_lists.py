@@ -7,8 +7,6 @@ import re
 from auditor.sources.manifests.rows import header_of
 from auditor.sources.yaml import YamlError, line_behind_document, yaml_to_json
 
-__all__ = ["absolute_lines", "list_pieces"]
-
 _LINE = re.compile(r"\bline ([0-9]+)\b")
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from auditor.sources.etcd import EtcdFile
     from auditor.sources.readers.reader import DumpFile, Settings
 
-__all__ = ["READER", "open_data_dir"]
 
 _MAGIC: Final = BOLT_MAGIC.to_bytes(4, "little")
 _TRIES: Final = 3

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from auditor.sources.files.digest import LateDigests
     from auditor.sources.plan import DamageLog, SourcePlan
 
-__all__ = ["DumpFile", "Reader", "Settings"]
-
 
 @dataclass(slots=True)
 class Settings:

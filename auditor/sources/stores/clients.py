@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from auditor.base.errors import SourceError
 
-__all__ = ["file_system"]
-
 _KNOWN: Final = "s3://, gs://, az://, file://, https://"
 _ENDPOINT: Final = "endpoint_override"
 _PATIENCE: Final = timedelta(seconds=60)

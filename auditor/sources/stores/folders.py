@@ -11,8 +11,6 @@ from auditor.sources.stores.locations import COPY, ask_store, is_web, shown_url,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["listed", "remote_files", "remote_names", "upload"]
-
 
 def listed(file_system: Any, base: str) -> list[tuple[str, bool]]:
     """Return (name, whether it is a folder) of each entry of a folder; nothing if it does not exist."""

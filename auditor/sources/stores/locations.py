@@ -28,21 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-__all__ = [
-    "RemoteFile",
-    "allow_http",
-    "allows_http",
-    "ask_store",
-    "copy_name",
-    "is_remote",
-    "is_web",
-    "local_path",
-    "modified_at",
-    "remote_file",
-    "shown_url",
-    "store_failures",
-    "store_of",
-]
 
 Result = TypeVar("Result")
 

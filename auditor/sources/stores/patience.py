@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["BLOCK", "CALL_SECONDS", "ENTRIES", "READ_SECONDS", "ReadAhead", "within"]
 
 Result = TypeVar("Result")
 

@@ -25,7 +25,6 @@ from auditor.sources.stores.locations import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Match", "expand", "fetched", "has_wildcards"]
 
 _WILD: Final = re.compile(r"[*?\[]")
 

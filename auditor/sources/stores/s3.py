@@ -16,7 +16,6 @@ from auditor.sources.stores import patience
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["S3Store"]
 
 _SPOOLED: Final = 8 << 20
 _SECONDS: Final = 60

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-__all__ = ["StoreFolder", "copy_file", "create_file", "joined", "read_file", "remove_files", "write_file"]
 
 _AT_ONCE: Final = 8
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from mmap import mmap
 
-__all__ = ["Chunk", "looks_like_json", "yaml_chunks"]
 
 PEEK: Final = 4096
 

@@ -12,8 +12,6 @@ import yaml
 from auditor.sources.yaml.errors import YamlError
 from auditor.sources.yaml.events import document_events
 
-__all__ = ["ALIAS", "MAPPING", "MAX_DEPTH", "SCALAR", "SEQUENCE", "Node", "compose"]
-
 MAX_DEPTH: Final = 10_000
 """Nested flow collections, and nested block collections, that Go's scanner allows."""
 

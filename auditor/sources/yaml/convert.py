@@ -18,8 +18,6 @@ from auditor.sources.yaml.compose import ALIAS, MAPPING, SCALAR, SEQUENCE, Node
 from auditor.sources.yaml.errors import YamlError
 from auditor.sources.yaml.scalars import INT64_MAX, TAG_PREFIX, resolve_plain, resolve_tagged
 
-__all__ = ["check_finite", "decode_tree", "go_syntax", "with_text_keys"]
-
 ALIAS_FREE: Final = 100
 VISITS_FREE: Final = 1000
 RATIO_LOW: Final = 400_000

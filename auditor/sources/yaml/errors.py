@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from auditor.base.errors import DamagedDump
 
-__all__ = ["YamlError"]
-
 
 class YamlError(DamagedDump):
     """YAML that the Kubernetes tooling refuses; `found` is its text.

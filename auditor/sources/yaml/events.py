@@ -29,7 +29,6 @@ from auditor.sources.yaml.errors import YamlError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["document_events", "line_behind"]
 
 BOM: Final = "\ufeff"
 MAX_STAND_INS: Final = 200

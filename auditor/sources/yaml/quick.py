@@ -19,7 +19,6 @@ from auditor.sources.yaml.scalars import resolve_plain, to_json_value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["quick_value"]
 
 _TEXT: Final = bytes([*b"\n", *range(0x20, 0x7F), *range(0x80, 0x100)])
 _NO_TEXT: Final = tuple(char.encode() for char in "\u2028\u2029\ufeff\ufffe\uffff")

@@ -21,7 +21,6 @@ from auditor.sources.yaml.errors import YamlError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["resolve_plain", "resolve_tagged", "to_json_value"]
 
 TAG_PREFIX: Final = "tag:yaml.org,2002:"
 INT64_MIN: Final = -(1 << 63)

@@ -10,8 +10,6 @@ from auditor.sources.yaml.errors import YamlError
 from auditor.sources.yaml.quick import quick_value
 from auditor.sources.yaml.scalars import to_json_value
 
-__all__ = ["line_behind_document", "yaml_to_json", "yaml_to_json_text"]
-
 _BREAKS: Final = (b"\n...", b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
 _BLOCK: Final = re.compile(rb"(?:[ \t]*+(?:#[^\n]*+)?\n|---[^\n]*+\n)*(?:[A-Za-z0-9_]|-[ \n])")
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["items", "sizes"]
-
 
 def items(node: NodeChecks) -> Check:
     """Return the check that walks a list, each item with its correlated old value, if any."""

@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from auditor.base.longtext import LongText
     from auditor.ratcheting import CorrelatedObject
 
-__all__ = [
-    "MOST_FAILURES",
-    "MOST_FINDINGS",
-    "Check",
-    "Complaint",
-    "Describe",
-    "Failure",
-    "NodeChecks",
-    "Sink",
-    "composite",
-    "too_many_failures",
-]
 
 MOST_FINDINGS: Final = 250_000
 """Most findings of one object. An object with more (such as 3,000 missing names in each of 3,000 items) is not judged.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
 
-__all__ = ["any_matcher", "dependencies", "matcher", "pattern_properties", "positional_items"]
-
 
 def positional_items(nodes: tuple[NodeChecks, ...], rest: NodeChecks | None, *, closed: bool) -> Check:
     """Return the check of lists whose items have a schema by position.

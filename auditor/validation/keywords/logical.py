@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
 
-__all__ = ["all_of", "any_of", "not_", "one_of"]
-
 
 def any_of(branches: tuple[NodeChecks, ...]) -> Check:
     """Return the check that at least one branch fits."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["INT32", "INT64", "fits_float32", "fits_integer", "number", "truncate", "whole_test"]
 
 INT64: Final = (-(2**63), 2**63 - 1)
 INT32: Final = (-(2**31), 2**31 - 1)

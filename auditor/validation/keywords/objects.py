@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["fields", "sizes"]
 
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from auditor.ratcheting import CorrelatedObject
     from auditor.schema.structural import StructuralSchema
 
-__all__ = ["format_", "string"]
 
 _MEMO_SIZE: Final = 4096
 """Most accepted values that a pattern or format caches; values longer than `_MEMO_LENGTH` are not cached."""

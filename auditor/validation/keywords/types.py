@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from auditor.base.trail import Trail
     from auditor.ratcheting import CorrelatedObject
 
-__all__ = ["enum", "null_type", "type_"]
 
 _NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 _FORMATS: Final = {int: "int64", float: "float64"}

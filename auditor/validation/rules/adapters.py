@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     Adapt = Callable[[Any], Any]
 
-__all__ = ["Adapters", "RawList", "RawMapList", "RawSet", "StrictMap"]
 
 _MANY_KEYS: Final = 3
 _GO_TYPES: Final = {

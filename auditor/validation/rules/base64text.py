@@ -13,7 +13,6 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Base64Error", "bytes_decoder", "decode_base64", "decode_base64url"]
 
 _BOTH: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _STANDARD: Final = frozenset(_BOTH + b"+/")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from auditor.cel.kubernetes import Version
     from auditor.schema.structural import Rule
 
-__all__ = ["NO_TYPE", "CompiledRule", "RuleNode", "compile_node", "compile_rules", "resolve_field_path", "trim_space"]
-
 
 def resolve_field_path(path: str, schema: StructuralSchema) -> str:
     """Return a path as findings print it.

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from auditor.schema.structural import StructuralSchema
     from auditor.validation.rules.adapters import Adapters
 
-__all__ = ["LEAST_SECONDS", "OBJECT_BUDGET", "OBJECT_SECONDS", "SPARE_SECONDS", "RuleProgram", "RuleTime"]
 
 OBJECT_BUDGET: Final = 10_000_000
 """Budget of cost of all rules of one object."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from auditor.cel.types import ObjectType, Type
 
-__all__ = ["MAX_REQUEST_SIZE", "SELF_TYPE", "DeclaredType", "cel_type", "declare", "with_meta"]
 
 MAX_REQUEST_SIZE: Final = 3 * 1024 * 1024
 """Bytes of the largest request, from which the sizes of unbounded values are estimated."""

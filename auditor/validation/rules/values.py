@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     Adapt = Callable[[Any], Any]
 
-__all__ = ["MapList", "Preserved", "SchemaList", "SchemaMap", "SetList", "Shape"]
 
 _NOT_A_SCALAR: Final = "listSet operations are only supported on lists of scalar values"
 _MANY_KEYS: Final = 3

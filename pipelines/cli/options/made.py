@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from pipelines.run.job.roots import Keep
 
-__all__ = ["ONE_PREFIX", "Option", "asked_release", "of_run", "options", "recorded", "refused_unnamed"]
 
 ONE_PREFIX: Final = {"help": "Prefix of the API server's keys.", "form": "prefix"}
 """Change of --etcd-prefix for a command that reads the keys of one API server."""

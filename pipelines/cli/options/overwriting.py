@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from auditor.plan.declared import Declared
 
-__all__ = ["guard_inputs", "note_input"]
 
 _NOTED: Final = "auditor.inputs"
 

@@ -8,8 +8,6 @@ from auditor.plan.declared import COUNTS, SHOWS, WRITES, Declared
 from auditor.plan.options import SEVERITIES
 from auditor.printing.print_rows import FORMS, NDJSON
 
-__all__ = ["TABLE"]
-
 _SECRETS: Final = "it shows the values of Secrets"
 _CAN_WRITE: Final = "it can write a file"
 

@@ -15,8 +15,6 @@ from pipelines.console import ignore_closed_stdout
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["accept", "findings", "formats_help", "report", "summary", "trend"]
-
 
 def formats_help(command: str) -> str:
     """Return the help of -o of a command.

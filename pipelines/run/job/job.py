@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from pipelines.run.job.roots import Keep, Root, StoredReport
 
-__all__ = ["JobOptions", "named", "plan_job", "planned_lines", "run_job"]
 
 _LAST_RUN: Final = "last-run.json"
 _REASONS: Final = {

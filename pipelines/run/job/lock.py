@@ -30,7 +30,6 @@ from pipelines.run.job.roots import LocalRoot, Root
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["LOCK_FILE", "run_lock"]
 
 LOCK_FILE: Final = ".auditor-lock"
 _LEASE: Final = 300.0

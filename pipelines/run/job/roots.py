@@ -29,7 +29,6 @@ from pipelines.run.report_target import check_manifest_of, files_of, is_report_f
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["DEFAULT_NAME", "Keep", "LocalRoot", "Root", "StoredReport", "free_name", "open_root", "report_name"]
 
 DEFAULT_NAME: Final = "{date}T{time}Z"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=@-]{0,199}")

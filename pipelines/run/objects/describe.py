@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Resource
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["run_describe"]
-
 
 def run_describe(options: QueryOptions, *, now: float | None) -> int:
     """Print the requested objects; return the exit code: 1 if one of them does not exist."""

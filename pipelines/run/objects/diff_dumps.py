@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Resource
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["are_dumps", "run_diff_dumps"]
 
 _PATHS = 3
 _COLUMNS = ("change", "group", "kind", "namespace", "name", "paths", "reason")

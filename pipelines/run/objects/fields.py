@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from auditor.server.fleet import OneStore
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["run_fields"]
-
 
 class _Row(NamedTuple):
     """A field of a kind at a version, and the number of objects with each value."""

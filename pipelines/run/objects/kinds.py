@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Resource
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["run_api_resources", "run_events", "run_explain"]
 
 _NOT_BY_DEFAULT = frozenset(["storageversions", "podgroups", "workloads", "leasecandidates"])
 """Built-in kinds that a server serves only with an option; they are printed if a dump has objects of them."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from auditor.printing.get.options import GetOptions
 from auditor.server.reader import ReadMode
 
-__all__ = ["QueryOptions"]
-
 
 @dataclass(slots=True)
 class QueryOptions:

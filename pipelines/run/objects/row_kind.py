@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from auditor.server.dump import DumpStore
     from auditor.server.rows import StoredRow
 
-__all__ = ["resource_of"]
-
 
 def resource_of(store: DumpStore, row: StoredRow, etcd_prefix: str) -> tuple[Resource | None, str]:
     """Return the kind of a row at its storage version, or None and the reason."""

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from auditor.server.rows import StoredRow
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["rows_of", "run_show"]
-
 
 _CAUSE: Final = re.compile("[0-9a-f]{8,64}")
 _COLUMNS: Final = ("audited_version", "request", "check", "type", "field", "message")

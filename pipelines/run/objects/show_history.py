@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from auditor.server.rows import StoredRow
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["run_history"]
-
 
 def run_history(options: QueryOptions, key: str, *, output: str, as_diff: bool) -> int:
     """Print the revisions of a key, oldest first; return the exit code.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from auditor.server.history import Change
     from pipelines.run.objects.query_options import QueryOptions
 
-__all__ = ["run_watch"]
-
 
 def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: str) -> int:
     """Print the changes of a kind; return the exit code."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from auditor.causes.accepting import Entry
     from auditor.causes.causes import Cause
 
-__all__ = ["run_accept"]
 
 _NARROWING: Final = ("cluster", "namespace", "name")
 _TURN: Final = 0.05

@@ -35,16 +35,6 @@ if TYPE_CHECKING:
 
     from auditor.causes.causes import Cause
 
-__all__ = [
-    "UNBOUNDED",
-    "ViewOptions",
-    "opened",
-    "print_end",
-    "run_changes",
-    "run_findings",
-    "run_summary",
-    "terminal_width",
-]
 
 _NARROWEST: Final = 60
 _WIDTH: Final = 80

@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     from auditor.history.runs import History
     from auditor.output.formats.problems import Content, Problem
 
-__all__ = [
-    "Output",
-    "check_place",
-    "failed_runs_noted",
-    "is_below",
-    "new_file",
-    "opened_content",
-    "parse_outputs",
-    "prints",
-    "split_outputs",
-    "write_outputs",
-    "write_report",
-    "write_text",
-]
 
 _LOCKED: Final = 5
 """Message if another run holds the lock of the report root: that run will write the metrics."""

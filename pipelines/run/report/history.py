@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from auditor.history.runs import History
 
-__all__ = ["folder_of", "history_at", "known_history", "note_history", "run_trend", "tidy_history"]
-
 
 def note_history(report: Path, manifest: dict[str, Any], history: str, keep: int) -> None:
     """Add a run to a history, and remove the oldest runs beyond a number; a failure is reported, and changes nothing.

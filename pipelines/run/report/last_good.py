@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from auditor.plan.plan import Plan
     from auditor.server.history import Revision
 
-__all__ = ["note_last_good"]
 
 _TRIED: Final = 20
 """Revisions of a key that are tried at most."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from auditor.plan.plan import Plan
 
-__all__ = ["note_lifecycle"]
 
 _LONG: Final = 7
 """Days after which an object has been deleting for long."""

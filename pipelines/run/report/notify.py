@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from auditor.output.formats.problems import Content
     from pipelines.run.report.formats import Output
 
-__all__ = ["Message", "Receiver", "deliver", "messages_about", "parse_receivers", "send", "sent_at_the_end"]
 
 _SECONDS: Final = 10.0
 """Time for all messages together, with finding and connecting to the servers, and their answers."""

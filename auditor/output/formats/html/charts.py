@@ -12,7 +12,6 @@ from auditor.history.runs import LAST_KNOWN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["bars", "columns", "stacked_bars"]
 
 _WIDTH: Final = 470
 _LABEL: Final = 190

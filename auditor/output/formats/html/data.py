@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from auditor.output.formats.problems import Content, Problem
 
-__all__ = ["packed"]
 
 MOST_ROWS: Final = 200_000
 _MOST_TEXT: Final = 300

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from auditor.output.formats.problems import Content
 
-__all__ = ["write_html"]
 
 _MOST_CAUSES: Final = 300
 _MOST_KINDS: Final = 25
