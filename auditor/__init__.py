@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from auditor.crdcheck import CheckedDefinition, check_crd, check_crd_update
     from auditor.crds.catalog import CrdCatalog
     from auditor.releases import running_as
-    from auditor.selectors.query import open_index
+    from auditor.selectors.index_query import open_index
     from auditor.shards.batches import audit_batches, batch_schema
     from auditor.updates.request import audit_object, check_update, try_update
     from auditor.updates.update import CheckedUpdate, TriedUpdate
@@ -58,7 +58,7 @@ _HOME = {
     "check_crd": "auditor.crdcheck",
     "check_crd_update": "auditor.crdcheck",
     "check_update": "auditor.updates.request",
-    "open_index": "auditor.selectors.query",
+    "open_index": "auditor.selectors.index_query",
     "running_as": "auditor.releases",
     "try_update": "auditor.updates.request",
 }

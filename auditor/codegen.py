@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _numbers = count(1)
 
 
-class Writer:
+class FunctionWriter:
     """Collects the lines of one function; `block` indents by one space a level, as nesting can be deep."""
 
     def __init__(self) -> None:

@@ -36,13 +36,13 @@ def check_address_space() -> None:
 
 
 def _amount(text: str, units: dict[str, Any]) -> float | None:
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None or found[2] not in units:
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None or match[2] not in units:
         return None
-    return float(found[1]) * float(units[found[2]])
+    return float(match[1]) * float(units[match[2]])
 
 
-class Memory(click.ParamType):  # type: ignore[type-arg]
+class MemoryAmount(click.ParamType):  # type: ignore[type-arg]
     """An amount of memory as Kubernetes writes it."""
 
     name = "memory"

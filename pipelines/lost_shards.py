@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from auditor.plan.plan import Plan, SourceShard
+    from auditor.plan.run_plan import Plan, SourceShard
     from auditor.shards.result import ShardResult
 
 
@@ -64,14 +64,14 @@ class _Smaller:
 
     def run(self) -> ShardResult | None:
         """Audit all pieces; write their rows as those of the shard."""
-        from auditor.shards.columns import forget_parts  # noqa: PLC0415 - only on failure
+        from auditor.shards.table_rows import forget_parts  # noqa: PLC0415 - only on failure
 
         self.folder.mkdir()
         try:
             if not self._audit_all():
                 return None
             forget_parts(self.parts, self.item.shard.number)  # part files of the workers that ended
-            return _joined(self.item, [self.pieces[at] for at in sorted(self.pieces)], self.parts)
+            return _joined(self.item, [self.pieces[position] for position in sorted(self.pieces)], self.parts)
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -84,24 +84,24 @@ class _Smaller:
             if ends > _MOST_ENDS:
                 self._lose(span)
                 continue
-            at = self._audit(span)
-            if at is None:
+            answer = self._audit(span)
+            if answer is None:
                 continue
             ends += 1
-            if not start <= at < stop:  # it ended before the first object
+            if not start <= answer < stop:  # it ended before the first object
                 if span == whole:
                     return False
                 self._lose(span)
             elif stop - start == 1:
                 self._lose(span)
-            elif self._audit((at, at + 1)) is not None:
+            elif self._audit((answer, answer + 1)) is not None:
                 ends += 1
-                self._lose((at, at + 1))
-                pending += [(at + 1, stop), (start, at)]
+                self._lose((answer, answer + 1))
+                pending += [(answer + 1, stop), (start, answer)]
             else:
-                middle = (start + at) // 2
-                pending += [(at + 1, stop), (middle, at), (start, middle)]
-            pending = [one for one in pending if one[0] < one[1]]
+                middle = (start + answer) // 2
+                pending += [(answer + 1, stop), (middle, answer), (start, middle)]
+            pending = [span for span in pending if span[0] < span[1]]
         return True
 
     def _audit(self, span: tuple[int, int]) -> int | None:
@@ -128,10 +128,10 @@ class _Smaller:
     def _lose(self, span: tuple[int, int]) -> None:
         """Write rows for objects that no worker can audit."""
         from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
-        from auditor.shards.audit import ShardAuditor  # noqa: PLC0415
+        from auditor.shards.shard_audit import ShardAuditor  # noqa: PLC0415
 
         piece, parts = self._piece(span)
-        lost: dict[int, Exception] = {at: WorkerLost("", self.why) for at in range(span[1] - span[0])}
+        lost: dict[int, Exception] = {position: WorkerLost("", self.why) for position in range(span[1] - span[0])}
         result = audit_apart(ShardAuditor(self.plan, str(parts)), piece, {}, lost=lost)
         self.pieces[span[0]] = _Piece(result, parts)
 
@@ -147,7 +147,7 @@ class _Smaller:
 
 def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardResult:
     """Write the rows of smaller shards as those of one; return its counts."""
-    from auditor.shards.columns import write_parquet  # noqa: PLC0415
+    from auditor.shards.table_rows import write_parquet  # noqa: PLC0415
     from auditor.store.manifest import merge  # noqa: PLC0415
 
     files: dict[Path, list[Path]] = defaultdict(list)
@@ -157,7 +157,7 @@ def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardRe
     for name, paths in files.items():
         table = _concatenated([_read(path) for path in paths])
         write_parquet(_by_name(table) if name.parts[0] == "index" else table, parts / name)
-    total = merge([replace(piece.result, number=at) for at, piece in enumerate(pieces)])
+    total = merge([replace(piece.result, number=number) for number, piece in enumerate(pieces)])
     return replace(total, number=item.shard.number, bytes=item.bytes)
 
 
@@ -185,7 +185,7 @@ def _by_name(table: pa.Table) -> pa.Table:
 def _ready(plan: Plan, parts: str, mark: str) -> Callable[[SourceShard], ShardResult | None]:
     """Prepare a worker that records its current object."""
     from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
-    from auditor.shards.audit import setup  # noqa: PLC0415
+    from auditor.shards.shard_audit import setup  # noqa: PLC0415
 
     owner = setup(plan, parts)
 

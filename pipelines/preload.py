@@ -12,7 +12,7 @@ from pipelines.deep import allow_depth
 
 MODULES: Final = (
     "pipelines.cli.main",  # the main module, which each worker imports
-    "auditor.shards.audit",
+    "auditor.shards.shard_audit",
     "auditor.plan.options",  # it unpickles the plan of each worker
     "auditor.cel.check.checker",
     "auditor.cel.emit.emitter",
@@ -23,7 +23,7 @@ MODULES: Final = (
     "auditor.cel.validators",
     "auditor.fastpath.records.typed",
     "auditor.validation.rules.adapters",
-    "auditor.validation.rules.values",
+    "auditor.validation.rules.schema_values",
     "multiprocess.popen_forkserver",  # the function that each worker runs first
     "pyarrow.compute",
     "pyarrow.parquet",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from auditor.plan.plan import Plan, SourceShard
+    from auditor.plan.run_plan import Plan, SourceShard
     from auditor.shards.result import ShardResult
 
 
@@ -55,19 +55,19 @@ def _size(dump: str) -> int:
 
 
 def ready_later(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
-    """Prepare a worker with `auditor.shards.audit.setup`, which loads the modules that audit objects."""
-    from auditor.shards.audit import setup  # noqa: PLC0415
+    """Prepare a worker with `auditor.shards.shard_audit.setup`, which loads the modules that audit objects."""
+    from auditor.shards.shard_audit import setup  # noqa: PLC0415
 
     return setup(plan, parts)
 
 
 def lost_later(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
     """Audit a shard whose worker died twice in smaller ones, or write rows that say so."""
-    from auditor.shards.audit import lost_shard  # noqa: PLC0415
+    from auditor.shards.shard_audit import lost_shard  # noqa: PLC0415
     from pipelines.lost_shards import audit_smaller  # noqa: PLC0415
 
     if plan.options.engine == "processes":
-        found = audit_smaller(item, plan=plan, parts=parts, preload=PRELOAD)
-        if found is not None:
-            return found
+        later = audit_smaller(item, plan=plan, parts=parts, preload=PRELOAD)
+        if later is not None:
+            return later
     return lost_shard(item, error, plan=plan, parts=parts)

@@ -65,7 +65,8 @@ def auditor(
     Args:
         *words: Arguments; anything else than text is made text.
         cwd: Its current folder; None for that of the test.
-        env: Variables that it has beside those of the test; None takes a variable away. PYTHONIOENCODING is the encoding
+        env: Variables that it has beside those of the test; None takes a variable away. PYTHONIOENCODING is the
+        encoding
             of its standard streams, as it is at the start of a process.
         stdin: What it reads from standard input.
         stdout: A descriptor that it writes to, such as a pipe that has no reader; None for `Ended.stdout`.

@@ -1,7 +1,7 @@
 """How much work a call is: counts that do not depend on the machine.
 
-What one call of C does inside counts once: comparisons of `in`, `index` and `==` of lists, joining of texts. Values whose
-`__eq__` is of Python show the first (tests/validation/test_duplicates.py).
+What one call of C does inside counts once: comparisons of `in`, `index` and `==` of lists, joining of texts. Values
+whose `__eq__` is of Python show the first (tests/validation/test_duplicates.py).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from auditor.updates.noop import NoopUpdates
-from auditor.updates.update import Place
+from auditor.updates.update import RequestName
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject
@@ -77,7 +77,7 @@ def _update_difference(program: AuditProgram, exact: AuditedObject, data: bytes)
     assert exact.object is not None
     metadata = exact.object["metadata"]
     identity = (metadata.get("namespace"), metadata["name"], metadata.get("uid"))
-    place = Place(metadata.get("namespace", ""), metadata["name"])
+    place = RequestName(metadata.get("namespace", ""), metadata["name"])
     noop = NoopUpdates(program)
     if noop.may_be_needed(identity, data, place, defaulted=bool(exact.defaulted)):
         return ""

@@ -140,8 +140,8 @@ def may_hold(path: Path, column: str, texts: Iterable[str], footer: Any = None) 
     footer = footer or parquet_footer(path)
     with whole_parquet(path):
         groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-        columns = [group.column(at) for group in groups for at in range(group.num_columns)]
-        return any(_may_hold(one, wanted) for one in columns if one.path_in_schema == column)
+        columns = [group.column(position) for group in groups for position in range(group.num_columns)]
+        return any(_may_hold(chunk, wanted) for chunk in columns if chunk.path_in_schema == column)
 
 
 def is_null(path: Path, column: str, footer: Any) -> bool:
@@ -154,19 +154,19 @@ def is_null(path: Path, column: str, footer: Any) -> bool:
     """
     with whole_parquet(path):
         groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-        columns = [group.column(at) for group in groups for at in range(group.num_columns)]
-        found = [one for one in columns if one.path_in_schema == column]
-        return all(one.statistics is not None and one.statistics.null_count == one.num_values for one in found)
+        columns = [group.column(position) for group in groups for position in range(group.num_columns)]
+        chunks = [chunk for chunk in columns if chunk.path_in_schema == column]
+        return all(chunk.statistics is not None and chunk.statistics.null_count == chunk.num_values for chunk in chunks)
 
 
 def _may_hold(column: Any, texts: tuple[str, ...]) -> bool:
-    found = column.statistics
-    if found is None:
+    statistics = column.statistics
+    if statistics is None:
         return True
-    if found.has_min_max:
-        least, most = found.min, found.max
+    if statistics.has_min_max:
+        least, most = statistics.min, statistics.max
         return any(least <= text <= most for text in texts)
-    return not found.has_null_count or found.null_count != column.num_values
+    return not statistics.has_null_count or statistics.null_count != column.num_values
 
 
 def read_parquet(
@@ -222,8 +222,8 @@ def sorted_rows(columns: dict[str, Any]) -> NDArray[np.uint64]:
 
 def take(rows: Any, positions: NDArray[Any] | tuple[int, ...] | pa.Array) -> Any:
     """Return the rows at some positions of an array, a record batch or a table."""
-    at = positions if isinstance(positions, pa.Array) else column(np.ascontiguousarray(positions, dtype=np.int64))
-    return _function("take", rows, at)
+    indices = positions if isinstance(positions, pa.Array) else column(np.ascontiguousarray(positions, dtype=np.int64))
+    return _function("take", rows, indices)
 
 
 def column(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> Any:
@@ -278,8 +278,8 @@ def unlike_next(array: Any) -> NDArray[np.bool_]:
 
 def _truths(claims: Any) -> NDArray[np.bool_]:
     """Return booleans with null as False."""
-    found: NDArray[np.bool_] = fill_null(claims, value=False).to_numpy(zero_copy_only=False)
-    return found
+    truths: NDArray[np.bool_] = fill_null(claims, value=False).to_numpy(zero_copy_only=False)
+    return truths
 
 
 def fill_null(array: Any, value: Any) -> Any:

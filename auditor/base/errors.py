@@ -133,11 +133,11 @@ class ProofRefuted(EngineError):
     """The reference judges an object in another way than the generated code that proved it valid."""
 
 
-class Refused(AuditorError):
+class FileRefused(AuditorError):
     """The operating system refused a file or folder that is needed."""
 
 
-class EnvironmentRefused(Refused):
+class EnvironmentRefused(FileRefused):
     """The operating system refused a file or folder for lack of permission, space or memory."""
 
     exit_code = 4
@@ -156,22 +156,22 @@ class PatternTooSlow(TooMuchToReport):
     """Matching the patterns of an object would take too long. That object alone gets no verdict; it is named."""
 
 
-def refusal(error: BaseException) -> Refused | None:
+def refusal(error: BaseException) -> FileRefused | None:
     """Return the message for an error of the operating system, or None if it is another error."""
     if isinstance(error, MemoryError):
         return EnvironmentRefused("", os.strerror(errno.ENOMEM), advice=_MORE_MEMORY)
     library = isinstance(error, ImportError | RuntimeError) or type(error).__module__ == "pyarrow.lib"
     if library and getattr(error, "errno", None) is None and any(text in str(error) for text in _STARVED):
-        found = " ".join(str(error).split())
-        return EnvironmentRefused("", found, advice=f"{_MORE_MEMORY}; or that of processes and threads (ulimit -u)")
+        text = " ".join(str(error).split())
+        return EnvironmentRefused("", text, advice=f"{_MORE_MEMORY}; or that of processes and threads (ulimit -u)")
     if not isinstance(error, OSError) or error.errno not in _REFUSALS:
         return None
     where = "" if error.filename is None else os.fsdecode(error.filename)
     advice = "free disk space, or write elsewhere (--report, $TMPDIR)" if error.errno in _NO_ROOM else ""
     if error.errno == errno.ENOMEM:
         advice = _MORE_MEMORY
-    kind = EnvironmentRefused if is_environment(error) else Refused
-    found = os.strerror(error.errno)
-    if not where and kind is Refused and error.strerror:  # pyarrow names the file in its text
-        found = " ".join(str(error.strerror).split())
-    return kind(where, found, advice=advice)
+    kind = EnvironmentRefused if is_environment(error) else FileRefused
+    text = os.strerror(error.errno)
+    if not where and kind is FileRefused and error.strerror:  # pyarrow names the file in its text
+        text = " ".join(str(error.strerror).split())
+    return kind(where, text, advice=advice)

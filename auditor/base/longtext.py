@@ -34,12 +34,14 @@ class LongText:
 
     def __lt__(self, other: Any) -> bool:
         mine, others = self.parts, other.parts if type(other) is LongText else (other,)
-        same = next((at for at, (one, two) in enumerate(zip(mine, others, strict=False)) if one != two), None)
+        same = next(
+            (position for position, (left, two) in enumerate(zip(mine, others, strict=False)) if left != two), None
+        )
         if same is None:
             return len(self) < len(other)
-        one, two = mine[same], others[same]
-        if not two.startswith(one) and not one.startswith(two):
-            return one < two
+        side, two = mine[same], others[same]
+        if not two.startswith(side) and not side.startswith(two):
+            return side < two
         return "".join(mine[same:]) < "".join(others[same:])
 
     def __gt__(self, other: Any) -> bool:

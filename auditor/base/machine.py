@@ -69,7 +69,7 @@ def _folders(root: Path, controller: str) -> Iterator[Path]:
     except OSError:
         lines = []
     base = root / "sys/fs/cgroup"
-    found = {base: None, base / controller: None}
+    paths = {base: None, base / controller: None}
     for line in lines:
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -81,8 +81,8 @@ def _folders(root: Path, controller: str) -> Iterator[Path]:
             continue
         for mount in mounts:
             below = mount / path.lstrip("/")
-            found |= dict.fromkeys(one for one in (below, *below.parents) if one.is_relative_to(mount))
-    return (folder for folder in found if folder.is_dir())
+            paths |= dict.fromkeys(folder for folder in (below, *below.parents) if folder.is_relative_to(mount))
+    return (folder for folder in paths if folder.is_dir())
 
 
 def _quota(folder: Path) -> float:

@@ -19,24 +19,24 @@ def quick_init(cls: _Class) -> _Class:
     """
     made: Any = cls
     own = fields(made)
-    names = [one.name for one in own]
+    names = [own_field.name for own_field in own]
     if made.__bases__ != (object,) or tuple(made.__slots__) != tuple(names) or hasattr(made, "__post_init__"):
         raise TypeError(f"{made.__name__} is not a plain dataclass with slots")
     draft = type(made.__name__, (), {"__slots__": tuple(names)})
     space: dict[str, Any] = {"_be": object.__setattr__, "_draft": draft, "_class": made, "_unset": object()}
     arguments, lines = [], []
-    for number, one in enumerate(own):
-        value = one.name
-        if one.default_factory is not MISSING:
-            space[f"_new{number}"] = one.default_factory
-            arguments.append(f"{one.name}=_unset")
-            value = f"_new{number}() if {one.name} is _unset else {one.name}"
-        elif one.default is not MISSING:
-            space[f"_value{number}"] = one.default
-            arguments.append(f"{one.name}=_value{number}")
+    for number, own_field in enumerate(own):
+        value = own_field.name
+        if own_field.default_factory is not MISSING:
+            space[f"_new{number}"] = own_field.default_factory
+            arguments.append(f"{own_field.name}=_unset")
+            value = f"_new{number}() if {own_field.name} is _unset else {own_field.name}"
+        elif own_field.default is not MISSING:
+            space[f"_value{number}"] = own_field.default
+            arguments.append(f"{own_field.name}=_value{number}")
         else:
-            arguments.append(one.name)
-        lines.append(f" self.{one.name} = {value}\n")
+            arguments.append(own_field.name)
+        lines.append(f" self.{own_field.name} = {value}\n")
     source = (
         f"def __init__(self, {', '.join(arguments)}):\n"
         f" _be(self, '__class__', _draft)\n{''.join(lines)} self.__class__ = _class\n"

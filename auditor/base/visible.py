@@ -49,8 +49,8 @@ def visible_tree(value: Any, longest: int = _LONGEST) -> Any:
         half = longest // 2
         return visible(value if len(value) <= longest else f"{value[:half]} [...] {value[-half:]}")
     if type(value) is dict:
-        return {visible_tree(key, longest): visible_tree(one, longest) for key, one in value.items()}
-    return [visible_tree(one, longest) for one in value] if type(value) in (list, tuple) else value
+        return {visible_tree(key, longest): visible_tree(member, longest) for key, member in value.items()}
+    return [visible_tree(item, longest) for item in value] if type(value) in (list, tuple) else value
 
 
 def shell_word(text: str) -> str:

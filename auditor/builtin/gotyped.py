@@ -171,10 +171,10 @@ class Decoding:
         }
         own = name.rpartition(".")[2]
         for key, item in value:
-            found = known.get(key)
-            if found is not None:
-                self.struct, self.field = own, (*field, found[0])
-                self.check(item, found[1])
+            known_member = known.get(key)
+            if known_member is not None:
+                self.struct, self.field = own, (*field, known_member[0])
+                self.check(item, known_member[1])
         self.struct, self.field = struct, field
 
     def number(self, value: Any, shape: str, name: str, bits: int) -> None:
@@ -218,18 +218,18 @@ def base64_error(text: str) -> str | None:
         text: One character for each byte (Latin-1).
     """
     group = 0
-    at, count = 0, len(text)
-    while at < count:
-        letter = text[at]
-        at += 1
+    position, count = 0, len(text)
+    while position < count:
+        letter = text[position]
+        position += 1
         if letter in _ALPHABET:
             group = (group + 1) % 4
         elif letter in "\r\n":
             continue
         elif letter == "=":
-            return _padding_error(text, at - 1, group)
+            return _padding_error(text, position - 1, group)
         else:
-            return f"illegal base64 data at input byte {at - 1}"
+            return f"illegal base64 data at input byte {position - 1}"
     return f"illegal base64 data at input byte {count - group}" if group else None
 
 
@@ -268,11 +268,11 @@ def _time(decoding: Decoding, value: Any, _name: str) -> None:
 
 def _micro_time(decoding: Decoding, value: Any, _name: str) -> None:
     text = _text_of(decoding, value)
-    found = _MICRO.match(text)
+    match = _MICRO.match(text)
     shown = json.dumps(text, ensure_ascii=False)
-    if found is not None:
-        fraction, rest = found[2], text[found.end() :]
-        plain = found[1] + (rest if fraction else "Z")
+    if match is not None:
+        fraction, rest = match[2], text[match.end() :]
+        plain = match[1] + (rest if fraction else "Z")
     else:
         fraction, rest, plain = "", "", text
     wrong = json.dumps(rest, ensure_ascii=False)
@@ -281,10 +281,10 @@ def _micro_time(decoding: Decoding, value: Any, _name: str) -> None:
         parse_rfc3339(plain)
     except GoTimeError as error:
         said = str(error).replace(f'"{_LAYOUT}"', f'"{_MICRO_LAYOUT}"')
-        if found is not None and not fraction and said.endswith("day out of range"):  # checked last
+        if match is not None and not fraction and said.endswith("day out of range"):  # checked last
             said = no_fraction
         raise GoDecodeError(said.replace(json.dumps(plain, ensure_ascii=False), shown, 1)) from None
-    if found is not None and not fraction:
+    if match is not None and not fraction:
         raise GoDecodeError(no_fraction)
     if fraction and rest[:1] not in ("Z", "+", "-"):
         raise GoDecodeError(f'parsing time {shown} as "{_MICRO_LAYOUT}": cannot parse {wrong} as "Z07:00"')
@@ -323,25 +323,25 @@ def _schema_or_bool(decoding: Decoding, value: Any, name: str) -> None:
 
 
 def _schema_or_list(decoding: Decoding, value: Any, name: str) -> None:
-    for one in value if type(value) is list else [value]:
-        if isinstance(one, Members):
-            _schema(decoding, one, name)
-        elif type(value) is list and one is not None:
-            raise GoDecodeError(decoding.wrong(_word(one), name.partition(".")[0] + ".JSONSchemaProps"))
+    for schema in value if type(value) is list else [value]:
+        if isinstance(schema, Members):
+            _schema(decoding, schema, name)
+        elif type(value) is list and schema is not None:
+            raise GoDecodeError(decoding.wrong(_word(schema), name.partition(".")[0] + ".JSONSchemaProps"))
 
 
 def _schema_or_texts(decoding: Decoding, value: Any, name: str) -> None:
     if isinstance(value, Members):
         _schema(decoding, value, name)
     elif type(value) is list:
-        for one in value:
-            if one is not None and (not isinstance(one, str) or isinstance(one, _Number)):
-                raise GoDecodeError(decoding.wrong(_word(one), "string"))
+        for item in value:
+            if item is not None and (not isinstance(item, str) or isinstance(item, _Number)):
+                raise GoDecodeError(decoding.wrong(_word(item), "string"))
 
 
 def _schema(decoding: Decoding, value: Any, name: str) -> None:
     wanted = name.partition(".")[0] + ".JSONSchemaProps"
-    number = next(at for at, one in enumerate(types()) if one[0] == "struct" and one[1] == wanted)
+    number = next(position for position, entry in enumerate(types()) if entry[0] == "struct" and entry[1] == wanted)
     decoding.apart(value, number)
 
 
@@ -373,7 +373,7 @@ def type_meta(data: bytes) -> tuple[str, str, Any]:
         parsed = parse_members(data)
     except GoDecodeError as error:
         raise GoDecodeError(f"couldn't get version/kind; json parse error: {error}") from None
-    found = {"apiversion": "", "kind": ""}
+    meta = {"apiversion": "", "kind": ""}
     saved = ""
     if parsed is not None and not isinstance(parsed, Members):
         of = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -381,16 +381,16 @@ def type_meta(data: bytes) -> tuple[str, str, Any]:
         parsed = Members()
     for key, value in parsed or ():
         name = key.lower()  # this reader ignores the case of keys
-        if name not in found or value is None:
+        if name not in meta or value is None:
             continue
         if isinstance(value, str) and not isinstance(value, _Number):
-            found[name] = value
+            meta[name] = value
         elif not saved:
             field = "apiVersion" if name == "apiversion" else "kind"
             saved = f"json: cannot unmarshal {_word(value)} into Go struct field .{field} of type string"
     if saved:
         raise GoDecodeError(f"couldn't get version/kind; json parse error: {saved}")
-    return found["apiversion"], found["kind"], parsed
+    return meta["apiversion"], meta["kind"], parsed
 
 
 def check_typed(parsed: Any, number: int) -> None:
@@ -415,11 +415,11 @@ def metadata_of(parsed: Any, *, is_internal: bool) -> dict[str, Any]:
     holders = [parsed]
     if not is_internal:
         holders = [value for key, value in parsed or () if key == "metadata"]
-    found: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for holder in holders:
         for key, value in holder if isinstance(holder, Members) else ():
             if key == "annotations" and isinstance(value, Members):
-                found.setdefault(key, {}).update(value)
+                metadata.setdefault(key, {}).update(value)
             elif value is not None:
-                found[key] = value
-    return found
+                metadata[key] = value
+    return metadata

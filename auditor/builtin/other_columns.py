@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.builtin.values import (
+from auditor.builtin.loose_values import (
     NONE,
     Printer,
     age,
@@ -27,11 +27,11 @@ from auditor.builtin.values import (
     texts,
     walk,
 )
-from auditor.printing.columns import human_duration
+from auditor.printing.printer_columns import human_duration
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
-    from auditor.printing.columns import Cell
+    from auditor.printing.printer_columns import Cell
 
 
 def _is_true(obj: JsonObject, kind: str) -> bool:
@@ -61,7 +61,7 @@ class _Restarts:
 def pod_cells(obj: JsonObject, now: float) -> list[Cell]:
     """Return READY, STATUS, RESTARTS, AGE and the wide columns of a Pod."""
     init_specs = many(obj, "spec.initContainers")
-    policies = [(text(one, "name"), text(one, "restartPolicy")) for one in init_specs]
+    policies = [(text(spec, "name"), text(spec, "restartPolicy")) for spec in init_specs]
     sidecars = {name for name, policy in dict(policies).items() if policy == "Always"}
     total = len(many(obj, "spec.containers")) + sum(policy == "Always" for _, policy in policies)
     reason = text(obj, "status.reason") or text(obj, "status.phase")
@@ -70,7 +70,7 @@ def pod_cells(obj: JsonObject, now: float) -> list[Cell]:
         reason = "SchedulingGated"
     restarts, sidecar_restarts = _Restarts(), _Restarts()
     ready, initializing = 0, ""
-    for at, status in enumerate(many(obj, "status.initContainerStatuses")):
+    for position, status in enumerate(many(obj, "status.initContainerStatuses")):
         restarts.add(status)
         is_sidecar = text(status, "name") in sidecars
         if is_sidecar:
@@ -81,7 +81,7 @@ def pod_cells(obj: JsonObject, now: float) -> list[Cell]:
         if is_sidecar and status.get("started") is True:
             ready += 1 if status.get("ready") else 0
             continue
-        initializing = _init_reason(status, terminated, at, len(init_specs))
+        initializing = _init_reason(status, terminated, position, len(init_specs))
         break
     if initializing:
         reason = initializing
@@ -141,7 +141,7 @@ def _deleted(obj: JsonObject, reason: str) -> str:
 def _wide(obj: JsonObject) -> list[Cell]:
     ips = many(obj, "status.podIPs")
     ip = text(obj, "status.podIP") or (text(ips[0], "ip") if ips else "")
-    gates = [text(one, "conditionType") for one in many(obj, "spec.readinessGates")]
+    gates = [text(gate, "conditionType") for gate in many(obj, "spec.readinessGates")]
     met = sum(_is_true(obj, gate) for gate in gates)
     return [
         ip or NONE,
@@ -213,7 +213,9 @@ def _quota(obj: JsonObject, now: float) -> list[Cell]:
 
 
 def _revision(obj: JsonObject, now: float) -> list[Cell]:
-    owner = next((one for one in many(obj, "metadata.ownerReferences") if one.get("controller") is True), None)
+    owner = next(
+        (reference for reference in many(obj, "metadata.ownerReferences") if reference.get("controller") is True), None
+    )
     shown = NONE
     if owner is not None:
         group = text(owner, "apiVersion").rpartition("/")[0]
@@ -230,9 +232,9 @@ def _trust_bundle(obj: JsonObject, now: float) -> list[Cell]:
 def _pod_certificate(obj: JsonObject, now: float) -> list[Cell]:
     del now
     state = "Pending"
-    for one in many(obj, "status.conditions"):
-        if one.get("type") in ("Issued", "Denied", "Failed"):
-            state = one["type"]
+    for reported in many(obj, "status.conditions"):
+        if reported.get("type") in ("Issued", "Denied", "Failed"):
+            state = reported["type"]
     names = [text(obj, f"spec.{name}") for name in ("podName", "serviceAccountName", "nodeName", "signerName")]
     return [*names, state, labels_text(walk(obj, "spec.unverifiedUserAnnotations"))]
 
@@ -258,7 +260,9 @@ def _driver(obj: JsonObject, now: float) -> list[Cell]:
         attached is None or bool(attached),
         bool(walk(obj, "spec.podInfoOnMount")),
         bool(walk(obj, "spec.storageCapacity")),
-        _UNSET if tokens is None else ",".join(text(one, "audience") for one in many(obj, "spec.tokenRequests")),
+        _UNSET
+        if tokens is None
+        else ",".join(text(request, "audience") for request in many(obj, "spec.tokenRequests")),
         bool(walk(obj, "spec.requiresRepublish")),
         ",".join(texts(obj, "spec.volumeLifecycleModes") or ["Persistent"]) or NONE,
         age(obj, now),
@@ -303,9 +307,9 @@ def _selector_in_go(selector: Any) -> str:
     """Return a LabelSelector in the format of its Go String method."""
     labels = mapping(selector, "matchLabels")
     terms = [
-        f"LabelSelectorRequirement{{Key:{text(one, 'key')},Operator:{text(one, 'operator')},"
-        f"Values:[{' '.join(texts(one, 'values'))}],}},"
-        for one in many(selector, "matchExpressions")
+        f"LabelSelectorRequirement{{Key:{text(expression, 'key')},Operator:{text(expression, 'operator')},"
+        f"Values:[{' '.join(texts(expression, 'values'))}],}},"
+        for expression in many(selector, "matchExpressions")
     ]
     shown = "".join(f"{key}: {entry(labels, key, '')}," for key in sorted(labels))
     return (
@@ -315,7 +319,7 @@ def _selector_in_go(selector: Any) -> str:
 
 
 def _pod_group(obj: JsonObject, now: float) -> list[Cell]:
-    conditions = {text(one, "type"): one for one in many(obj, "status.conditions")}
+    conditions = {text(state, "type"): state for state in many(obj, "status.conditions")}
     status = "Pending"
     scheduled, disrupted = conditions.get("PodGroupInitiallyScheduled"), conditions.get("DisruptionTarget")
     if scheduled is not None:
@@ -357,7 +361,8 @@ def _priority_level(obj: JsonObject, now: float) -> list[Cell]:
 
 def _storage_version(obj: JsonObject, now: float) -> list[Cell]:
     versions = [
-        f"{text(one, 'apiServerID')}={text(one, 'encodingVersion')}" for one in many(obj, "status.storageVersions")
+        f"{text(version, 'apiServerID')}={text(version, 'encodingVersion')}"
+        for version in many(obj, "status.storageVersions")
     ]
     return [
         given(obj, "status.commonEncodingVersion", _UNSET),
@@ -385,9 +390,9 @@ def _migration(obj: JsonObject, now: float) -> list[Cell]:
     del now
     group = text(obj, "spec.resource.group")
     state = "Unknown"
-    for one in many(obj, "status.conditions"):
-        if one.get("status") == "True" and one.get("type") in ("Running", "Failed", "Succeeded"):
-            state = one["type"]
+    for reported in many(obj, "status.conditions"):
+        if reported.get("status") == "True" and reported.get("type") in ("Running", "Failed", "Succeeded"):
+            state = reported["type"]
     return [text(obj, "spec.resource.resource") + (f".{group}" if group else ""), state]
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.golang import jsontext
-from auditor.golang.text import quote
+from auditor.golang.go_text import quote
 from auditor.golang.times import GoTime, format_duration, format_rfc3339
 
 if TYPE_CHECKING:
@@ -148,10 +148,10 @@ def _skip(data: bytes, at: int, stop: int) -> int:
 
 def _fields(name: str, table: dict[int, _Field], data: bytes) -> Iterator[tuple[int, _Field, Any]]:
     """Yield (number, field, value) of a message: value is an integer, bytes, or for a map (key, decoded value)."""
-    at = 0
-    while at < len(data):
-        start = at
-        tag, at = _varint(data, at)
+    position = 0
+    while position < len(data):
+        start = position
+        tag, position = _varint(data, position)
         number, wire = _signed(tag >> 3, 32), tag & 7
         if wire == 4:
             raise WireError(f"proto: {name}: wiretype end group for non-group")
@@ -159,23 +159,27 @@ def _fields(name: str, table: dict[int, _Field], data: bytes) -> Iterator[tuple[
             raise WireError(f"proto: {name}: illegal tag {number} (wire type {tag})")
         field = table.get(number)
         if field is None:
-            at = _skip(data, start, len(data))
+            position = _skip(data, start, len(data))
             continue
         is_number = field.type.removeprefix("[]") in _BITS
         if wire == 0 and is_number:
-            value, at = _varint(data, at)
+            value, position = _varint(data, position)
             yield number, field, value
         elif wire == 2 and is_number and field.type.startswith("[]"):
-            at, stop = _chunk(data, at)
-            while at < stop:
-                value, at = _varint(data, at)
+            position, stop = _chunk(data, position)
+            while position < stop:
+                value, position = _varint(data, position)
                 yield number, field, value
         elif wire != 2 or is_number:
             raise WireError(f"proto: wrong wireType = {wire} for field {field.go_name}")
         else:
-            start, at = _chunk(data, at)
+            start, position = _chunk(data, position)
             kind = field.type
-            yield number, field, _entry(data, start, at, kind[2:]) if kind.startswith("{}") else data[start:at]
+            yield (
+                number,
+                field,
+                _entry(data, start, position, kind[2:]) if kind.startswith("{}") else data[start:position],
+            )
 
 
 def _entry(data: bytes, at: int, stop: int, kind: str) -> tuple[bytes, Any]:
@@ -298,12 +302,12 @@ def _text(value: bytes) -> str:
 
 def _parts(kind: str, data: bytes) -> dict[int, Any]:
     name, table = _PARTS[kind]
-    found = {}
+    parts = {}
     for number, field, value in _fields(name, table, data):
-        found[number] = _signed(value, _BITS[field.type]) if field.type in _BITS else value
+        parts[number] = _signed(value, _BITS[field.type]) if field.type in _BITS else value
         if kind == "Q":
             _quantity(_text(value))
-    return found
+    return parts
 
 
 def _quantity(text: str) -> None:

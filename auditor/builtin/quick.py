@@ -36,7 +36,7 @@ _PIECE: Final = 1024
 _MOST_BYTES: Final = 16 << 20
 
 
-class _Head(NamedTuple):
+class _EnvelopeHead(NamedTuple):
     """The parsed beginning of an envelope."""
 
     version: str
@@ -52,7 +52,7 @@ class Prover:
 
     def __init__(self) -> None:
         self._tables: dict[str, _Table] = {}
-        self._heads: dict[tuple[bytes, str, str], _Head | None] = {}
+        self._heads: dict[tuple[bytes, str, str], _EnvelopeHead | None] = {}
         self.seen: set[bytes] = set()
         self._remembered = 0
         self._entries: list[_Table] = list(_FORMS.values())
@@ -65,40 +65,42 @@ class Prover:
             data: The value, which begins with the four magic bytes of protobuf.
         """
         try:
-            at = data[5] + 6
-            start = data[:at], target.group, target.kind
+            position = data[5] + 6
+            start = data[:position], target.group, target.kind
             head = self._heads.get(start)
             if head is None and start not in self._heads:
-                head = self._open(target, data[:at])
-            if head is None or data[at] != 0x12 or data[-4:] != b'\x1a\0"\0':
+                head = self._open(target, data[:position])
+            if head is None or data[position] != 0x12 or data[-4:] != b'\x1a\0"\0':
                 return None
             stop = len(data) - 4
-            size, at = _size(data, at + 1)
-            if at + size != stop or data[at] != 0x0A:
+            size, position = _size(data, position + 1)
+            if position + size != stop or data[position] != 0x0A:
                 return None
-            size, at = _size(data, at + 1)
-            end = at + size
-            if end > stop or data[at] != 0x0A:
+            size, position = _size(data, position + 1)
+            end = position + size
+            if end > stop or data[position] != 0x0A:
                 return None
-            size, at = _size(data, at + 1)
-            has_name, at = size > 0, at + size
-            if data[at] != 0x12:
+            size, position = _size(data, position + 1)
+            has_name, position = size > 0, position + size
+            if data[position] != 0x12:
                 return None
-            size, at = _size(data, at + 1)
-            at += size
-            if data[at] != 0x1A:
+            size, position = _size(data, position + 1)
+            position += size
+            if data[position] != 0x1A:
                 return None
-            size, at = _size(data, at + 1)
-            has_namespace, at = size > 0, at + size
-            if not self._walk(data, at, end, self._rest_of_metadata()) or not self._walk(data, end, stop, head.table):
+            size, position = _size(data, position + 1)
+            has_namespace, position = size > 0, position + size
+            if not self._walk(data, position, end, self._rest_of_metadata()) or not self._walk(
+                data, end, stop, head.table
+            ):
                 return None
-            if target.group == "apps" and _MARK in data and not _are_numbers(data, at, end):
+            if target.group == "apps" and _MARK in data and not _are_numbers(data, position, end):
                 return None
         except IndexError:
             return None
         return head.version, has_namespace, has_name
 
-    def _open(self, target: Target, start: bytes) -> _Head | None:
+    def _open(self, target: Target, start: bytes) -> _EnvelopeHead | None:
         """Return the parsed beginning of an envelope, from the cache if it is there."""
         head = None
         try:
@@ -106,10 +108,10 @@ class Prover:
             label = f"{api_version}/{kind}" if "/" in api_version else f"/{api_version}/{kind}"
             name = message_of_kind(label)
             if label in target.versions and name is not None and start[4:5] == b"\x0a" and start.startswith(MAGIC):
-                one, two, _ = self._table(name)
-                one = one.copy()
-                one[0x0A] = None  # the metadata come once, and first
-                head = _Head(api_version.rpartition("/")[2], (one, two, set()))
+                table, two, _ = self._table(name)
+                table = table.copy()
+                table[0x0A] = None  # the metadata come once, and first
+                head = _EnvelopeHead(api_version.rpartition("/")[2], (table, two, set()))
         except WireError:
             head = None
         if len(self._heads) < _MOST_SEEN:
@@ -117,27 +119,27 @@ class Prover:
         return head
 
     def _rest_of_metadata(self) -> _Table:
-        found = self._tables.get("")
-        if found is None:
-            one, two, _ = self._table("meta/v1.ObjectMeta")
-            one = one.copy()
-            one[0x0A] = one[0x1A] = None  # name and namespace precede it
-            found = self._tables[""] = (one, two, set())
-        return found
+        table = self._tables.get("")
+        if table is None:
+            metadata_table, two, _ = self._table("meta/v1.ObjectMeta")
+            metadata_table = metadata_table.copy()
+            metadata_table[0x0A] = metadata_table[0x1A] = None  # name and namespace precede it
+            table = self._tables[""] = (metadata_table, two, set())
+        return table
 
     def _table(self, name: str) -> _Table:
         """Return the table of a message; it is cached before it is filled, as messages may contain themselves."""
-        found = self._tables.get(name)
-        if found is None:
-            found = self._tables[name] = ([None] * 256, {}, set())
+        table = self._tables.get(name)
+        if table is None:
+            table = self._tables[name] = ([None] * 256, {}, set())
             for number, kind in fields_of_message(name):
                 wire, behind = self._behind(kind)
                 tag = number << 3 | wire
                 if tag < 128:
-                    found[0][tag] = behind
+                    table[0][tag] = behind
                 else:
-                    found[1][(tag & 0x7F | 0x80) | tag >> 7 << 8] = behind
-        return found
+                    table[1][(tag & 0x7F | 0x80) | tag >> 7 << 8] = behind
+        return table
 
     def _behind(self, kind: str) -> tuple[int, Any]:
         """Return the wire type of a field and the check for its value."""
@@ -164,11 +166,11 @@ class Prover:
 
     def _walk(self, data: bytes, at: int, stop: int, table: _Table) -> bool:
         """Whether the bytes up to an offset are valid fields of a message."""
-        one, two, _ = table
+        row, two, _ = table
         while at < stop:
             tag = data[at]
             if tag < 128:
-                behind = one[tag]
+                behind = row[tag]
                 at += 1
             else:
                 behind = two.get(tag | data[at + 1] << 8)
@@ -273,11 +275,11 @@ def _size(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _small(skipped: str = "", numbers: str = "", quantities: str = "") -> _Table:
-    one: list[Any] = [None] * 256
+    slots: list[Any] = [None] * 256
     for tags, behind in ((skipped, _SKIP), (numbers, _NUMBER), (quantities, _QUANTITY)):
         for tag in tags:
-            one[ord(tag)] = behind
-    return one, {}, set()
+            slots[ord(tag)] = behind
+    return slots, {}, set()
 
 
 _FORMS: Final[dict[str, _Table]] = {

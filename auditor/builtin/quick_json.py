@@ -178,7 +178,7 @@ def _check_custom(name: str, value: Any) -> None:
 @functools.cache
 def _schema_type(version: str) -> int:
     wanted = ("struct", f"{version}.JSONSchemaProps")
-    return next(number for number, one in enumerate(types()) if (one[0], one[1]) == wanted)
+    return next(number for number, entry in enumerate(types()) if (entry[0], entry[1]) == wanted)
 
 
 def _check_any(value: Any) -> None:
@@ -210,7 +210,7 @@ _OTHER_CASE: Final = re.compile(rb"\\u(?:00[4-7]|212|017)|\xe2\x84\xaa|\xc5\xbf"
 """Spellings of `kind` that only a reader which ignores case accepts."""
 
 
-class _Head(msgspec.Struct):
+class _JsonHead(msgspec.Struct):
     apiVersion: str = ""  # noqa: N815 - names of JSON
     kind: str = ""
 
@@ -231,7 +231,7 @@ class JsonProver:
     def __init__(self) -> None:
         self._types: dict[int, Any] = {}
         self._decoders: dict[str, msgspec.json.Decoder[Any] | None] = {}
-        self._head = msgspec.json.Decoder(_Head)
+        self._head = msgspec.json.Decoder(_JsonHead)
         self._specs = ProvenSpecs()
 
     def prove(self, target: Target, data: bytes) -> tuple[str, bool, bool] | None:
@@ -266,12 +266,12 @@ class JsonProver:
 
     def _definition(self, label: str, data: bytes) -> tuple[str, bool, bool] | None:
         rest, digest = self._specs.left_out(label, data)
-        found = None if _has_other_case(rest) else proven_definition(label, rest)
-        if found is None:
+        definition = None if _has_other_case(rest) else proven_definition(label, rest)
+        if definition is None:
             return None
         if digest is not None:
             self._specs.add(digest)
-        metadata = found.get("metadata") or {}
+        metadata = definition.get("metadata") or {}
         return label.split("/")[1], bool(metadata.get("namespace")), bool(metadata.get("name"))
 
     def _decoder(self, label: str) -> msgspec.json.Decoder[Any] | None:
@@ -282,21 +282,21 @@ class JsonProver:
 
     def _type(self, number: int) -> Any:
         """Return the msgspec type that proves a Go type."""
-        found = self._types.get(number)
-        if found is None:
-            found = self._types[number] = self._made(number, *types()[number])
-        return found
+        prover = self._types.get(number)
+        if prover is None:
+            prover = self._types[number] = self._made(number, *types()[number])
+        return prover
 
     def _or_null(self, number: int) -> Any:
-        found = self._type(number)
-        return found if found is msgspec.Raw else found | None
+        prover = self._type(number)
+        return prover if prover is msgspec.Raw else prover | None
 
     def _made(self, number: int, shape: str, name: str, *more: Any) -> Any:
         if shape == "struct":
             fields, names = [], {}
-            for at, (path, kind) in enumerate(zip(more[0][::2], more[0][1::2], strict=True)):
+            for position, (path, kind) in enumerate(zip(more[0][::2], more[0][1::2], strict=True)):
                 key = path.rpartition(".")[2]
-                own = key if key in ("metadata", "name", "namespace") else f"f{at}"
+                own = key if key in ("metadata", "name", "namespace") else f"f{position}"
                 names[own] = key
                 fields.append((own, self._or_null(kind), None))
             return msgspec.defstruct(f"T{number}", fields, rename=names, gc=False)

@@ -50,25 +50,25 @@ def _content() -> dict[str, Any]:
 @functools.cache
 def types() -> list[list[Any]]:
     """Return the Go types: [shape, name, details]."""
-    found: list[list[Any]] = _content()["types"]
-    return found
+    types_: list[list[Any]] = _content()["types"]
+    return types_
 
 
 @functools.cache
 def _targets() -> dict[str, Target]:
     targets = {}
-    for label, one in _content()["into"].items():
+    for label, target in _content()["into"].items():
         group, _, kind = label.rpartition("/")
-        targets[label] = Target(group, kind, one["type"], frozenset(one["versions"]))
+        targets[label] = Target(group, kind, target["type"], frozenset(target["versions"]))
     return targets
 
 
 @functools.cache
 def _resources() -> dict[tuple[str | None, str], str]:
-    found: dict[tuple[str | None, str], str] = {
-        (label.rpartition("/")[0], one["plural"]): label for label, one in _content()["into"].items()
+    labels: dict[tuple[str | None, str], str] = {
+        (label.rpartition("/")[0], target["plural"]): label for label, target in _content()["into"].items()
     }
-    return found | _OTHER_RESOURCES
+    return labels | _OTHER_RESOURCES
 
 
 def target_of(group: str, kind: str) -> Target | None:
@@ -85,8 +85,8 @@ def kind_of_resource(group: str | None, plural: str) -> Target | None:
 
 def type_named(label: str) -> int | str | None:
     """Return the type of a registered kind by ``group/version/Kind``; its name if the type is not stored."""
-    found: int | str | None = _content()["kinds"].get(label)
-    return found
+    kind: int | str | None = _content()["kinds"].get(label)
+    return kind
 
 
 class ServedKind(NamedTuple):
@@ -105,8 +105,8 @@ class ServedKind(NamedTuple):
 
 def served_kind(group: str, version: str, kind: str) -> ServedKind | None:
     """Return a kind that this release serves, or None if it does not."""
-    found = _content()["served"].get(f"{group}/{version}/{kind}")
-    return None if found is None else ServedKind(*found)
+    served = _content()["served"].get(f"{group}/{version}/{kind}")
+    return None if served is None else ServedKind(*served)
 
 
 def served_versions(group: str, kind: str) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import SelectorError
-from auditor.builtin.values import event_at, text, walk
+from auditor.builtin.loose_values import event_at, text, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

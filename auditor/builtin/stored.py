@@ -18,12 +18,12 @@ import orjson
 
 from auditor.builtin import gotyped
 from auditor.builtin.gotyped import GoDecodeError, base64_error, check_typed, type_meta
+from auditor.builtin.loose_values import SPACE
 from auditor.builtin.protobuf import MAGIC, WireError, decode_message, decode_stored, decode_unknown
 from auditor.builtin.scheme import scheme_name, scheme_owner, target_of, type_named, types
-from auditor.builtin.values import SPACE
-from auditor.golang.text import quote
-from auditor.sources.yaml.errors import YamlError
-from auditor.sources.yaml.text import yaml_to_json
+from auditor.golang.go_text import quote
+from auditor.sources.yaml.document_text import yaml_to_json
+from auditor.sources.yaml.yaml_error import YamlError
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -77,12 +77,12 @@ def read_stored(target: Target, data: bytes) -> Stored:
         UndecodableError: A server does not decode it.
     """
     try:
-        found = _decode(target, data)
-        _convert(target, found)
+        decoded = _decode(target, data)
+        _convert(target, decoded)
     except (GoDecodeError, WireError) as error:
         raise UndecodableError(str(error)) from None
-    metadata = found.metadata
-    return Stored(found.api_version, found.kind, metadata.get("namespace") or "", metadata.get("name") or "")
+    metadata = decoded.metadata
+    return Stored(decoded.api_version, decoded.kind, metadata.get("namespace") or "", metadata.get("name") or "")
 
 
 def stored_object(target: Target, data: bytes, *, proven: bool = False) -> JsonObject:
@@ -112,7 +112,7 @@ def stored_object(target: Target, data: bytes, *, proven: bool = False) -> JsonO
         raise UndecodableError(str(error)) from None
 
 
-class _Found(NamedTuple):
+class _StoredType(NamedTuple):
     """The decoded type, apiVersion and kind as stored, the registered type, the metadata."""
 
     type: int | str
@@ -122,28 +122,28 @@ class _Found(NamedTuple):
     metadata: dict[str, Any]
 
 
-def _decode(target: Target, data: bytes) -> _Found:
+def _decode(target: Target, data: bytes) -> _StoredType:
     """Decode by the form of the value; base64 is tried last."""
     for decode in (_decode_plain, _decode_yaml):
-        found = decode(target, data)
-        if found is not None:
-            return found
+        decoded = decode(target, data)
+        if decoded is not None:
+            return decoded
     text = data.decode("latin-1")
     wrong = base64_error(text)
     if wrong is not None:
         raise GoDecodeError(wrong)
     data = base64.b64decode(text.replace("\r", "").replace("\n", ""))
-    found = _decode_plain(target, data)
-    return _decode_json(target, _json_of_yaml(data)) if found is None else found
+    decoded = _decode_plain(target, data)
+    return _decode_json(target, _json_of_yaml(data)) if decoded is None else decoded
 
 
-def _decode_plain(target: Target, data: bytes) -> _Found | None:
+def _decode_plain(target: Target, data: bytes) -> _StoredType | None:
     if data.startswith(MAGIC):
         return _decode_protobuf(target, data)
     return _decode_json(target, data) if _is_json(data) else None
 
 
-def _decode_yaml(target: Target, data: bytes) -> _Found | None:
+def _decode_yaml(target: Target, data: bytes) -> _StoredType | None:
     try:
         return _decode_json(target, _json_of_yaml(data))
     except (GoDecodeError, UndecodableError):
@@ -185,23 +185,23 @@ def _is_internal(api_version: str) -> bool:
 def _type_of(target: Target, api_version: str, kind: str) -> int | str:
     """Return the type that a kind is registered with in the scheme of a resource."""
     group = api_version.rpartition("/")[0]
-    found: int | str | None = None
+    stored_type: int | str | None = None
     if scheme_owner(group) == scheme_owner(target.group):
         if _is_internal(api_version):
             internal = target_of(group, kind)
-            found = None if internal is None else internal.type
+            stored_type = None if internal is None else internal.type
         else:
-            found = type_named(_label(api_version, kind))
-    if found is None:
+            stored_type = type_named(_label(api_version, kind))
+    if stored_type is None:
         of = f"version {quote(api_version)}"
         if _is_internal(api_version):
             of = f"the internal version of group {quote(group)}"
         said = f"no kind {quote(kind)} is registered for {of} in scheme {quote(scheme_name(target.group))}"
         raise _undecodable(said, api_version)
-    return found
+    return stored_type
 
 
-def _convert(target: Target, found: _Found) -> None:
+def _convert(target: Target, found: _StoredType) -> None:
     """Refuse a value that the scheme does not convert to the requested kind."""
     if found.type == target.type:
         return
@@ -244,32 +244,32 @@ def _internal(target: Target) -> str:
     return f"{target.group}/{_INTERNAL}" if target.group else _INTERNAL
 
 
-def _decode_protobuf(target: Target, data: bytes) -> _Found:
+def _decode_protobuf(target: Target, data: bytes) -> _StoredType:
     stored_version, stored_kind, raw = decode_unknown(data)
     api_version = ("" if stored_version.count("/") > 1 else stored_version) or _internal(target)
     kind = stored_kind or target.kind
-    found = _type_of(target, api_version, kind)
+    stored_type = _type_of(target, api_version, kind)
     if _is_internal(api_version):
         said = "does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
-        raise WireError(f"object *{types()[found][1] if isinstance(found, int) else found} {said}")
+        raise WireError(f"object *{types()[stored_type][1] if isinstance(stored_type, int) else stored_type} {said}")
     try:
         message = decode_message(_label(api_version, kind), raw)
     except WireError as error:
         raise _undecodable(error, api_version) from None
     metadata = (message or {}).get("metadata") or {}
-    return _Found(found, stored_version, stored_kind, _label(api_version, kind), metadata)
+    return _StoredType(stored_type, stored_version, stored_kind, _label(api_version, kind), metadata)
 
 
-def _decode_json(target: Target, data: bytes) -> _Found:
+def _decode_json(target: Target, data: bytes) -> _StoredType:
     stored_version, stored_kind, parsed = type_meta(data)
     if stored_version.count("/") > 1:
         raise GoDecodeError(f"unexpected GroupVersion string: {stored_version}")
     api_version, kind = stored_version or _internal(target), stored_kind or target.kind
-    found = _type_of(target, api_version, kind)
-    if isinstance(found, int):
+    stored_type = _type_of(target, api_version, kind)
+    if isinstance(stored_type, int):
         try:
-            check_typed(parsed, found)
+            check_typed(parsed, stored_type)
         except GoDecodeError as error:
             raise _undecodable(error, stored_version) from None
     metadata = gotyped.metadata_of(parsed, is_internal=_is_internal(api_version))
-    return _Found(found, stored_version, stored_kind, _label(api_version, kind), metadata)
+    return _StoredType(stored_type, stored_version, stored_kind, _label(api_version, kind), metadata)

@@ -68,16 +68,16 @@ class _StrictDecoding(Decoding):
         }
         own, seen = name.rpartition(".")[2], set()
         for key, item in value:
-            found = known.get(key)
-            if found is None:
+            known_member = known.get(key)
+            if known_member is None:
                 self.note(UNKNOWN, key)
                 continue
             if key in seen:
                 self.note(REPEATED, key)
             seen.add(key)
-            self.struct, self.field = own, (*field, found[0])
+            self.struct, self.field = own, (*field, known_member[0])
             self.place = f"{place}.{key}" if place else key
-            self.check(item, found[1])
+            self.check(item, known_member[1])
             self.place = place
         self.struct, self.field = struct, field
 
@@ -125,7 +125,7 @@ def metadata_error(parsed: Any) -> GoDecodeError | None:
     """
     decoding = _StrictDecoding()
     decoding.struct, decoding.field, decoding.place = "metadataOnlyObject", ("metadata",), "metadata"
-    number = next(at for at, one in enumerate(types()) if one[:2] == ["struct", "v1.ObjectMeta"])
+    number = next(position for position, entry in enumerate(types()) if entry[:2] == ["struct", "v1.ObjectMeta"])
     try:
         _decode(decoding, parsed, number)
     except GoDecodeError as error:

@@ -21,7 +21,7 @@ from auditor.releases.meanings import fields_like
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.causes.rows import CauseNumbers, FindingRows, ObjectImpacts
+    from auditor.causes.row_causes import CauseNumbers, FindingRows, ObjectImpacts
 
 
 MATCHERS: Final = ("cause", "cluster", "kind", "namespace", "name", "field", "check")
@@ -71,7 +71,7 @@ def read_accepted(path: str) -> tuple[Entry, ...]:
         return ()
     if not isinstance(content, list):
         raise PlanError("--accept", f"{path} is not a list of entries", "a list of mappings")
-    return tuple(_entry(one, f"{path}: entry {number}") for number, one in enumerate(content, 1))
+    return tuple(_entry(entry, f"{path}: entry {number}") for number, entry in enumerate(content, 1))
 
 
 def _entry(content: Any, where: str) -> Entry:
@@ -119,7 +119,7 @@ class Acceptance:
         if not section:
             return None
         names = {*MATCHERS, "reason", "expires", "owner", "allow_critical"}
-        entries = tuple(Entry(**{name: one[name] for name in names if name in one}) for one in section["entries"])
+        entries = tuple(Entry(**{name: entry[name] for name in names if name in entry}) for entry in section["entries"])
         return cls(entries, datetime.datetime.fromisoformat(manifest["started"]).date())
 
     def findings(self, rows: FindingRows, causes: CauseNumbers, ranks: Any) -> Any:
@@ -195,9 +195,9 @@ class Acceptance:
         return {
             "file": path,
             "entries": entries,
-            "expired": sum(one["state"] == "expired" for one in entries),
-            "unmatched": sum(one["state"] == "unmatched" for one in entries),
-            "needs_allow_critical": sum(one["state"] == "critical" for one in entries),
+            "expired": sum(entry["state"] == "expired" for entry in entries),
+            "unmatched": sum(entry["state"] == "unmatched" for entry in entries),
+            "needs_allow_critical": sum(entry["state"] == "critical" for entry in entries),
             "expiring": sum(self.today <= entry.last_day <= soon for entry in self.entries),
         }
 

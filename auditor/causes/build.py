@@ -15,10 +15,10 @@ from auditor.base import arrow
 from auditor.base.progress import tell
 from auditor.causes.accepting import Acceptance
 from auditor.causes.counting import Counting, PartCounts
-from auditor.causes.fields import Definitions
+from auditor.causes.field_patterns import Definitions
 from auditor.causes.keys import ids_of, topic_of
-from auditor.causes.owners import Owners
-from auditor.causes.rows import (
+from auditor.causes.owners import ReportOwners
+from auditor.causes.row_causes import (
     FINDING_COLUMNS,
     IMPACTS,
     OBJECT_COLUMNS,
@@ -33,7 +33,7 @@ from auditor.causes.rows import (
 from auditor.causes.severity import parse_rules, rank
 from auditor.causes.table import read_rows, write_rows
 from auditor.causes.titles import title_of
-from auditor.causes.upgrade import upgrade_counts
+from auditor.causes.upgrade_causes import upgrade_counts
 from auditor.compare.compared_clusters import unmatched_clusters, whole_clusters
 from auditor.store.coded import Coded
 from auditor.store.manifest import whole_report
@@ -92,7 +92,7 @@ def causes_of(report: Path) -> list[dict[str, Any]]:
 
     Times that causes.parquet leaves open, as they are those of its run, are set.
     """
-    from auditor.store.reader import read_manifest  # noqa: PLC0415
+    from auditor.store.earlier_report import read_manifest  # noqa: PLC0415
 
     manifest = read_manifest(str(report), "--diff")
     with whole_report(str(report)):
@@ -147,7 +147,7 @@ def count_causes(
     """
     accepted = accepted or Acceptance.of_manifest(manifest)
     causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
-    counting, owners = Counting(overrides_of(manifest)), Owners(report, manifest)
+    counting, owners = Counting(overrides_of(manifest)), ReportOwners(report, manifest)
     if counted is None:
         tables = tables_to_count(manifest)
         names = parts_to_count(report, manifest)
@@ -192,7 +192,7 @@ def count_part(
     report: Path,
     name: str,
     tables: Iterable[str],
-    owners: Owners,
+    owners: ReportOwners,
     causes: CauseNumbers,
     counting: Counting,
     accepted: Acceptance | None = None,
@@ -229,7 +229,7 @@ class PartCounter:
         self._overrides = overrides_of(manifest)
         self._tables = tables_to_count(manifest)
         self._namespaces = namespaces_of(manifest)
-        self._definitions, self._owners = Definitions(report, manifest), Owners(report, manifest)
+        self._definitions, self._owners = Definitions(report, manifest), ReportOwners(report, manifest)
 
     def count(self, name: str) -> PartCounts:
         """Return the counts of one part.
@@ -257,20 +257,20 @@ def _note_last_good(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> Non
 
 def _note_namespaces(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> None:
     """Set the messages of the examples in missing and deleted namespaces: what is in these, and what a server does."""
-    known = {(one["cluster"], one["name"]): one for one in manifest.get("namespaces") or ()}
+    known = {(entry["cluster"], entry["name"]): entry for entry in manifest.get("namespaces") or ()}
     for row in rows:
-        if row["impact"] in OF_NAMESPACES.values() and (one := known.get((row["cluster"], row["form"]))):
-            kinds = sorted(one["objects"].items(), key=lambda kind: (-kind[1], kind[0]))
+        if row["impact"] in OF_NAMESPACES.values() and (entry := known.get((row["cluster"], row["form"]))):
+            kinds = sorted(entry["objects"].items(), key=lambda kind: (-kind[1], kind[0]))
             inside = ", ".join(f"{count:,} {kind}" for kind, count in kinds[:_KINDS])
             inside += f" and {len(kinds) - _KINDS} more kinds" if len(kinds) > _KINDS else ""
             then = "a server lists them, and refuses to create any (404)"
-            if one["is"] == "deleted":
-                then = f"being deleted since {one['since']}: its controller deletes them, creates are refused (403)"
-            row["messages"] = [f"in {one['name']}: {inside}; {then}"] * len(row["examples"])
+            if entry["is"] == "deleted":
+                then = f"being deleted since {entry['since']}: its controller deletes them, creates are refused (403)"
+            row["messages"] = [f"in {entry['name']}: {inside}; {then}"] * len(row["examples"])
 
 
 def _count_findings(
-    path: Path, every: Owners, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
+    path: Path, every: ReportOwners, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
 ) -> None:
     table = read_part(path, FINDING_COLUMNS, "change")
     if not table.num_rows:
@@ -290,7 +290,7 @@ def _count_findings(
 
 
 def _count_impacts(
-    path: Path, every: Owners, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
+    path: Path, every: ReportOwners, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
 ) -> None:
     mask = concerned(path, causes)
     if not mask.any():
@@ -305,7 +305,7 @@ def _count_impacts(
 
 def _note_new_namespaces(rows: list[dict[str, Any]], earlier: Path) -> None:
     """Count the objects of namespaces that are missing or deleted since an earlier report as new, if it shows that."""
-    from auditor.store.reader import read_manifest  # noqa: PLC0415
+    from auditor.store.earlier_report import read_manifest  # noqa: PLC0415
 
     fresh = [row for row in rows if row["change"] == "new" and row["impact"] in OF_NAMESPACES.values()]
     before = read_manifest(str(earlier), "--diff") if fresh else {}
@@ -320,7 +320,7 @@ def _note_new_namespaces(rows: list[dict[str, Any]], earlier: Path) -> None:
 def _note_schema_changes(rows: list[dict[str, Any]], report: Path, manifest: dict[str, Any], earlier: Path) -> None:
     """Note for causes that are new, or have new objects, what changed in their definition."""
     from auditor.compare.schema_changes import changes_at  # noqa: PLC0415
-    from auditor.store.reader import read_manifest  # noqa: PLC0415
+    from auditor.store.earlier_report import read_manifest  # noqa: PLC0415
 
     before, now = Definitions(earlier, read_manifest(str(earlier), "--diff")), Definitions(report, manifest)
     lacking = unmatched_clusters(manifest)
@@ -333,7 +333,7 @@ def _note_schema_changes(rows: list[dict[str, Any]], report: Path, manifest: dic
             continue
         if old is None and (place[0] in lacking or "" in lacking):
             continue  # nothing says that it is new
-        was, is_now = (one.schema(*place, row["version"] or "") for one in (before, now))
+        was, is_now = (report.schema(*place, row["version"] or "") for report in (before, now))
         row["schema_changes"] = changes_at(was, is_now, row["field"], row["check"])
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from auditor.base.longtext import cut
-from auditor.causes.rows import FindingRows, ObjectImpacts, follows_of, is_new
+from auditor.causes.row_causes import FindingRows, ObjectImpacts, follows_of, is_new
 from auditor.causes.severity import SEVERITIES, rank, severity_of, worst_of
 from auditor.store.coded import Coded, combined, groups_of
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from auditor.causes.keys import CauseKey
-    from auditor.causes.rows import CauseNumbers
+    from auditor.causes.row_causes import CauseNumbers
     from auditor.causes.severity import SeverityRule
 
 
@@ -84,7 +84,7 @@ class CauseCount:
         self._keep_examples(later.examples)
 
 
-_SUMS: Final = tuple(one.name for one in fields(CauseCount) if one.type == "int")
+_SUMS: Final = tuple(field.name for field in fields(CauseCount) if field.type == "int")
 
 
 class PartCounts(NamedTuple):
@@ -135,10 +135,10 @@ class Counting:
             causes: Numbers the causes of the whole report.
         """
         numbers = [causes.number(key) for key in part.keys]
-        for (cluster, at), count in part.counts.items():
-            self.of(cluster, numbers[at]).add(count, self.most_owners)
-        for (cluster, at), objects in part.topics.items():
-            self.topics[cluster, causes.topics[numbers[at]]] += objects
+        for (cluster, group), count in part.counts.items():
+            self.of(cluster, numbers[group]).add(count, self.most_owners)
+        for (cluster, group), objects in part.topics.items():
+            self.topics[cluster, causes.topics[numbers[group]]] += objects
 
     def objects_of_topics(self, causes: CauseNumbers) -> dict[tuple[str, int], int]:
         """Return `topics` by cluster and number of the first cause of the topic."""
@@ -161,9 +161,9 @@ class Counting:
         codes = [(columns[name].codes if rows is None else columns[name].codes[rows], len(columns[name].texts))
                  for name in names]  # fmt: skip
         first, group = groups_of(combined(codes))
-        at = first if rows is None else rows[first]
-        found = np.array([self._override(tuple(columns[name].of(row) for name in names)) for row in at.tolist()])
-        return np.where(found[group] < 0, base, found[group])
+        rows_at = first if rows is None else rows[first]
+        ranks = np.array([self._override(tuple(columns[name].of(row) for name in names)) for row in rows_at.tolist()])
+        return np.where(ranks[group] < 0, base, ranks[group])
 
     def _override(self, place: tuple[str | None, ...]) -> int:
         if place not in self._overridden:
@@ -236,14 +236,14 @@ class Counting:
             "new_objects": np.bincount(pair_group[pair_new], minlength=size),
             "accepted_objects": np.bincount(pair_group[~pair_open], minlength=size),
         }
-        by_verdict = [np.bincount(pair_group[worst == at], minlength=size) for at in range(len(VERDICTS) + 1)]
-        for at, row in enumerate(group_first.tolist()):
+        by_verdict = [np.bincount(pair_group[worst == verdict], minlength=size) for verdict in range(len(VERDICTS) + 1)]
+        for position, row in enumerate(group_first.tolist()):
             count = self.of(clusters.text(row), int(rows.cause[row]))
             for name, sums_of in sums.items():
-                setattr(count, name, getattr(count, name) + int(sums_of[at]))
+                setattr(count, name, getattr(count, name) + int(sums_of[position]))
             for name, numbers in zip(_VERDICT_COLUMNS, by_verdict, strict=True):
-                count.verdicts[name] += int(numbers[at])
-            count.severity = SEVERITIES[min(rank(count.severity), int(worst_rank[at]))]
+                count.verdicts[name] += int(numbers[position])
+            count.severity = SEVERITIES[min(rank(count.severity), int(worst_rank[position]))]
         current = np.flatnonzero(~settled)
         places = [(clusters.codes[current], len(clusters.texts)), (rows.topic[current], 1 << 31)]
         places.append((rows.object[current], int(rows.object[-1]) + 1))
@@ -272,14 +272,16 @@ class Counting:
         if owner is None:
             return
         names = owner(pair_first)
-        by_row = (names[at] for at in np.argsort(pair_first).tolist())  # an order that numbers of causes don't decide
+        by_row = (
+            names[position] for position in np.argsort(pair_first).tolist()
+        )  # an order that numbers of causes don't decide
         known = {name: number for number, name in enumerate(dict.fromkeys(by_row))}
         codes = np.array([known[name] for name in names], dtype=np.int64)
         texts = list(known)
         pairs = combined([(group[pair_first], len(group_first)), (codes, len(texts))])
         _, first, sizes = np.unique(pairs, return_index=True, return_counts=True)
-        for at, size in zip(first.tolist(), sizes.tolist(), strict=True):
-            row, name = int(pair_first[at]), texts[codes[at]]
+        for position, size in zip(first.tolist(), sizes.tolist(), strict=True):
+            row, name = int(pair_first[position]), texts[codes[position]]
             count = self.of(clusters.text(row), int(rows.cause[row]))
             count.note_owner(name, size, self.most_owners)
 
@@ -299,9 +301,9 @@ class Counting:
         clusters = rows.columns["cluster"]
         ordered = np.lexsort((np.arange(len(pair_first)), order, pair_group))
         begins = np.searchsorted(pair_group[ordered], np.arange(len(group_first)))
-        for at, begin in enumerate(begins.tolist()):
+        for position, begin in enumerate(begins.tolist()):
             for place in ordered[begin : begin + _EXAMPLES].tolist():
-                if pair_group[place] != at:
+                if pair_group[place] != position:
                     break
                 row = int(pair_first[place])
                 count = self.of(clusters.text(row), int(rows.cause[row]))
@@ -320,13 +322,13 @@ class Counting:
         findings = np.bincount(group, minlength=len(first))
         objects = np.bincount(group[pairs], minlength=len(first))
         ranks = self.finding_ranks(rows)
-        for at, row in enumerate(first.tolist()):
+        for position, row in enumerate(first.tolist()):
             is_known = (clusters.text(row), int(rows.cause[row])) in self.counts
             count = self.of(clusters.text(row), int(rows.cause[row]))
-            count.fixed_findings += int(findings[at])
-            count.fixed_objects += int(objects[at])
+            count.fixed_findings += int(findings[position])
+            count.fixed_objects += int(objects[position])
             if not is_known:
-                count.severity = SEVERITIES[int(ranks[group == at].min())]
+                count.severity = SEVERITIES[int(ranks[group == position].min())]
                 count.note_example(0, object_name(rows.columns, row), "")
 
     def add_impacts(
@@ -349,21 +351,21 @@ class Counting:
         fresh = None if change is None else is_new(change)
         ranks = self.impact_ranks(rows)
         names = [None] * len(rows.row) if owner is None else owner(rows.row)
-        for at, (row, cause) in enumerate(zip(rows.row.tolist(), rows.cause.tolist(), strict=True)):
+        for position, (row, cause) in enumerate(zip(rows.row.tolist(), rows.cause.tolist(), strict=True)):
             count = self.of(rows.columns["cluster"].text(row), cause)
             count.objects += 1
             is_fresh = fresh is not None and bool(fresh[row])
-            is_settled = accepted is not None and bool(accepted[at])
+            is_settled = accepted is not None and bool(accepted[position])
             count.new_objects += is_fresh
             count.accepted_objects += is_settled
             if not is_settled:
-                count.severity = SEVERITIES[min(rank(count.severity), int(ranks[at]))]
+                count.severity = SEVERITIES[min(rank(count.severity), int(ranks[position]))]
             count.namespaces.add(rows.columns["namespace"].text(row))
-            count.note_owner(names[at], 1, self.most_owners)
+            count.note_owner(names[position], 1, self.most_owners)
             order = 0 if is_fresh else 1
             if len(count.examples) < _EXAMPLES or order < count.examples[-1][0]:
                 text = rows.columns["reason"].text(row)
-                if rows.impact[at] == "loses-data" and pruned is not None:
+                if rows.impact[position] == "loses-data" and pruned is not None:
                     text = dropped_text(pruned(row))
                 count.note_example(order, object_name(rows.columns, row), text)
 
@@ -390,6 +392,6 @@ def _with_places(rows: FindingRows, pair: Numbers, pairs: int) -> Numbers:
 def _own_first(rows: FindingRows, pair: Numbers, pair_first: Numbers) -> Numbers:
     """Return for each pair of a cause and an object its first row that follows from no other; without one its first."""
     own = np.flatnonzero(~follows_of(rows.columns))
-    found = np.full(len(pair_first), len(rows))
-    np.minimum.at(found, pair[own], own)
-    return np.where(found < len(rows), found, pair_first)
+    first_rows = np.full(len(pair_first), len(rows))
+    np.minimum.at(first_rows, pair[own], own)
+    return np.where(first_rows < len(rows), first_rows, pair_first)

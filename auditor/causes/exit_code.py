@@ -93,7 +93,7 @@ def _is_sealed(options: AuditOptions, manifest: dict[str, Any]) -> bool:
 
 def _alone(manifest: dict[str, Any], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the causes that are compared with nothing, so that they may be new; of an older dump nothing is."""
-    older = {one["cluster"] or "" for one in stale_dumps(manifest) if one["is_older"]}
+    older = {dump["cluster"] or "" for dump in stale_dumps(manifest) if dump["is_older"]}
     return [row for row in rows if row["change"] is None and (row["cluster"] or "") not in older]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.causes.titles import kind_name
 
 if TYPE_CHECKING:
-    from auditor.causes.causes import Cause
+    from auditor.causes.topics import Cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,16 +34,16 @@ def with_notes(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         findings: With `field`, `type` and `message`, and `request` where they are of several requests. If each of them
             follows from others, which are not among them, they are returned as they are.
     """
-    own = [one for one in findings if not follows(one)]
+    own = [finding for finding in findings if not follows(finding)]
     if not own or len(own) == len(findings):
         return list(findings)
-    blocking = [one for one in own if one["type"] in BLOCKING] or own
-    noted_ones = {id(_same_request(one, blocking)) for one in findings if follows(one)}
-    return [{**one, "note": _NOTE} if id(one) in noted_ones else one for one in own]
+    blocking = [finding for finding in own if finding["type"] in BLOCKING] or own
+    noted_ones = {id(_same_request(finding, blocking)) for finding in findings if follows(finding)}
+    return [{**finding, "note": _NOTE} if id(finding) in noted_ones else finding for finding in own]
 
 
 def _same_request(finding: dict[str, Any], blocking: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return next((one for one in blocking if one.get("request") == finding.get("request")), blocking[0])
+    return next((blocker for blocker in blocking if blocker.get("request") == finding.get("request")), blocking[0])
 
 
 def noted(finding: dict[str, Any]) -> str:

@@ -63,8 +63,8 @@ class CauseKey:
     def meaning(self) -> CauseKey:
         """Return the key in words that are the same for all releases."""
         own = Words(self.field, self.type, self.form)
-        found = meaning(own)
-        return self if found == own else replace(self, field=found.field, type=found.type, form=found.form)
+        key = meaning(own)
+        return self if key == own else replace(self, field=key.field, type=key.type, form=key.form)
 
     def digest(self) -> str:
         """Return the digest of what all attributes mean, in hexadecimal digits."""
@@ -100,8 +100,8 @@ def ids_of(digests: list[str]) -> dict[str, str]:
     """Return the id of each digest: its first 8 digits, or as many more as distinguish it from the others."""
     ordered = sorted(set(digests))
     out = {}
-    for at, digest in enumerate(ordered):
-        near = ordered[max(0, at - 1) : at] + ordered[at + 1 : at + 2]
+    for position, digest in enumerate(ordered):
+        near = ordered[max(0, position - 1) : position] + ordered[position + 1 : position + 2]
         length = ID_DIGITS
         while length < len(digest) and any(other.startswith(digest[:length]) for other in near):
             length += 1

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.causes.build import build_causes
-from auditor.causes.causes import Cause, merged, topics_of
 from auditor.causes.filters import Filters
-from auditor.causes.reading import counted_rows, finding_rows, narrowed, object_rows
+from auditor.causes.rows_with_causes import counted_rows, finding_rows, narrowed, object_rows
 from auditor.causes.severity import UPGRADE
 from auditor.causes.table import read_rows
-from auditor.causes.upgrade import upgrade_objects
+from auditor.causes.topics import Cause, merged, topics_of
+from auditor.causes.upgrade_causes import upgrade_objects
 from auditor.causes.verdict import verdict_of
 from auditor.store import allclear
 from auditor.store.clusters import is_fleet
@@ -29,7 +29,7 @@ from auditor.store.manifest import manifest_bytes, parse_manifest, whole_report
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from auditor.causes.causes import Topic
+    from auditor.causes.topics import Topic
     from auditor.causes.verdict import Verdict
 
 
@@ -186,20 +186,20 @@ class FindingsModel:
             PlanError: There is none, or there are several.
         """
         wanted = beginning.lower()
-        found = [cause for cause in self.causes if wanted and cause.digest.startswith(wanted)]
-        exact = [cause for cause in found if cause.id == wanted]
-        if len(exact or found) == 1:
-            return (exact or found)[0]
-        if not found:
+        matches = [cause for cause in self.causes if wanted and cause.digest.startswith(wanted)]
+        exact = [cause for cause in matches if cause.id == wanted]
+        if len(exact or matches) == 1:
+            return (exact or matches)[0]
+        if not matches:
             expected = "the beginning of a cause's id"
             raise PlanError(self.shown, f"has no cause {beginning}", expected, "`auditor findings` lists them")
-        some = ", ".join(cause.id for cause in found[:5])
-        raise PlanError(self.shown, f"has {len(found)} causes that begin with {beginning}: {some}", "more digits")
+        some = ", ".join(cause.id for cause in matches[:5])
+        raise PlanError(self.shown, f"has {len(matches)} causes that begin with {beginning}: {some}", "more digits")
 
     def topic(self, beginning: str) -> Topic | None:
         """Return the topic whose id begins with some digits; None unless there is exactly one."""
-        found = [topic for topic in self.topics if beginning and topic.id.startswith(beginning.lower())]
-        return found[0] if len(found) == 1 else None
+        matches = [topic for topic in self.topics if beginning and topic.id.startswith(beginning.lower())]
+        return matches[0] if len(matches) == 1 else None
 
     def filtered(self, filters: Filters) -> list[Cause]:
         """Return the causes that are wanted; with a filter of namespaces or owners, counted in these alone.
@@ -253,7 +253,7 @@ def _ambiguous(causes: Iterable[Cause]) -> frozenset[str]:
 def _run(manifest: dict[str, Any]) -> Run:
     diff = manifest.get("diff") or {}
     own = manifest["options"].get("cluster")
-    names = [one["name"] for one in manifest["clusters"]] if is_fleet(manifest) else [own] if own else []
+    names = [cluster["name"] for cluster in manifest["clusters"]] if is_fleet(manifest) else [own] if own else []
     return Run(
         clusters=tuple(names),
         sources=tuple(

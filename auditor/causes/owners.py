@@ -54,7 +54,7 @@ class OwnerRule:
         names = (f"{kind}.{group}" if group else kind, kind)
         return (
             (not self.namespace or fnmatch.fnmatchcase(namespace, self.namespace))
-            and (not self.kind or any(fnmatch.fnmatchcase(one, self.kind) for one in names))
+            and (not self.kind or any(fnmatch.fnmatchcase(name, self.kind) for name in names))
             and all(key in labels and fnmatch.fnmatchcase(labels[key], value) for key, value in self.labels)
         )
 
@@ -80,17 +80,17 @@ def read_owner_rules(path: str) -> tuple[OwnerRule, ...]:
         content = content["owners"]
     if not isinstance(content, list):
         raise PlanError("--owners", f"{path} is not a list of entries", "a list of mappings")
-    return tuple(_rule(one, f"{path}: entry {number}") for number, one in enumerate(content, 1))
+    return tuple(_rule(entry, f"{path}: entry {number}") for number, entry in enumerate(content, 1))
 
 
 def _rule(content: Any, where: str) -> OwnerRule:
     if not isinstance(content, dict) or [name for name in content if name not in _KEYS]:
         raise PlanError("--owners", f"{where} has other keys", ", ".join(_KEYS))
     labels = content.get("labels") or {}
-    if not isinstance(labels, dict) or not all(isinstance(one, str) for pair in labels.items() for one in pair):
+    if not isinstance(labels, dict) or not all(isinstance(text, str) for pair in labels.items() for text in pair):
         raise PlanError("--owners", f"{where}: labels is not a mapping of texts", "label: glob")
     texts = {name: content.get(name) or "" for name in _KEYS[:3]}
-    if not all(isinstance(one, str) for one in texts.values()) or not texts["team"]:
+    if not all(isinstance(text, str) for text in texts.values()) or not texts["team"]:
         raise PlanError("--owners", f"{where} names no team", "a text")
     if not (texts["namespace"] or texts["kind"] or labels):
         raise PlanError("--owners", f"{where} has no glob", "at least one of namespace, kind and labels")
@@ -99,7 +99,7 @@ def _rule(content: Any, where: str) -> OwnerRule:
 
 def owner_rules_of(manifest: dict[str, Any]) -> tuple[OwnerRule, ...]:
     """Return the rules that a report was made with."""
-    return tuple(_rule(one, "owners") for one in manifest["options"].get("owners") or ())
+    return tuple(_rule(owner, "owners") for owner in manifest["options"].get("owners") or ())
 
 
 def owner_of(labels: Mapping[str, str], manager: str | None, controller: str | None = None) -> str | None:
@@ -107,8 +107,8 @@ def owner_of(labels: Mapping[str, str], manager: str | None, controller: str | N
     if application := labels.get(_ARGO):
         return f"argocd:{application}"
     for name, prefix in _FLUX:
-        if found := labels.get(f"{prefix}/name"):
-            return f"{name}:{labels.get(f'{prefix}/namespace', '')}/{found}"
+        if label := labels.get(f"{prefix}/name"):
+            return f"{name}:{labels.get(f'{prefix}/namespace', '')}/{label}"
     if labels.get(_MANAGED_BY) == "Helm" and (release := labels.get(_INSTANCE)):
         return f"helm:{release}"
     if controller:
@@ -116,7 +116,7 @@ def owner_of(labels: Mapping[str, str], manager: str | None, controller: str | N
     return f"manager:{manager}" if manager else None
 
 
-class Owners:
+class ReportOwners:
     """The owners of the objects of a report.
 
     Args:
@@ -173,13 +173,13 @@ class Owners:
         """
         if self._links is None:
             self._links = _links(self.report)
-        found, place = controller, namespace
+        controllers, place = controller, namespace
         for _ in range(_LONGEST_CHAIN):
-            if (above := self._links.get((cluster, place, found))) is None:
-                if not place or (above := self._links.get((cluster, "", found))) is None:
-                    return found
+            if (above := self._links.get((cluster, place, controllers))) is None:
+                if not place or (above := self._links.get((cluster, "", controllers))) is None:
+                    return controllers
                 place = ""
-            found = above
+            controllers = above
         return controller  # they control each other
 
 
@@ -193,7 +193,7 @@ def _links(report: Path) -> dict[tuple[str, str, str], str]:
     for table in tables:
         columns = {name: Coded(table[name]) for name in _PLACE}
         for row in _rows_called(columns["name"], names):
-            cluster, group, kind, namespace, called, controller = (columns[one].text(row) for one in _PLACE)
+            cluster, group, kind, namespace, called, controller = (columns[field].text(row) for field in _PLACE)
             if (own := f"{kind}.{group}/{called}" if group else f"{kind}/{called}") in controllers:
                 out[cluster, namespace, own] = controller
     return out
@@ -216,8 +216,8 @@ def _controlled(path: Path) -> Any:
         table = read_parquet(path, _PLACE, footer=footer)
     except DamagedDump:
         return None  # then the controllers are not known
-    at = np.flatnonzero(np.asarray(table["controller"].is_valid()))
-    return take(table, at) if len(at) else None
+    rows = np.flatnonzero(np.asarray(table["controller"].is_valid()))
+    return take(table, rows) if len(rows) else None
 
 
 def _labelled(path: Path, wanted: Collection[str]) -> Any:
@@ -229,8 +229,8 @@ def _labelled(path: Path, wanted: Collection[str]) -> Any:
         table = read_parquet(path, _INDEX_COLUMNS, footer=footer)
     except DamagedDump:
         return None  # then the labels are not known
-    found = (dictionary_encoded(chunk.keys).dictionary for chunk in table["labels"].chunks)
-    return None if set(wanted).isdisjoint(key for keys in found for key in keys.to_pylist()) else table
+    keys = (dictionary_encoded(chunk.keys).dictionary for chunk in table["labels"].chunks)
+    return None if set(wanted).isdisjoint(key for keys in keys for key in keys.to_pylist()) else table
 
 
 class PartOwners:
@@ -238,11 +238,11 @@ class PartOwners:
 
     Args:
         owners: Those of the report.
-        part: As `Owners.of_part` takes it.
-        columns: As `Owners.of_part` takes them.
+        part: As `ReportOwners.of_part` takes it.
+        columns: As `ReportOwners.of_part` takes them.
     """
 
-    def __init__(self, owners: Owners, part: str, columns: dict[str, Coded]) -> None:
+    def __init__(self, owners: ReportOwners, part: str, columns: dict[str, Coded]) -> None:
         self._owners = owners
         self._columns = columns
         self._keys = {key for rule in owners.rules for key, _ in rule.labels} | _LABELS
@@ -264,7 +264,7 @@ class PartOwners:
             return
         columns = {name: Coded(table[name]) for name in _PLACE}
         for row in _rows_called(columns["name"], names):
-            cluster, *place, controller = (columns[one].text(row) for one in _PLACE)
+            cluster, *place, controller = (columns[field].text(row) for field in _PLACE)
             self._controllers[place[0], place[1], place[2], place[3]] = (cluster, controller)
 
     def _read(self, path: Path, group: str, kind: str, names: frozenset[str]) -> None:
@@ -279,15 +279,15 @@ class PartOwners:
     def of_rows(self, rows: NDArray[np.int64]) -> list[str | None]:
         """Return the owners of the objects of some rows; None for one that is not known."""
         is_named = bool(self._labels or self._controllers)
-        names = [one for one in _OF_OWNER if one in self._columns and (is_named or one != "name")]
-        columns = [self._columns[one] for one in names]
-        first, group = groups_of(combined([(one.codes[rows], len(one.texts)) for one in columns]))
-        found = [self.of(row) for row in rows[first].tolist()]
-        return [found[at] for at in group.tolist()]
+        names = [field for field in _OF_OWNER if field in self._columns and (is_named or field != "name")]
+        columns = [self._columns[name] for name in names]
+        first, group = groups_of(combined([(column.codes[rows], len(column.texts)) for column in columns]))
+        owners = [self.of(row) for row in rows[first].tolist()]
+        return [owners[position] for position in group.tolist()]
 
     def of(self, row: int) -> str | None:
         """Return the owner of the object of a row; None if it is not known."""
-        group, kind, namespace, name = (self._columns[one].text(row) for one in _OF_OWNER[:4])
+        group, kind, namespace, name = (self._columns[field].text(row) for field in _OF_OWNER[:4])
         labels = self._labels.get((group, kind, namespace, name), _NO_LABELS)
         for rule in self._owners.rules:
             if rule.matches(group=group, kind=kind, namespace=namespace, labels=labels):

@@ -103,7 +103,7 @@ class SeverityRule:
         """Return whether it applies to findings of a kind in a namespace of a cluster."""
         named = f"{kind}.{group}" if group else kind
         return (
-            (not self.kind or any(fnmatch.fnmatchcase(one, self.kind) for one in (named, kind)))
+            (not self.kind or any(fnmatch.fnmatchcase(name, self.kind) for name in (named, kind)))
             and (not self.namespace or fnmatch.fnmatchcase(namespace, self.namespace))
             and (not self.cluster or fnmatch.fnmatchcase(cluster, self.cluster))
         )

@@ -14,7 +14,7 @@ from auditor.base.arrow import dictionary_encoded, read_parquet, whole_parquet
 from auditor.causes.keys import CauseKey, ids_of, renewed_form
 from auditor.causes.titles import title_of
 from auditor.releases import active
-from auditor.shards.columns import write_parquet
+from auditor.shards.table_rows import write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -109,7 +109,7 @@ def _renewed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     An earlier auditor left fewer values out, and had another id for the words of another release.
     """
     changed = {}
-    names = [one.name for one in fields(CauseKey)]
+    names = [field.name for field in fields(CauseKey)]
     for number, row in enumerate(rows):
         form = renewed_form(row["form"] or "")
         key = CauseKey(**{name: row[name] or "" for name in names} | {"form": form})
@@ -117,9 +117,9 @@ def _renewed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             changed[number] = {**row, "form": form or None, "digest": key.digest(), "title": title_of(key)}
     if not changed:
         return rows
-    found = [changed.get(number, row) for number, row in enumerate(rows)]
-    ids = ids_of([row["digest"] for row in found])
-    return [{**row, "cause": ids[row["digest"]]} for row in found]
+    rows_out = [changed.get(number, row) for number, row in enumerate(rows)]
+    ids = ids_of([row["digest"] for row in rows_out])
+    return [{**row, "cause": ids[row["digest"]]} for row in rows_out]
 
 
 def _plain(field: Any) -> Any:

@@ -11,7 +11,7 @@ from auditor.store.allclear import different, stale_dumps
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from auditor.causes.causes import Cause
+    from auditor.causes.topics import Cause
 
 
 VERDICT_WORDS: Final = {
@@ -51,14 +51,14 @@ def verdict_of(manifest: dict[str, Any], causes: Sequence[Cause]) -> Verdict:
     unread = []
     if missing := len(manifest.get("missing") or ()):
         unread.append(f"{counted(missing, 'cluster')} without a dump")
-    if stale := len(different(one["source"] for one in stale_dumps(manifest))):
+    if stale := len(different(dump["source"] for dump in stale_dumps(manifest))):
         unread.append(counted(stale, "stale dump"))
     if damaged := len(different(source["name"] for source in manifest["inputs"] if source["damage"])):
         unread.append(f"{counted(damaged, 'dump')} not read completely")
     if lost := len(manifest["lost"]):
         unread.append(f"{counted(lost, 'part')} of the keys not judged")
     diff = manifest.get("diff") or {}
-    alone = [one["name"] for one in diff.get("clusters") or () if one["report"] is None]
+    alone = [cluster["name"] for cluster in diff.get("clusters") or () if cluster["report"] is None]
     is_compared = bool(diff) and (not alone or len(alone) < len(diff["clusters"]))
     first = [f"{counted(len(alone), 'cluster')} compared with nothing"] if alone else []
     if not is_compared:

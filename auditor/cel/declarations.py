@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from auditor.cel.types import (
+from auditor.cel.cel_types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -114,9 +114,9 @@ class Declarations:
         """Return the declaration of a name that is not a variable."""
         from auditor.cel.messages import MESSAGES  # noqa: PLC0415 - with the first expression
 
-        found = self.libraries.names.get(name)
-        if found is not None:
-            return found
+        declaration = self.libraries.names.get(name)
+        if declaration is not None:
+            return declaration
         if name in self.object_types:
             return _type_name(self.object_types[name].type)
         return _type_name(MESSAGES[name][0], is_value=False) if name in MESSAGES else None
@@ -129,8 +129,8 @@ class Declarations:
         """Return the fields of a well-known message."""
         from auditor.cel.messages import MESSAGES  # noqa: PLC0415 - with the first expression
 
-        found = MESSAGES.get(name)
-        return None if found is None else found[1]
+        declaration = MESSAGES.get(name)
+        return None if declaration is None else declaration[1]
 
     def function(self, name: str) -> Declaration | None:
         """Return the function with a name."""

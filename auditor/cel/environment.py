@@ -11,18 +11,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PatternTooSlow
+from auditor.cel.cel_errors import CelError, CompileError, GaveUp, Issue
 from auditor.cel.declarations import Declarations, Libraries
-from auditor.cel.errors import CelError, CompileError, GaveUp, Issue
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.cost import Cancelled, Tracker
-from auditor.cel.run.attributes import Scope
+from auditor.cel.run.attributes import Variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from auditor.cel.cel_types import ObjectType, Type
     from auditor.cel.check.checked import CheckedExpression
-    from auditor.cel.run.attributes import Node
-    from auditor.cel.types import ObjectType, Type
+    from auditor.cel.run.attributes import ExpressionNode
 
 
 PER_CALL_LIMIT = 1_000_000
@@ -118,7 +118,7 @@ class Program:
 
     __slots__ = ("_root", "checked")
 
-    def __init__(self, checked: CheckedExpression, root: Node) -> None:
+    def __init__(self, checked: CheckedExpression, root: ExpressionNode) -> None:
         self.checked = checked
         self._root = root
 
@@ -128,7 +128,7 @@ class Program:
         """Evaluate the expression.
 
         Args:
-            variables: Values by name, see `auditor.cel.values`; a `CelError` is an error wherever it is used.
+            variables: Values by name, see `auditor.cel.cel_values`; a `CelError` is an error wherever it is used.
             cost_limit: Evaluation ends when it has cost more.
             deadline: Time (of `time.thread_time`) at which the evaluation is given up.
 
@@ -139,7 +139,7 @@ class Program:
         tracker = Tracker(cost_limit, deadline)
         text_memory.begin()
         try:
-            value = self._root.run(Scope(variables, tracker))
+            value = self._root.run(Variables(variables, tracker))
         except Cancelled as end:
             return end.failure.as_value(), tracker.cost
         except MemoryError:
@@ -157,10 +157,10 @@ def _sorted(issues: list[Issue]) -> tuple[Issue, ...]:
 
 def display_issues(text: str, issues: Iterable[Issue]) -> str:
     """Return issues as cel-go prints them: position, line and caret, the first hundred in the order of the text."""
-    found = list(issues)
-    shown = [_display(text, issue) for issue in _sorted(found[:_MOST_ISSUES])]
-    if len(found) > _MOST_ISSUES:
-        shown.append(f"{len(found) - _MOST_ISSUES} more errors were truncated")
+    all_issues = list(issues)
+    shown = [_display(text, issue) for issue in _sorted(all_issues[:_MOST_ISSUES])]
+    if len(all_issues) > _MOST_ISSUES:
+        shown.append(f"{len(all_issues) - _MOST_ISSUES} more errors were truncated")
     return "\n".join(shown)
 
 
@@ -172,7 +172,7 @@ def _display(text: str, issue: Issue) -> str:
     line = lines[issue.line - 1].replace("\t", " ")
     if len(line.encode("utf-8", "surrogatepass")) > _LONGEST_LINE:
         return head
-    at = max(issue.column - 1, 0)
-    marks = "".join("." if letter.isascii() else _WIDE_DOT for letter in line[:at])
-    caret = "^" if line[at : at + 1].isascii() else _WIDE_CARET
+    column = max(issue.column - 1, 0)
+    marks = "".join("." if letter.isascii() else _WIDE_DOT for letter in line[:column])
+    caret = "^" if line[column : column + 1].isascii() else _WIDE_CARET
     return f"{head}\n | {line}\n | {marks}{caret}"

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.types import has_parameters
+from auditor.cel.cel_types import has_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from auditor.cel.cel_types import Kind, Type
     from auditor.cel.emit.bounds import Bound
     from auditor.cel.emit.value import CodeWriter, Extent, Value
-    from auditor.cel.estimate.prices import Price
-    from auditor.cel.types import Kind, Type
+    from auditor.cel.estimate.call_costs import Price
 
 
 Version = tuple[int, int]
@@ -32,7 +32,7 @@ class Costs:
         runtime: Takes the arguments (a sequence), the result and the id of the overload that the checker chose (empty
             if several are possible), and returns the cost. Arguments and result can be a `CelError`: a failing call has
             a cost, too; a `CelError` has size 1.
-        worst: The server's estimate for a new rule, see `auditor.cel.estimate.prices`.
+        worst: The server's estimate for a new rule, see `auditor.cel.estimate.call_costs`.
         bound: Takes the values that code was written for, and returns a bound of `runtime`.
         is_bounded: Whether the cost depends on the sizes of the arguments alone. If not, no code is written.
     """

@@ -15,7 +15,7 @@ from auditor.releases import Release, active
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from auditor.cel.types import ObjectType, Type
+    from auditor.cel.cel_types import ObjectType, Type
 
 
 Version = tuple[int, int]

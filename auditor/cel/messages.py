@@ -9,9 +9,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from auditor.cel.errors import CelError
-from auditor.cel.operations.arithmetic import MAX_INT, MIN_INT, timestamp_of
-from auditor.cel.types import (
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -26,7 +25,8 @@ from auditor.cel.types import (
     map_of,
     wrapper_of,
 )
-from auditor.cel.values import Duration, UInt
+from auditor.cel.cel_values import Duration, UInt
+from auditor.cel.operations.arithmetic import MAX_INT, MIN_INT, timestamp_of
 
 _SECOND = 10**9
 _STRUCT = map_of(STRING, DYN)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from auditor.cel.errors import CelError, Issue
+from auditor.cel.cel_errors import CelError, Issue
+from auditor.cel.cel_types import Kind, Type
 from auditor.cel.library.formatting import clause_at
 from auditor.cel.operations.conversions import to_duration, to_timestamp
 from auditor.cel.syntax.ast import Call, Expr, ListLiteral, Literal, MapLiteral, children, descendants
-from auditor.cel.types import Kind, Type
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _CLAUSES: dict[str, tuple[frozenset[Kind], str]] = {
 }
 
 
-class _Wrong(Exception):
+class _TemplateFault(Exception):
     """A template does not match its arguments; has the faulty node and the text."""
 
     def __init__(self, node_id: int, text: str) -> None:
@@ -68,7 +68,7 @@ def check_format(checked: CheckedExpression, nodes: Iterable[Expr]) -> Iterator[
             continue
         try:
             used = _check(checked, node, template.value, items)
-        except _Wrong as wrong:
+        except _TemplateFault as wrong:
             yield wrong.node_id, wrong.text
             continue
         given = len(items.elements)
@@ -77,22 +77,22 @@ def check_format(checked: CheckedExpression, nodes: Iterable[Expr]) -> Iterator[
 
 
 def _check(checked: CheckedExpression, node: Call, template: str, items: ListLiteral) -> int:
-    used = at = 0
+    used = position = 0
     while True:
-        percent = template.find("%", at)
+        percent = template.find("%", position)
         if percent < 0:
             return used
         if template.startswith("%", percent + 1):
-            at = percent + 2
+            position = percent + 2
             continue
         if percent + 1 == len(template):
-            raise _Wrong(node.id, "unexpected end of string")
+            raise _TemplateFault(node.id, "unexpected end of string")
         if used >= len(items.elements):
-            raise _Wrong(node.id, f"index {used} out of range")
+            raise _TemplateFault(node.id, f"index {used} out of range")
         try:
-            letter, _, at = clause_at(template, percent + 1)
+            letter, _, position = clause_at(template, percent + 1)
         except CelError as error:
-            raise _Wrong(node.id, error.text) from None
+            raise _TemplateFault(node.id, error.text) from None
         _check_item(checked, letter, items.elements[used])
         used += 1
 
@@ -107,13 +107,13 @@ def _check_item(checked: CheckedExpression, letter: str, item: Expr) -> None:
         bad = None if kind is Kind.DYN or kind in allowed else item
     if bad is not None:
         given = _type(checked, bad).name
-        raise _Wrong(bad.id, f"error during formatting: {text}, was given {given}")
+        raise _TemplateFault(bad.id, f"error during formatting: {text}, was given {given}")
 
 
 def _type(checked: CheckedExpression, item: Expr) -> Type:
     """Return the type of an item; a wrapper, which may be null, counts as the wrapped type."""
-    found = checked.types[item.id]
-    return found.parameters[0] if found.kind is Kind.WRAPPER else found
+    type_ = checked.types[item.id]
+    return type_.parameters[0] if type_.kind is Kind.WRAPPER else type_
 
 
 def _not_printable(checked: CheckedExpression, item: Expr) -> Expr | None:
@@ -133,11 +133,11 @@ _MIXED_LITERALS_ALLOWED_IN = "format"
 
 def validate(checked: CheckedExpression) -> list[Issue]:
     """Return the issues of the literals of an expression."""
-    found: list[Issue] = []
+    issues: list[Issue] = []
     nodes = list(descendants(checked.parsed.root))
     for node_id, text in (*_bad_arguments(nodes), *_mixed(checked), *check_format(checked, nodes)):
-        found.append(Issue(*checked.parsed.location(node_id), text))
-    return found
+        issues.append(Issue(*checked.parsed.location(node_id), text))
+    return issues
 
 
 def _is_regex(value: object) -> bool:

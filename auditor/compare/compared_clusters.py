@@ -43,7 +43,7 @@ class Gaps:
             now: That of the later one, with its stale dumps in `diff`.
             by_cluster: Whether the names of clusters count.
         """
-        older = {one["cluster"] or "" for one in now["diff"]["stale"] if one["is_older"]}
+        older = {entry["cluster"] or "" for entry in now["diff"]["stale"] if entry["is_older"]}
         older = {name for name in older if not _goes_on(before, now, name)}
         if not by_cluster:
             has_rows, lacks = before["counts"]["rows"] > 0, bool(unread_clusters(before))
@@ -63,7 +63,7 @@ def _goes_on(before: dict[str, Any], now: dict[str, Any], cluster: str) -> bool:
 
 
 def _revisions(inputs: Iterable[dict[str, Any]]) -> list[int]:
-    return [one["revision"] for one in inputs if one["revision"] is not None]
+    return [source["revision"] for source in inputs if source["revision"] is not None]
 
 
 def compared_clusters(
@@ -97,12 +97,12 @@ def compared_clusters(
 def unmatched_clusters(manifest: dict[str, Any]) -> set[str]:
     """Return the clusters that are compared with no report, or with one that lacks some; one without a name: empty."""
     clusters = (manifest.get("diff") or {}).get("clusters") or ()
-    return {one["name"] or "" for one in clusters if not one["is_whole"]}
+    return {cluster["name"] or "" for cluster in clusters if not cluster["is_whole"]}
 
 
 def whole_clusters(manifest: dict[str, Any]) -> set[str]:
     """Return the clusters that a run has read whole, from no older dump: what is gone from them is gone."""
-    older = {one["cluster"] or "" for one in stale_dumps(manifest) if one["is_older"]}
+    older = {dump["cluster"] or "" for dump in stale_dumps(manifest) if dump["is_older"]}
     rows = {name for name in judged_clusters(manifest) if judged_rows(part_of(manifest, name))}
     return rows - unread_clusters(manifest) - older
 
@@ -117,10 +117,10 @@ def cluster_notes(clusters: Sequence[dict[str, Any]], before: dict[str, Any], sh
     """
     searched = "no earlier report" if "shown" in before else shown
     others: dict[tuple[str, bool], list[str]] = {}
-    for one in clusters:
-        if one["report"] != shown or not one["is_whole"]:
-            place = one["report"] or "", bool(one["is_whole"])
-            others.setdefault(place, []).append(visible(one["name"] or "this cluster"))
+    for cluster in clusters:
+        if cluster["report"] != shown or not cluster["is_whole"]:
+            place = cluster["report"] or "", bool(cluster["is_whole"])
+            others.setdefault(place, []).append(visible(cluster["name"] or "this cluster"))
     out = []
     for (report, is_whole), names in sorted(others.items()):
         if is_whole:

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from auditor.base import tables
 from auditor.base.arrow import concat, has_codes, parquet_footer, plain, whole_parquet
 from auditor.base.longtext import LONG, cut
-from auditor.shards.columns import GROUP_ROWS, GROUP_TEXT
-from auditor.shards.findings import LONGEST, SHORT
+from auditor.shards.finding_rows import LONGEST, SHORT
+from auditor.shards.table_rows import GROUP_ROWS, GROUP_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ def row_groups(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
 def _written_out(footer: pq.FileMetaData) -> set[str]:
     """Return the columns that Arrow does not read as dictionaries."""
     groups = (footer.row_group(number) for number in range(footer.num_row_groups))
-    columns = (group.column(at) for group in groups for at in range(group.num_columns))
+    columns = (group.column(position) for group in groups for position in range(group.num_columns))
     return {column.path_in_schema for column in columns if not has_codes(column)}
 
 
@@ -158,8 +158,8 @@ def _rewritten(table: pa.Table, limit: int, change: Callable[[str], str], names:
             continue
         chunks = [_changed(chunk, limit, change) for chunk in column.chunks]
         if any(new is not old for new, old in zip(chunks, column.chunks, strict=True)):
-            at = table.schema.get_field_index(name)
-            table = table.set_column(at, name, pa.chunked_array(chunks, column.type))
+            position = table.schema.get_field_index(name)
+            table = table.set_column(position, name, pa.chunked_array(chunks, column.type))
     return table
 
 

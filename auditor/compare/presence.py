@@ -20,8 +20,8 @@ from auditor.base.arrow import plain, read_parquet, whole_parquet
 from auditor.base.errors import PlanError
 from auditor.base.given_file import read_given
 from auditor.base.wording import by_count, counted
+from auditor.store.earlier_report import read_manifest
 from auditor.store.manifest import whole_report
-from auditor.store.reader import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,13 +37,13 @@ _NOTHING_CODE = 2
 def judged_clusters(manifest: dict[str, Any]) -> set[str]:
     """Return the names of the clusters whose rows a report has; one without a name is the empty text."""
     if "clusters" in manifest:
-        return {one["name"] for one in manifest["clusters"]}
+        return {cluster["name"] for cluster in manifest["clusters"]}
     return {manifest["options"].get("cluster") or ""}
 
 
 def cluster_names(manifest: dict[str, Any]) -> set[str]:
     """Return the names of the clusters that a report had a dump of, readable or not."""
-    return (judged_clusters(manifest) | {one.get("cluster") or "" for one in manifest["inputs"]}) - {""}
+    return (judged_clusters(manifest) | {entry.get("cluster") or "" for entry in manifest["inputs"]}) - {""}
 
 
 def unread_clusters(manifest: dict[str, Any]) -> set[str]:
@@ -51,7 +51,7 @@ def unread_clusters(manifest: dict[str, Any]) -> set[str]:
     own = manifest["options"].get("cluster") or ""
     out = {source.get("cluster") or own for source in manifest["inputs"] if source["damage"]}
     parts = manifest.get("clusters") or [{**manifest, "name": own}]
-    out |= {part["name"] for part in parts if any(one.get("error") for one in part.get("encryption") or ())}
+    out |= {part["name"] for part in parts if any(entry.get("error") for entry in part.get("encryption") or ())}
     if "clusters" not in manifest:
         return out | ({own} if manifest["lost"] else set())
     names = judged_clusters(manifest)
@@ -87,9 +87,9 @@ def _listed(path: str, text: str) -> list[str]:
             raise PlanError("--clusters", f"{path}: {error}", "a list of names") from error
         if isinstance(content, dict) and list(content) == ["clusters"]:
             content = content["clusters"]
-        if not isinstance(content, list) or not all(isinstance(one, str) for one in content):
+        if not isinstance(content, list) or not all(isinstance(item, str) for item in content):
             raise PlanError("--clusters", f"{path} is no list of names", "a name a line, or a list in YAML")
-        return [one for one in content if one]
+        return [item for item in content if item]
     return lines
 
 
@@ -109,11 +109,11 @@ def note_presence(options: AuditOptions, folder: Path, manifest: dict[str, Any])
     too_old = _too_old(options, manifest)
     with whole_report(options.diff) if earlier else nullcontext():
         manifest["missing"] = missing_clusters(manifest, earlier, listed)
-        found = [*too_old]
+        notes = [*too_old]
         if options.diff:
-            found += stale_dumps(manifest, earlier[0], (Path(options.diff), folder))
+            notes += stale_dumps(manifest, earlier[0], (Path(options.diff), folder))
     manifest["stale"] = too_old
-    is_stale = bool(found) and (options.require_change or options.max_age is not None)
+    is_stale = bool(notes) and (options.require_change or options.max_age is not None)
     if manifest["exit_code"] != _NOTHING_CODE and (manifest["missing"] or is_stale):
         manifest["exit_code"] = _STALE_CODE
 
@@ -125,10 +125,12 @@ def missing_clusters(
     present = cluster_names(manifest)
     known: dict[str, dict[str, Any]] = {}
     for report in earlier:
-        for one in report.get("missing") or ():
-            known.setdefault(one["name"], one)
+        for missing in report.get("missing") or ():
+            known.setdefault(missing["name"], missing)
         for name in sorted(cluster_names(report)):
-            inputs = [{"sha256": one["sha256"], "revision": one["revision"]} for one in inputs_of(report, name)]
+            inputs = [
+                {"sha256": source["sha256"], "revision": source["revision"]} for source in inputs_of(report, name)
+            ]
             seen = report.get("last_seen", {}).get(name, report["started"])
             known[name] = {"name": name, "last_seen": seen, "inputs": inputs}
     if listed is not None:
@@ -141,13 +143,13 @@ def missing_clusters(
 
 def inputs_of(manifest: dict[str, Any], cluster: str) -> list[dict[str, Any]]:
     """Return the inputs of one cluster of a report, or those of the last report that had a dump of it."""
-    if any("cluster" in one for one in manifest["inputs"]):
-        found = [one for one in manifest["inputs"] if one.get("cluster") == cluster]
+    if any("cluster" in source for source in manifest["inputs"]):
+        inputs = [source for source in manifest["inputs"] if source.get("cluster") == cluster]
     else:
         own = manifest["options"].get("cluster") or ""
-        found = list(manifest["inputs"]) if not own or not cluster or own == cluster else []
-    carried = [one for one in manifest.get("missing") or () if one["name"] == cluster]
-    return found or [source for one in carried for source in one.get("inputs", ())]
+        inputs = list(manifest["inputs"]) if not own or not cluster or own == cluster else []
+    carried = [missing for missing in manifest.get("missing") or () if missing["name"] == cluster]
+    return inputs or [source for missing in carried for source in missing.get("inputs", ())]
 
 
 def stale_dumps(
@@ -166,10 +168,10 @@ def stale_dumps(
             continue
         cluster = source.get("cluster") or manifest["options"].get("cluster") or ""
         known = inputs_of(before, cluster)
-        digests = {one["sha256"] for one in known} - {None, ""}
-        revisions = [one["revision"] for one in known if one["revision"] is not None]
+        digests = {source["sha256"] for source in known} - {None, ""}
+        revisions = [source["revision"] for source in known if source["revision"] is not None]
         revisions += _newest_seen(before, cluster)
-        alone = sum(one["revision"] is not None for one in inputs_of(manifest, cluster)) == 1
+        alone = sum(source["revision"] is not None for source in inputs_of(manifest, cluster)) == 1
         newest, revision = max(revisions, default=None), source["revision"]
         entry = {"source": source["name"], "cluster": cluster or None, "is_older": False}
         floor = _floor(source, revisions)
@@ -194,7 +196,7 @@ def _differing(manifest: dict[str, Any], before: dict[str, Any], folders: tuple[
 
     What one report alone has counts only if both had whole dumps and the same keys in scope.
     """
-    known = [source for one in (manifest, before) for source in inputs_of(one, cluster)]
+    known = [source for report in (manifest, before) for source in inputs_of(report, cluster)]
     if any("damage" not in source for source in known):
         return 0  # carried from the report before the cluster was missing: no rows to compare
     is_whole = not any(source["damage"] for source in known)
@@ -246,9 +248,9 @@ def _floor(source: dict[str, Any], revisions: list[int]) -> dict[str, Any]:
 def _newest_seen(before: dict[str, Any], cluster: str) -> list[int]:
     """Return the newest revisions that earlier reports knew, if the report itself was of an older dump."""
     return [
-        one["newest_revision"]
-        for one in (before.get("diff") or {}).get("stale") or ()
-        if (one["cluster"] or "") == cluster and one.get("newest_revision") is not None
+        entry["newest_revision"]
+        for entry in (before.get("diff") or {}).get("stale") or ()
+        if (entry["cluster"] or "") == cluster and entry.get("newest_revision") is not None
     ]
 
 

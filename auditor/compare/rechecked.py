@@ -41,7 +41,7 @@ _WHOLE: Final = frozenset({"etcd-snapshot", "etcd-db", "etcd-data-dir", "kine-sq
 """Formats that hold all keys of a cluster; any other may have been asked for some of them."""
 
 
-class Owners:
+class FindingObjects:
     """The objects of findings of an old report, in a new one.
 
     Args:
@@ -57,15 +57,15 @@ class Owners:
     ) -> None:
         self.findings, self.plurals, self.objects = findings, in_one_piece(plurals), objects
         known_statuses = pa.array(list(_OF_STATUS))
-        at = pc.index_in(in_one_piece(objects["status"]), value_set=known_statuses)
-        of_status = np.array([*(_CODE[one] for one in _OF_STATUS.values()), _CODE["not judged"]], dtype=np.int64)
-        codes = of_status[np.asarray(pc.fill_null(at, len(_OF_STATUS)))]
+        positions = pc.index_in(in_one_piece(objects["status"]), value_set=known_statuses)
+        of_status = np.array([*(_CODE[status] for status in _OF_STATUS.values()), _CODE["not judged"]], dtype=np.int64)
+        codes = of_status[np.asarray(pc.fill_null(positions, len(_OF_STATUS)))]
         order = np.argsort(codes == 0, kind="stable")  # of several rows of a key the one that was not judged counts
         rows = np.full(findings.num_rows, -1)
         for old, new in zip(old_names, new_names, strict=True):
             known = pc.take(in_one_piece(new), pa.array(order))
-            at = pc.index_in(in_one_piece(old), value_set=known, skip_nulls=True)
-            place = np.array(pc.fill_null(at, -1))
+            positions = pc.index_in(in_one_piece(old), value_set=known, skip_nulls=True)
+            place = np.array(pc.fill_null(positions, -1))
             place[np.asarray(pc.is_null(in_one_piece(old)))] = -1
             rows = np.where((rows < 0) & (place >= 0), order[np.maximum(place, 0)] if len(order) else -1, rows)
         self.rows = rows
@@ -89,7 +89,7 @@ def _is_none(values: Numbers) -> Numbers:
     return np.array([value is None for value in values], dtype=bool)
 
 
-def reasons_of(owners: Owners, before: dict[str, Any], now: dict[str, Any], folder: Path) -> Numbers:
+def reasons_of(owners: FindingObjects, before: dict[str, Any], now: dict[str, Any], folder: Path) -> Numbers:
     """Return the number of the reason in `REASONS` for each finding; 0: it is fixed.
 
     Args:
@@ -105,7 +105,7 @@ def reasons_of(owners: Owners, before: dict[str, Any], now: dict[str, Any], fold
     return np.where(codes > 0, codes, out)
 
 
-def _clusters(owners: Owners, now: dict[str, Any]) -> list[tuple[Numbers, str]]:
+def _clusters(owners: FindingObjects, now: dict[str, Any]) -> list[tuple[Numbers, str]]:
     """Yield what holds for all findings of a cluster."""
     clusters = _cluster_column(owners, now)
     judged, older = judged_clusters(now), _older_clusters(now)
@@ -116,7 +116,7 @@ def _clusters(owners: Owners, now: dict[str, Any]) -> list[tuple[Numbers, str]]:
     ]
 
 
-def _cluster_column(owners: Owners, now: dict[str, Any]) -> Numbers:
+def _cluster_column(owners: FindingObjects, now: dict[str, Any]) -> Numbers:
     """Return the cluster of each finding; of reports of one cluster each the name plays no part."""
     own = now["options"].get("cluster") or ""
     clusters = np.array([name or "" for name in owners.findings["cluster"].to_pylist()], dtype=object)
@@ -129,57 +129,57 @@ def _cluster_column(owners: Owners, now: dict[str, Any]) -> Numbers:
 
 def _older_clusters(now: dict[str, Any]) -> set[str]:
     stale = ((now.get("diff") or {}).get("stale")) or ()
-    return {one["cluster"] or "" for one in stale if one["is_older"]}
+    return {entry["cluster"] or "" for entry in stale if entry["is_older"]}
 
 
-def _there(owners: Owners, before: dict[str, Any], now: dict[str, Any]) -> list[tuple[Numbers, str]]:
+def _there(owners: FindingObjects, before: dict[str, Any], now: dict[str, Any]) -> list[tuple[Numbers, str]]:
     """Return reasons for findings whose objects were judged: not by the same checks, or in an older state."""
-    findings, found = owners.findings, owners.found
+    findings, pairs = owners.findings, owners.found
     request, check = _numpy(findings["request"]), _numpy(findings["check"])
     is_update, is_rule = request != "create", check == "rule"
     skip = set(now["options"]["skip"])
     old, new = before["options"], now["options"]
     clusters = _cluster_column(owners, now)
-    out = [(found & _unevaluated(owners, now) & is_rule, "not evaluated")]
+    out = [(pairs & _unevaluated(owners, now) & is_rule, "not evaluated")]
     other_mode = any(old.get(name) != new.get(name) for name in ("at", "apply"))
     if other_mode:
-        out.append((found, "other options"))
+        out.append((pairs, "other options"))
     for name, concerned in (("ratcheting", is_update), ("gates", check == "gate")):
         changed = np.isin(clusters, list(with_other_option(before, now, name)))
-        out.append((found & concerned & changed, "other options"))
+        out.append((pairs & concerned & changed, "other options"))
     codes = owners.of_object("put_code")
-    out.append((found & is_update & _is_none(codes), "not evaluated"))
+    out.append((pairs & is_update & _is_none(codes), "not evaluated"))
     is_definition = np.array([group == _CRDS for group in findings["group"].to_pylist()], dtype=bool)
-    out.append((found & is_rule & is_definition & ~_has_objects(owners), "not evaluated"))
+    out.append((pairs & is_rule & is_definition & ~_has_objects(owners), "not evaluated"))
     if skip & {"rules", "updates"}:
-        out.append((found & is_update, "check skipped"))
+        out.append((pairs & is_update, "check skipped"))
     if "rules" in skip:
-        out.append((found & is_rule, "check skipped"))
+        out.append((pairs & is_rule, "check skipped"))
     out += [
-        (found & (owners.of_object("status") == status), "check skipped")
+        (pairs & (owners.of_object("status") == status), "check skipped")
         for status in sorted(skip - {"rules", "updates"})
     ]
     revisions, was = owners.of_object("mod_revision"), _numpy(findings["mod_revision"])
     known = ~(_is_none(revisions) | _is_none(was))
-    older = np.zeros(len(found), dtype=bool)
+    older = np.zeros(len(pairs), dtype=bool)
     older[known] = revisions[known].astype(np.int64) < was[known].astype(np.int64)
-    out.append((found & older, "no newer dump"))
+    out.append((pairs & older, "no newer dump"))
     return out
 
 
-def _unevaluated(owners: Owners, now: dict[str, Any]) -> Numbers:
+def _unevaluated(owners: FindingObjects, now: dict[str, Any]) -> Numbers:
     """Whether rules of the kind of each finding were not evaluated for some object."""
     parts = now.get("clusters") or [now]
-    names = {one["crd"] for part in parts for one in part.get("not_evaluated") or ()}
+    names = {entry["crd"] for part in parts for entry in part.get("not_evaluated") or ()}
     return np.isin(_definition_names(owners), list(names))
 
 
-def _definition_names(owners: Owners) -> Numbers:
+def _definition_names(owners: FindingObjects) -> Numbers:
     pairs = zip(owners.plurals.to_pylist(), owners.findings["group"].to_pylist(), strict=True)
     return np.array([f"{plural}.{group}" for plural, group in pairs], dtype=object)
 
 
-def _has_objects(owners: Owners) -> Numbers:
+def _has_objects(owners: FindingObjects) -> Numbers:
     """Whether the new report has objects of each finding's definition; rules of one without any are not compiled."""
     kinds = owners.objects.select(["group", "plural"])
     kinds = kinds.group_by(kinds.column_names, use_threads=False).aggregate([])
@@ -188,7 +188,9 @@ def _has_objects(owners: Owners) -> Numbers:
     return exported | np.isin(_numpy(owners.findings["name"]), list(names))
 
 
-def _gone(owners: Owners, before: dict[str, Any], now: dict[str, Any], folder: Path) -> list[tuple[Numbers, str]]:
+def _gone(
+    owners: FindingObjects, before: dict[str, Any], now: dict[str, Any], folder: Path
+) -> list[tuple[Numbers, str]]:
     """Return reasons for findings whose objects are not in the new report."""
     gone = ~owners.found
     findings = owners.findings
@@ -216,7 +218,7 @@ def _definitions(folder: Path) -> set[str]:
 
 
 def _partly_read(
-    owners: Owners, clusters: Numbers, before: dict[str, Any], now: dict[str, Any]
+    owners: FindingObjects, clusters: Numbers, before: dict[str, Any], now: dict[str, Any]
 ) -> list[tuple[Numbers, str]]:
     """Return reasons that hold for all that is gone from a cluster, since not all of it was read."""
     unreadable, damaged, fewer = set(), set(), set()
@@ -228,7 +230,7 @@ def _partly_read(
     for name in set(clusters):
         sources, known = _inputs(now, name), _inputs(before, name)
         lost = [text for text in now["lost"] if "clusters" not in now or text.startswith(f"{name}: ")]
-        if lost or any(one["damage"] for one in sources):
+        if lost or any(source["damage"] for source in sources):
             damaged.add(name)
         if len(sources) < len(known):
             fewer.add(name)
@@ -239,10 +241,10 @@ def _partly_read(
 def _inputs(manifest: dict[str, Any], cluster: str) -> list[dict[str, Any]]:
     if "clusters" not in manifest:
         return list(manifest["inputs"])
-    return [one for one in manifest["inputs"] if one.get("cluster") == cluster]
+    return [source for source in manifest["inputs"] if source.get("cluster") == cluster]
 
 
-def _out_of_scope(owners: Owners, scope: dict[str, Any]) -> Numbers:
+def _out_of_scope(owners: FindingObjects, scope: dict[str, Any]) -> Numbers:
     """Return whether a missing object may still exist, outside the scope of the new run."""
     findings = owners.findings
     if scope.get("labels") or scope.get("fields"):  # the object's new labels and fields are not known
@@ -254,16 +256,16 @@ def _out_of_scope(owners: Owners, scope: dict[str, Any]) -> Numbers:
     if include or exclude:
         columns = (findings["group"].to_pylist(), findings["kind"].to_pylist(), owners.plurals.to_pylist())
         known: dict[tuple[Any, ...], bool] = {}
-        for at, kind in enumerate(zip(*columns, strict=True)):
+        for position, kind in enumerate(zip(*columns, strict=True)):
             if kind not in known:
                 group, *names = kind
                 spelled = {each.lower() for name in names if name for each in (name, f"{name}.{group or ''}")}
                 known[kind] = bool(spelled & exclude) or bool(include and not spelled & include)
-            out[at] |= known[kind]
+            out[position] |= known[kind]
     return out
 
 
-def _kind_is_seen(owners: Owners, clusters: Numbers, now: dict[str, Any]) -> Numbers:
+def _kind_is_seen(owners: FindingObjects, clusters: Numbers, now: dict[str, Any]) -> Numbers:
     """Return whether the new dump of a finding's cluster covers objects of its kind.
 
     A snapshot holds all keys, if it holds any; so does a listing of keys with definitions and others among them, and
@@ -286,17 +288,17 @@ def _kind_is_seen(owners: Owners, clusters: Numbers, now: dict[str, Any]) -> Num
     whole, listings = _whole_clusters(now), _listings(now)
     columns = (owners.findings[name].to_pylist() for name in ("group", "kind", "namespace", "key"))
     out = np.zeros(len(owners.rows), dtype=bool)
-    for at, (cluster, group, kind, namespace, key, plural) in enumerate(
+    for position, (cluster, group, kind, namespace, key, plural) in enumerate(
         zip(clusters, *columns, owners.plurals.to_pylist(), strict=True)
     ):
         first, last = spans.get(cluster, (None, None))
         if cluster in whole:
-            out[at] = True
+            out[position] = True
         elif cluster in listings and key is not None:
-            out[at] = first is not None and first <= key <= last
+            out[position] = first is not None and first <= key <= last
         else:
             namespaces = seen.get((cluster, group or "", kind)) or seen.get((cluster, group or "", plural)) or set()
-            out[at] = namespace in namespaces or len(namespaces) > 1
+            out[position] = namespace in namespaces or len(namespaces) > 1
     return out
 
 
@@ -304,8 +306,12 @@ def _parts(now: dict[str, Any]) -> list[tuple[str, dict[str, Any], int]]:
     """Return name, counts and number of definitions of each cluster of a report."""
     own = {"name": now["options"].get("cluster") or "", "counts": now["counts"], "kinds": now["kinds"]}
     return [
-        (one["name"], one["counts"], sum(kind["objects"] for kind in one["kinds"] if kind["group"] == _CRDS))
-        for one in now.get("clusters") or [own]
+        (
+            cluster["name"],
+            cluster["counts"],
+            sum(kind["objects"] for kind in cluster["kinds"] if kind["group"] == _CRDS),
+        )
+        for cluster in now.get("clusters") or [own]
     ]
 
 
@@ -317,8 +323,10 @@ def _whole_clusters(now: dict[str, Any]) -> set[str]:
     for name, counts, definitions in _parts(now):
         sources = _inputs(now, name)
         others = counts["statuses"].get(Status.OTHER, 0)
-        is_listing = any(one["format"] not in _WHOLE for one in sources)
-        is_whole = all(one["format"] in _WHOLE or (not one["is_export"] and has_definitions) for one in sources)
+        is_listing = any(source["format"] not in _WHOLE for source in sources)
+        is_whole = all(
+            source["format"] in _WHOLE or (not source["is_export"] and has_definitions) for source in sources
+        )
         if is_listing:  # perhaps only definitions were requested; sealed and unreadable ones count
             others += definitions
         if sources and is_whole and (counts["rows"] > others or counts["out_of_scope"]):
@@ -328,4 +336,4 @@ def _whole_clusters(now: dict[str, Any]) -> set[str]:
 
 def _listings(now: dict[str, Any]) -> set[str]:
     """Return the clusters whose dumps list keys."""
-    return {name for name, _, _ in _parts(now) if not any(one["is_export"] for one in _inputs(now, name))}
+    return {name for name, _, _ in _parts(now) if not any(source["is_export"] for source in _inputs(now, name))}

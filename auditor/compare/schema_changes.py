@@ -39,9 +39,9 @@ def changes_at(old: Any, new: Any, field: str, check: str = "") -> list[str]:
     before: Any = old
     after: Any = new
     path = ""
-    for at in range(len(names) + 1):
-        is_field = at == len(names)
-        below = names[at] if not is_field else ""
+    for length in range(len(names) + 1):
+        is_field = length == len(names)
+        below = names[length] if not is_field else ""
         out = _at(before, after, path, below, is_field=is_field) + out
         if is_field:
             break
@@ -73,12 +73,12 @@ def _child(schema: Any, name: str) -> Any:
     if not isinstance(schema, dict):
         return None
     properties = schema.get("properties")
-    found = properties.get(name) if isinstance(properties, dict) else None
-    if found is None:
-        found = schema.get("items" if name == "[*]" else "additionalProperties")
-    if found is None and name == "[*]":
-        found = schema.get("additionalProperties")
-    return found if isinstance(found, dict) else None
+    child = properties.get(name) if isinstance(properties, dict) else None
+    if child is None:
+        child = schema.get("items" if name == "[*]" else "additionalProperties")
+    if child is None and name == "[*]":
+        child = schema.get("additionalProperties")
+    return child if isinstance(child, dict) else None
 
 
 def _at(old: Any, new: Any, path: str, below: str, *, is_field: bool) -> list[str]:
@@ -104,8 +104,8 @@ def _at(old: Any, new: Any, path: str, below: str, *, is_field: bool) -> list[st
 
 def _value(old: Any, new: Any) -> str:
     if isinstance(old, list) and isinstance(new, list):
-        gone = [f"- {_text(one)}" for one in old if one not in new]
-        return cut(", ".join(gone + [f"+ {_text(one)}" for one in new if one not in old]) or "reordered", _LONGEST)
+        gone = [f"- {_text(item)}" for item in old if item not in new]
+        return cut(", ".join(gone + [f"+ {_text(item)}" for item in new if item not in old]) or "reordered", _LONGEST)
     if old is _ABSENT:
         return f"+ {_text(new)}"
     return f"- {_text(old)}" if new is _ABSENT else f"{_text(old)} -> {_text(new)}"
@@ -118,7 +118,7 @@ def _text(value: Any) -> str:
 def _rules(old: Any, new: Any, path: str) -> list[str]:
     """Return the validation rules that only the later schema has."""
     was, now = (
-        [one.get("rule") for one in rules if isinstance(one, dict)] if isinstance(rules, list) else []
+        [rule.get("rule") for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
         for rules in (old, new)
     )
     place = f" of {path}" if path else ""

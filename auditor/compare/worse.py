@@ -55,8 +55,8 @@ class Objects:
 
 def _bits(rows: pa.Table) -> Numbers:
     known = pa.array(list(_STATUSES))
-    at = np.asarray(pc.fill_null(pc.index_in(in_one_piece(rows["status"]), value_set=known), len(known)))
-    out: Numbers = np.array([*_STATUSES.values(), _UNKNOWN], dtype=np.int64)[at]
+    codes = np.asarray(pc.fill_null(pc.index_in(in_one_piece(rows["status"]), value_set=known), len(known)))
+    out: Numbers = np.array([*_STATUSES.values(), _UNKNOWN], dtype=np.int64)[codes]
     impacts = pc.fill_null(pc.binary_join(in_one_piece(rows["impacts"]), ","), "")
     sets = in_one_piece(pc.dictionary_encode(impacts))
     bits = [sum({_IMPACTS.get(name, 0) for name in text.split(",")}) for text in sets.dictionary.to_pylist()]
@@ -85,10 +85,10 @@ class WorseObjects:
         self.new = new
         was = np.full(len(new.bits), -1)
         for before, now in zip(old.names, new.names, strict=True):
-            at = np.asarray(pc.fill_null(pc.index_in(now, value_set=before, skip_nulls=True), -1))
-            at = np.where(np.asarray(pc.is_null(now)), -1, at)
+            rows = np.asarray(pc.fill_null(pc.index_in(now, value_set=before, skip_nulls=True), -1))
+            rows = np.where(np.asarray(pc.is_null(now)), -1, rows)
             if len(old.bits):
-                was = np.where((was < 0) & (at >= 0), old.bits[np.maximum(at, 0)], was)
+                was = np.where((was < 0) & (rows >= 0), old.bits[np.maximum(rows, 0)], was)
         self.change = _changes(was, new.bits)
         is_first = unknown | (unread & (was < 0)) | ((was >= 0) & (was & _UNKNOWN > 0))
         self.change[is_first | older] = None

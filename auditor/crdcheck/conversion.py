@@ -15,10 +15,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from auditor.golang.go_text import quote
 from auditor.golang.jsontext import encode
-from auditor.golang.text import quote
 from auditor.golang.url import Url, UrlError, parse_request_uri
-from auditor.validation.findings import (
+from auditor.validation.field_errors import (
     NOT_SUPPORTED,
     finding,
     forbidden,
@@ -29,7 +29,7 @@ from auditor.validation.findings import (
     shown_text,
     shown_texts,
 )
-from auditor.validation.names import dns_1035_label, dns_subdomain
+from auditor.validation.name_checks import dns_1035_label, dns_subdomain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,32 +50,36 @@ def bundle_error(bundle: bytes) -> str:
     """Return the server's error for a bundle; empty if at least one of its certificates can be used."""
     if not bundle:
         return ""
-    found: list[str] = []
-    at = 0
+    errors: list[str] = []
+    position = 0
     for kind, has_headers, data, end in _blocks(bundle):
-        at = end
+        position = end
         if kind == b"CERTIFICATE" and not has_headers:
             error = _certificate_error(data)
             if not error:
                 return ""
-            found.append(error)
-    if found:
-        text = f"failed to parse certificate: x509: {found[0]}"
+            errors.append(error)
+    if errors:
+        text = f"failed to parse certificate: x509: {errors[0]}"
     else:
-        text = "no valid certificate authority data seen" if at == len(bundle) else "unable to parse bytes as PEM block"
+        text = (
+            "no valid certificate authority data seen"
+            if position == len(bundle)
+            else "unable to parse bytes as PEM block"
+        )
     return f"unable to load root certificates: {text}"
 
 
 def _blocks(bundle: bytes) -> Iterator[tuple[bytes, bool, bytes, int]]:
     """Yield (type, whether there are headers, content, end offset) of each PEM block."""
-    at = 0
-    while (block := _BLOCK.search(bundle, max(at - 1, 0) if at else 0)) is not None:
-        at = block.end()
+    position = 0
+    while (block := _BLOCK.search(bundle, max(position - 1, 0) if position else 0)) is not None:
+        position = block.end()
         try:
             data = base64.b64decode(_BLANKS.sub(b"", block["body"]), validate=True)
         except (binascii.Error, ValueError):
             continue
-        yield block["type"], bool(block["headers"]), data, at
+        yield block["type"], bool(block["headers"]), data, position
 
 
 def _certificate_error(data: bytes) -> str:
@@ -133,42 +137,42 @@ def check_conversion(form: Internal, path: str, *, needs_known_review: bool, nee
         needs_known_review: Whether at least one review version must be one that the server supports.
         needs_bundle: Whether a CA bundle, if there is one, must hold a certificate.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if form.strategy != "None" and form.preserve:
         detail = "must be None if spec.preserveUnknownFields is true"
         shown = shown_text(form.strategy)
-        found.append(invalid(_CHECK, f"{path}.strategy", form.strategy, detail, shown))
-    found += enumerated(_CHECK, f"{path}.strategy", form.strategy, ("None", "Webhook"))
+        findings.append(invalid(_CHECK, f"{path}.strategy", form.strategy, detail, shown))
+    findings += enumerated(_CHECK, f"{path}.strategy", form.strategy, ("None", "Webhook"))
     config, reviews = f"{path}.webhookClientConfig", f"{path}.conversionReviewVersions"
     if form.strategy == "Webhook":
         if form.client is None:
-            found.append(required(_CHECK, config, "required when strategy is set to Webhook"))
+            findings.append(required(_CHECK, config, "required when strategy is set to Webhook"))
         else:
-            found += _client(form.client, config)
-            found += _bundle(form.client.get("caBundle", b""), f"{config}.caBundle") if needs_bundle else []
-        return found + _reviews(form.review_versions or [], reviews, needs_known=needs_known_review)
+            findings += _client(form.client, config)
+            findings += _bundle(form.client.get("caBundle", b""), f"{config}.caBundle") if needs_bundle else []
+        return findings + _reviews(form.review_versions or [], reviews, needs_known=needs_known_review)
     detail = "should not be set when strategy is not set to Webhook"
     if form.client is not None:
-        found.append(forbidden(_CHECK, config, detail))
+        findings.append(forbidden(_CHECK, config, detail))
     if form.review_versions:
-        found.append(forbidden(_CHECK, reviews, detail))
-    return found
+        findings.append(forbidden(_CHECK, reviews, detail))
+    return findings
 
 
 def _reviews(versions: list[str], path: str, *, needs_known: bool) -> list[Finding]:
     if not versions:
         return [required(_CHECK, path)]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for index, version in enumerate(versions):
         where = f"{path}[{index}]"
         if version in versions[:index]:
-            found.append(invalid(_CHECK, where, version, "duplicate version"))
+            findings.append(invalid(_CHECK, where, version, "duplicate version"))
         else:
-            found.extend(invalid(_CHECK, where, version, text) for text in dns_1035_label(version))
+            findings.extend(invalid(_CHECK, where, version, text) for text in dns_1035_label(version))
     if needs_known and not set(versions) & set(ACCEPTED_REVIEWS):
         detail = f"must include at least one of {', '.join(ACCEPTED_REVIEWS)}"
-        found.append(invalid(_CHECK, path, list(versions), detail, shown_texts(list(versions))))
-    return found
+        findings.append(invalid(_CHECK, path, list(versions), detail, shown_texts(list(versions))))
+    return findings
 
 
 def _client(client: JsonObject, path: str) -> list[Finding]:
@@ -210,31 +214,33 @@ def _url(text: str, path: str) -> list[Finding]:
         url, fragment = _parse_url(text)
     except UrlError as error:
         return [required(_CHECK, path, f"url must be a valid URL: {error}{_FORM}")]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if url.scheme != "https":
-        found.append(invalid(_CHECK, path, url.scheme, f"'https' is the only allowed URL scheme{_FORM}"))
+        findings.append(invalid(_CHECK, path, url.scheme, f"'https' is the only allowed URL scheme{_FORM}"))
     if not url.host:
-        found.append(invalid(_CHECK, path, url.host, f"host must be specified{_FORM}"))
+        findings.append(invalid(_CHECK, path, url.host, f"host must be specified{_FORM}"))
     if url.user is not None:
-        found.append(invalid(_CHECK, path, url.user, "user information is not permitted in the URL"))
+        findings.append(invalid(_CHECK, path, url.user, "user information is not permitted in the URL"))
     if fragment:
-        found.append(invalid(_CHECK, path, fragment, "fragments are not permitted in the URL"))
+        findings.append(invalid(_CHECK, path, fragment, "fragments are not permitted in the URL"))
     if url.raw_query:
-        found.append(invalid(_CHECK, path, url.raw_query, "query parameters are not permitted in the URL"))
-    return found
+        findings.append(invalid(_CHECK, path, url.raw_query, "query parameters are not permitted in the URL"))
+    return findings
 
 
 def _service(service: JsonObject, path: str) -> list[Finding]:
     # The server passes name and namespace in the wrong order, so it reports an empty name at the namespace.
-    found = [
+    findings = [
         required(_CHECK, f"{path}.{told}")
         for told, key in (("name", "namespace"), ("namespace", "name"))
         if not service.get(key)
     ]
     port = service.get("port", 0)
     if not 1 <= port <= _MAX_PORT:
-        found.append(invalid(_CHECK, f"{path}.port", port, "port is not valid: must be between 1 and 65535, inclusive"))
-    return found + _path(service.get("path"), f"{path}.path")
+        findings.append(
+            invalid(_CHECK, f"{path}.port", port, "port is not valid: must be between 1 and 65535, inclusive")
+        )
+    return findings + _path(service.get("path"), f"{path}.path")
 
 
 def _path(given: str | None, path: str) -> list[Finding]:
@@ -242,13 +248,13 @@ def _path(given: str | None, path: str) -> list[Finding]:
         return []
     if given == "//":
         return [invalid(_CHECK, path, given, "segment[0] may not be empty")]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if not given.startswith("/"):
-        found.append(invalid(_CHECK, path, given, "must start with a '/'"))
+        findings.append(invalid(_CHECK, path, given, "must start with a '/'"))
     rest = given.encode("utf-8", "surrogatepass")[1:].decode("utf-8", "replace")
     for index, step in enumerate(rest.removesuffix("/").split("/")):
         if not step:
-            found.append(invalid(_CHECK, path, given, f"segment[{index}] may not be empty"))
+            findings.append(invalid(_CHECK, path, given, f"segment[{index}] may not be empty"))
             continue
-        found.extend(invalid(_CHECK, path, given, f"segment[{index}]: {text}") for text in dns_subdomain(step))
-    return found
+        findings.extend(invalid(_CHECK, path, given, f"segment[{index}]: {text}") for text in dns_subdomain(step))
+    return findings

@@ -18,7 +18,7 @@ from auditor.schema.objectmeta import CoerceError, coerce_embedded
 from auditor.schema.pruning import META_FIELDS, as_resource, prune_below
 from auditor.schema.structural import ABSENT, StructuralSchema
 from auditor.validation.embedded import compile_embedded
-from auditor.validation.findings import finding, invalid
+from auditor.validation.field_errors import finding, invalid
 from auditor.validation.node import compile_schema, validate_value
 from auditor.validation.rules import RuleProgram, declare
 from auditor.validation.rules.compile import NO_TYPE
@@ -32,7 +32,7 @@ _STEP: Final = re.compile(r"\[([^\]]*)\]|\.?([^.\[]+)")
 
 
 @dataclass(slots=True)
-class _Walk:
+class _DefaultsWalk:
     """One walk over the defaults of a schema."""
 
     found: list[Finding]
@@ -48,7 +48,7 @@ def check_defaults(schema: StructuralSchema, path: str, *, need_pruned: bool = T
         need_pruned: Whether defaults must have no unknown fields.
     """
     root = as_resource(schema)
-    walk = _Walk([], need_pruned)
+    walk = _DefaultsWalk([], need_pruned)
     _node(root, root, (), path, walk, in_meta=False)
     return walk.found
 
@@ -58,7 +58,7 @@ def _node(
     resource: StructuralSchema,
     steps: tuple[str | int, ...],
     path: str,
-    walk: _Walk,
+    walk: _DefaultsWalk,
     *,
     in_meta: bool,
 ) -> None:
@@ -78,8 +78,8 @@ def _node(
         _node(child, resource, (*steps, name), f"{path}.properties[{name}]", walk, in_meta=below)
 
 
-def _outside_meta(schema: StructuralSchema, where: str, walk: _Walk) -> list[Finding]:
-    found: list[Finding] = []
+def _outside_meta(schema: StructuralSchema, where: str, walk: _DefaultsWalk) -> list[Finding]:
+    findings: list[Finding] = []
     value, failure = copy_json(schema.default), None
     try:
         coerce_embedded(value, schema, drop=False)
@@ -87,15 +87,17 @@ def _outside_meta(schema: StructuralSchema, where: str, walk: _Walk) -> list[Fin
         failure = _coercion(str(error), schema.default, where)
     if walk.pruned and prune_below(copy_json(schema.default), schema):
         # The server prints the default after its metadata were coerced.
-        found.append(invalid(_CHECK, where, value, "must not have unknown fields"))
+        findings.append(invalid(_CHECK, where, value, "must not have unknown fields"))
     if failure is not None:
-        return [*found, failure]
+        return [*findings, failure]
     embedded = compile_embedded(schema)
     problems: list[Finding] = []
     if embedded is not None:
         embedded.check(value, None, problems)
-    problems = [_moved(one, where) for one in problems] or validate_value(_compiled(schema), value, prefix=where)
-    return found + (problems or _rules(schema, value, where))
+    problems = [_moved(finding, where) for finding in problems] or validate_value(
+        _compiled(schema), value, prefix=where
+    )
+    return findings + (problems or _rules(schema, value, where))
 
 
 def _in_meta(
@@ -115,11 +117,11 @@ def _in_meta(
     assert embedded is not None
     embedded.check(obj, None, problems)
     if problems:
-        texts = list(dict.fromkeys(one.message for one in problems))
+        texts = list(dict.fromkeys(finding.message for finding in problems))
         shown = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         return [invalid(_CHECK, where, schema.default, wanted + shown)]
-    found = validate_value(_compiled(schema), schema.default, prefix=where)
-    return found or _rules(schema, schema.default, where)
+    findings = validate_value(_compiled(schema), schema.default, prefix=where)
+    return findings or _rules(schema, schema.default, where)
 
 
 _HOLDER: Final = "default"
@@ -133,8 +135,8 @@ def _rules(schema: StructuralSchema, value: Any, where: str) -> list[Finding]:
     if program is None:
         return []
     obj = {_HOLDER: value}
-    found = program.run_update(obj, obj, None) or program.run(obj)
-    return [_renamed(one, f"{where}{one.field.removeprefix(_HOLDER)}") for one in found]
+    findings = program.run_update(obj, obj, None) or program.run(obj)
+    return [_renamed(finding, f"{where}{finding.field.removeprefix(_HOLDER)}") for finding in findings]
 
 
 def _compiled(schema: StructuralSchema) -> Any:
@@ -154,9 +156,9 @@ def _plain(schema: StructuralSchema, *, nested: bool = False) -> StructuralSchem
         properties={name: _plain(child, nested=nested) for name, child in schema.properties.items()},
         additional_properties=None if nested else _plain(extra) if isinstance(extra, StructuralSchema) else extra,
         items=None if schema.items is None else _plain(schema.items, nested=nested),
-        all_of=tuple(_plain(one, nested=True) for one in schema.all_of),
-        any_of=tuple(_plain(one, nested=True) for one in schema.any_of),
-        one_of=tuple(_plain(one, nested=True) for one in schema.one_of),
+        all_of=tuple(_plain(branch, nested=True) for branch in schema.all_of),
+        any_of=tuple(_plain(branch, nested=True) for branch in schema.any_of),
+        one_of=tuple(_plain(branch, nested=True) for branch in schema.one_of),
         not_=None if schema.not_ is None else _plain(schema.not_, nested=True),
     )
 

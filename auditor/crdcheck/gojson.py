@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.golang import text
+from auditor.golang import go_text
 from auditor.golang.jsontext import encode
 from auditor.releases import changes
-from auditor.validation.findings import ADDRESS
+from auditor.validation.field_errors import ADDRESS
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -203,13 +203,13 @@ _BUILD: Final[dict[str, Any]] = {
     "raw": Raw,
     "raws": lambda values: [Raw(value) for value in values],
     "schema": schema,
-    "schemas": lambda many: [schema(one) for one in many],
-    "schema map": lambda named: {name: schema(one) for name, one in named.items()},
+    "schemas": lambda many: [schema(item) for item in many],
+    "schema map": lambda named: {name: schema(item) for name, item in named.items()},
     "items": _items,
     "or bool": _or_bool,
-    "dependencies": lambda named: {name: _dependency(one) for name, one in named.items()},
+    "dependencies": lambda named: {name: _dependency(item) for name, item in named.items()},
     "docs": lambda docs: GoStruct(("Description", docs.get("description", "")), ("URL", docs.get("url", ""))),
-    "rules": lambda many: [rule(one) for one in many],
+    "rules": lambda many: [rule(item) for item in many],
 }
 
 
@@ -256,7 +256,7 @@ def column(given: JsonObject) -> GoStruct:
 
 def columns(given: list[JsonObject] | None) -> list[GoStruct] | None:
     """Return printer columns as structs."""
-    return None if given is None else [column(one) for one in given]
+    return None if given is None else [column(item) for item in given]
 
 
 def selectable(given: list[JsonObject] | None) -> list[GoStruct] | None:
@@ -264,7 +264,7 @@ def selectable(given: list[JsonObject] | None) -> list[GoStruct] | None:
     return (
         None
         if given is None
-        else [GoStruct(("JSONPath", one.get("jsonPath", "")), name="SelectableField") for one in given]
+        else [GoStruct(("JSONPath", item.get("jsonPath", "")), name="SelectableField") for item in given]
     )
 
 
@@ -330,11 +330,11 @@ def _syntax_field(struct: str, name: str, value: Any) -> str:
         return f"(*{pointer})({'nil' if value is None else ADDRESS})"
     kind = _OTHERS.get(name, "")
     if not kind:
-        return text.go_syntax(value)
+        return go_text.go_syntax(value)
     if value is None:
         return f"{kind}(nil)"
     if type(value) is dict:
-        pairs = (f"{text.quote(key)}:{_item(value[key])}" for key in sorted(value))
+        pairs = (f"{go_text.quote(key)}:{_item(value[key])}" for key in sorted(value))
         return f"{kind}{{{', '.join(pairs)}}}"
     return f"{kind}{{{', '.join(map(_item, value))}}}"
 
@@ -342,4 +342,4 @@ def _syntax_field(struct: str, name: str, value: Any) -> str:
 def _item(value: Any) -> str:
     if hasattr(value, "fields"):
         return go_syntax(value)
-    return text.go_syntax(getattr(value, "value", value))
+    return go_text.go_syntax(getattr(value, "value", value))

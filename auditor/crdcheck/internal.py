@@ -134,8 +134,8 @@ def internal_form(document: Any) -> Internal:
     api_version = document.get("apiVersion")
     where = document_name(document)
     if api_version not in (f"{_GROUP}/v1", f"{_GROUP}/v1beta1") or document.get("kind") != _KIND:
-        found = f"the document is of kind {document.get('kind')!r} in {api_version!r}"
-        raise SchemaError(where, found, f"{_KIND} in {_GROUP}/v1 or v1beta1")
+        problem = f"the document is of kind {document.get('kind')!r} in {api_version!r}"
+        raise SchemaError(where, problem, f"{_KIND} in {_GROUP}/v1 or v1beta1")
     package = api_version.rpartition("/")[2]
     unknown: list[str] = []
     try:

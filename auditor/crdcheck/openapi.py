@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.crdcheck import gojson
+from auditor.crdcheck.nested_schemas import TYPES, find_field, item_schema
 from auditor.crdcheck.structural import unconvertible
-from auditor.crdcheck.walk import TYPES, find_field, item_schema
 from auditor.releases import changes
-from auditor.schema.field_path import FieldPathError
-from auditor.validation.findings import (
+from auditor.schema.schema_path import FieldPathError
+from auditor.validation.field_errors import (
     NOT_SUPPORTED,
     finding,
     forbidden,
@@ -53,7 +53,7 @@ class WalkOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WalkPosition:
     """The position of the walk, as far as checks depend on it.
 
     Attributes:
@@ -83,7 +83,7 @@ class Findings:
 
 
 def check_openapi(
-    props: JsonObject, path: str, place: Place, options: WalkOptions, scope: RuleScope | None
+    props: JsonObject, path: str, place: WalkPosition, options: WalkOptions, scope: RuleScope | None
 ) -> Findings:
     """Check a schema and everything in it.
 
@@ -94,100 +94,100 @@ def check_openapi(
         options: The checks to apply.
         scope: Compiles the rules of the node; None: rules are not compiled here.
     """
-    found = Findings(_keywords(props, path, place, options))
-    _children(props, path, place, options, scope, found)
-    found.schema += _topology(props, path, options)
+    findings = Findings(_keywords(props, path, place, options))
+    _children(props, path, place, options, scope, findings)
+    findings.schema += _topology(props, path, options)
     rules: list[JsonObject] = props.get(_RULES, [])
     for index, rule in enumerate(rules):
-        found.schema += _rule_syntax(props, rule, f"{path}.{_RULES}[{index}]")
-    if rules and scope is not None and not found.schema:
-        found.rules += scope.check(rules, path, place.uncorrelatable)
-    return found
+        findings.schema += _rule_syntax(props, rule, f"{path}.{_RULES}[{index}]")
+    if rules and scope is not None and not findings.schema:
+        findings.rules += scope.check(rules, path, place.uncorrelatable)
+    return findings
 
 
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _BY_PRESENCE: Final = frozenset({"additionalItems", "dependencies", "$ref"})
 
 
-def _keywords(props: JsonObject, path: str, place: Place, options: WalkOptions) -> list[Finding]:
-    found: list[Finding] = []
+def _keywords(props: JsonObject, path: str, place: WalkPosition, options: WalkOptions) -> list[Finding]:
+    findings: list[Finding] = []
     type_ = props.get("type", "")
     if options.valid_types and type_ and type_ not in TYPES:
-        found.append(finding(_CHECK, f"{path}.type", NOT_SUPPORTED, type_, not_supported_detail(TYPES)))
+        findings.append(finding(_CHECK, f"{path}.type", NOT_SUPPORTED, type_, not_supported_detail(TYPES)))
     if "default" in props and place.no_defaults is not None:
-        found.append(forbidden(_CHECK, f"{path}.default", f"must not be set {place.no_defaults}"))
-    found.extend(
+        findings.append(forbidden(_CHECK, f"{path}.default", f"must not be set {place.no_defaults}"))
+    findings.extend(
         forbidden(_CHECK, f"{path}.{key}", f"{key} is not supported")
         for key in _UNSUPPORTED
         if props.get(key) or (key in props and key in _BY_PRESENCE)
     )
     if type_ == "null":
         detail = "type cannot be set to null, use nullable as an alternative"
-        found.append(forbidden(_CHECK, f"{path}.type", detail))
+        findings.append(forbidden(_CHECK, f"{path}.type", detail))
     items: Any = props.get("items")
     if items is not None and items.many:
-        found.append(forbidden(_CHECK, f"{path}.items", "items must be a schema object and not an array"))
+        findings.append(forbidden(_CHECK, f"{path}.items", "items must be a schema object and not an array"))
     if place.in_meta and props.get("x-kubernetes-embedded-resource"):
         detail = "must not be used inside of resource meta"
-        found.append(forbidden(_CHECK, f"{path}.x-kubernetes-embedded-resource", detail))
+        findings.append(forbidden(_CHECK, f"{path}.x-kubernetes-embedded-resource", detail))
     if props.get("uniqueItems"):
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        found.append(forbidden(_CHECK, f"{path}.uniqueItems", detail))
+        findings.append(forbidden(_CHECK, f"{path}.uniqueItems", detail))
     extra: Any = props.get("additionalProperties")
     if extra is not None and props.get("properties") and (not extra.allows or extra.props is not None):
         detail = "additionalProperties and properties are mutual exclusive"
-        found.append(forbidden(_CHECK, f"{path}.additionalProperties", detail))
+        findings.append(forbidden(_CHECK, f"{path}.additionalProperties", detail))
     if props.get("x-kubernetes-preserve-unknown-fields") is False:
         where = f"{path}.x-kubernetes-preserve-unknown-fields"
-        found.append(invalid(_CHECK, where, value=False, detail="must be true or undefined"))
-    return found
+        findings.append(invalid(_CHECK, where, value=False, detail="must be true or undefined"))
+    return findings
 
 
 def _children(
-    props: JsonObject, path: str, place: Place, options: WalkOptions, scope: RuleScope | None, found: Findings
+    props: JsonObject, path: str, place: WalkPosition, options: WalkOptions, scope: RuleScope | None, found: Findings
 ) -> None:
     inner = replace(place, is_root=False) if place.is_root else place
     extra: Any = props.get("additionalProperties")
     if extra is not None and extra.props is not None:
-        at = inner
+        child_place = inner
         if inner.in_meta:
-            at = replace(inner, no_defaults="inside additionalProperties applying to object metadata")
+            child_place = replace(inner, no_defaults="inside additionalProperties applying to object metadata")
         child = None if scope is None else scope.values()
-        found.extend(check_openapi(extra.props, f"{path}.additionalProperties", at, options, child))
-    for name, one in props.get("properties", {}).items():
-        at = inner
+        found.extend(check_openapi(extra.props, f"{path}.additionalProperties", child_place, options, child))
+    for name, subschema in props.get("properties", {}).items():
+        child_place = inner
         if props.get(_MAP_TYPE) not in (None, "granular", "atomic"):
-            at = _cut_off(at, path)
+            child_place = _cut_off(child_place, path)
         if name in _META and (place.is_root or props.get("x-kubernetes-embedded-resource")):
-            reason = f"in top-level {name}" if place.is_root else at.no_defaults
-            at = replace(at, in_meta=True, no_defaults=reason)
+            reason = f"in top-level {name}" if place.is_root else child_place.no_defaults
+            child_place = replace(child_place, in_meta=True, no_defaults=reason)
         child = None if scope is None else scope.property(name)
-        found.extend(check_openapi(one, f"{path}.properties[{name}]", at, options, child))
-    for where, one in _outside(props, path):
-        found.extend(check_openapi(one, where, inner, options, None))
+        found.extend(check_openapi(subschema, f"{path}.properties[{name}]", child_place, options, child))
+    for where, subschema in _outside(props, path):
+        found.extend(check_openapi(subschema, where, inner, options, None))
     items: Any = props.get("items")
     if items is not None:
-        at = inner if props.get(_LIST_TYPE) == "map" else _cut_off(inner, path)
+        child_place = inner if props.get(_LIST_TYPE) == "map" else _cut_off(inner, path)
         if items.props is not None:
             child = None if scope is None else scope.items()
-            found.extend(check_openapi(items.props, f"{path}.items", at, options, child))
-        for index, one in enumerate(items.many):
-            found.extend(check_openapi(one, f"{path}.items[{index}]", at, options, None))
+            found.extend(check_openapi(items.props, f"{path}.items", child_place, options, child))
+        for index, subschema in enumerate(items.many):
+            found.extend(check_openapi(subschema, f"{path}.items[{index}]", child_place, options, None))
 
 
 def _outside(props: JsonObject, path: str) -> list[tuple[str, JsonObject]]:
     """Return the schemas outside of the structural tree: those in anyOf and the like, and in unsupported keywords."""
     out = [(f"{path}.not", props["not"])] if "not" in props else []
     for key in ("allOf", "oneOf", "anyOf"):
-        out += [(f"{path}.{key}[{index}]", one) for index, one in enumerate(props.get(key, ()))]
-    out += [(f"{path}.definitions[{name}]", one) for name, one in props.get("definitions", {}).items()]
-    for name, one in props.get("dependencies", {}).items():
-        if one.props is not None:
-            out.append((f"{path}.dependencies[{name}]", one.props))
+        out += [(f"{path}.{key}[{index}]", schema) for index, schema in enumerate(props.get(key, ()))]
+    out += [(f"{path}.definitions[{name}]", definition) for name, definition in props.get("definitions", {}).items()]
+    for name, dependency in props.get("dependencies", {}).items():
+        if dependency.props is not None:
+            out.append((f"{path}.dependencies[{name}]", dependency.props))
     return out
 
 
-def _cut_off(place: Place, path: str) -> Place:
+def _cut_off(place: WalkPosition, path: str) -> WalkPosition:
     return place if place.uncorrelatable is not None else replace(place, uncorrelatable=path)
 
 
@@ -195,7 +195,7 @@ def _cut_off(place: Place, path: str) -> Place:
 
 
 def _topology(props: JsonObject, path: str, options: WalkOptions) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for key, wanted, allowed in (
         (_MAP_TYPE, "object", ("atomic", "granular")),
         (_LIST_TYPE, "array", ("atomic", "set", "map")),
@@ -204,25 +204,25 @@ def _topology(props: JsonObject, path: str, options: WalkOptions) -> list[Findin
             continue
         type_, detail = props.get("type", ""), f"must be {wanted} if {key} is specified"
         if not type_:
-            found.append(required(_CHECK, f"{path}.type", detail))
+            findings.append(required(_CHECK, f"{path}.type", detail))
         elif type_ != wanted:
-            found.append(invalid(_CHECK, f"{path}.type", type_, detail))
+            findings.append(invalid(_CHECK, f"{path}.type", type_, detail))
         if props[key] not in allowed:
-            found.append(finding(_CHECK, f"{path}.{key}", NOT_SUPPORTED, props[key], not_supported_detail(allowed)))
+            findings.append(finding(_CHECK, f"{path}.{key}", NOT_SUPPORTED, props[key], not_supported_detail(allowed)))
     if options.atomic_sets and props.get("type") == "array":
-        found += _loose_set(props, path)
+        findings += _loose_set(props, path)
     list_type = props.get(_LIST_TYPE)
     if props.get(_MAP_KEYS):
         detail = f"must be map if {_MAP_KEYS} is non-empty"
         if list_type is None:
-            found.append(required(_CHECK, f"{path}.{_LIST_TYPE}", detail))
+            findings.append(required(_CHECK, f"{path}.{_LIST_TYPE}", detail))
         elif list_type != "map":
-            found.append(invalid(_CHECK, f"{path}.{_LIST_TYPE}", list_type, detail))
+            findings.append(invalid(_CHECK, f"{path}.{_LIST_TYPE}", list_type, detail))
     if list_type == "map":
-        found += _map_list(props, path)
+        findings += _map_list(props, path)
     if options.map_keys:
-        found += check_required_keys(props, path)
-    return found
+        findings += check_required_keys(props, path)
+    return findings
 
 
 def _loose_set(props: JsonObject, path: str) -> list[Finding]:
@@ -246,39 +246,39 @@ def has_loose_sets(props: JsonObject) -> bool:
 
 
 def _map_list(props: JsonObject, path: str) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     keys: list[str] = props.get(_MAP_KEYS, [])
     where = f"{path}.{_MAP_KEYS}"
     if not keys:
-        found.append(required(_CHECK, where, f"must not be empty if {_LIST_TYPE} is map"))
+        findings.append(required(_CHECK, where, f"must not be empty if {_LIST_TYPE} is map"))
     given: Any = props.get("items")
     if given is None:
-        found.append(required(_CHECK, f"{path}.items", f"must have a schema if {_LIST_TYPE} is map"))
-        return found
+        findings.append(required(_CHECK, f"{path}.items", f"must have a schema if {_LIST_TYPE} is map"))
+        return findings
     items: JsonObject | None = given.props
     if items is None:
-        return [*found, _several_items(given, path)]
+        return [*findings, _several_items(given, path)]
     type_ = items.get("type", "")
     if type_ != "object":
         detail = f"must be object if parent array's {_LIST_TYPE} is map"
-        found.append(invalid(_CHECK, f"{path}.items.type", type_, detail))
-        return found
+        findings.append(invalid(_CHECK, f"{path}.items.type", type_, detail))
+        return findings
     properties = items.get("properties", {})
     for index, key in enumerate(keys):
         if key not in properties:
-            found.append(invalid(_CHECK, where, list(keys), "entries must all be names of item properties"))
+            findings.append(invalid(_CHECK, where, list(keys), "entries must all be names of item properties"))
         elif properties[key].get("type") in ("array", "object"):
             # The server prints the type of the items, not that of the key.
             detail = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
-            found.append(invalid(_CHECK, f"{path}.items.properties[{key}].type", type_, detail))
+            findings.append(invalid(_CHECK, f"{path}.items.properties[{key}].type", type_, detail))
         if key in keys[:index]:
             detail = "must not contain duplicate entries"
-            found.append(invalid(_CHECK, where, list(keys), detail, shown_texts(list(keys))))
-    return found
+            findings.append(invalid(_CHECK, where, list(keys), detail, shown_texts(list(keys))))
+    return findings
 
 
 def _several_items(given: Any, path: str) -> Finding:
-    many = [gojson.schema(one) for one in given.many] or None
+    many = [gojson.schema(item) for item in given.many] or None
     shown = gojson.GoStruct(("Schema", None), ("JSONSchemas", many), name="JSONSchemaPropsOrArray")
     detail = f"must only have a single schema if {_LIST_TYPE} is map"
     return invalid(_CHECK, f"{path}.items", gojson.plain(shown), detail, gojson.shown(shown))
@@ -289,25 +289,25 @@ def check_required_keys(props: JsonObject, path: str) -> list[Finding]:
     items, list_type = item_schema(props), props.get(_LIST_TYPE)
     if items is None or list_type not in ("set", "map"):
         return []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if items.get("nullable"):
         detail = f"cannot be nullable when {_LIST_TYPE} is {list_type}"
-        found.append(forbidden(_CHECK, f"{path}.items.nullable", detail))
+        findings.append(forbidden(_CHECK, f"{path}.items.nullable", detail))
     if list_type != "map":
-        return found
+        return findings
     needed = items.get("required", ())
     for key in props.get(_MAP_KEYS, ()):
-        one = items.get("properties", {}).get(key)
-        if one is None:
+        prop = items.get("properties", {}).get(key)
+        if prop is None:
             continue
         where = f"{path}.items.properties[{key}]"
-        if key not in needed and "default" not in one:
+        if key not in needed and "default" not in prop:
             detail = f"this property is in {_MAP_KEYS}, so it must have a default or be a required property"
-            found.append(required(_CHECK, f"{where}.default", detail))
-        if one.get("nullable"):
+            findings.append(required(_CHECK, f"{where}.default", detail))
+        if prop.get("nullable"):
             detail = f"this property is in {_MAP_KEYS}, so it cannot be nullable"
-            found.append(forbidden(_CHECK, f"{where}.nullable", detail))
-    return found
+            findings.append(forbidden(_CHECK, f"{where}.nullable", detail))
+    return findings
 
 
 def has_loose_keys(props: JsonObject) -> bool:
@@ -319,26 +319,28 @@ def has_loose_keys(props: JsonObject) -> bool:
 
 
 def _rule_syntax(props: JsonObject, rule: JsonObject, path: str) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     text, message = trim_space(rule.get("rule", "")), rule.get("message", "")
     trimmed = trim_space(message)
     if not text:
-        found.append(required("rule", f"{path}.rule", "rule is not specified"))
+        findings.append(required("rule", f"{path}.rule", "rule is not specified"))
     elif message and not trimmed:
-        found.append(invalid("rule", f"{path}.message", message, _detail("message", "must be non-empty if specified")))
+        findings.append(
+            invalid("rule", f"{path}.message", message, _detail("message", "must be non-empty if specified"))
+        )
     elif _breaks(trimmed):
-        found.append(invalid("rule", f"{path}.message", message, _detail("message", "must not contain line breaks")))
+        findings.append(invalid("rule", f"{path}.message", message, _detail("message", "must not contain line breaks")))
     elif _breaks(text) and not trimmed:
-        found.append(required("rule", f"{path}.message", "message must be specified if rule contains line breaks"))
+        findings.append(required("rule", f"{path}.message", "message must be specified if rule contains line breaks"))
     expression = rule.get("messageExpression", "")
     if expression and not trim_space(expression):
         detail = "messageExpression must be non-empty if specified"
-        found.append(required("rule", f"{path}.messageExpression", detail))
+        findings.append(required("rule", f"{path}.messageExpression", detail))
     reason = rule.get("reason")
     if reason is not None and reason not in _REASONS:
         shown, detail = shown_text(reason), not_supported_detail(_REASONS)
-        found.append(finding("rule", f"{path}.reason", NOT_SUPPORTED, reason, detail, shown))
-    return found + _field_path(props, rule.get("fieldPath", ""), f"{path}.fieldPath")
+        findings.append(finding("rule", f"{path}.reason", NOT_SUPPORTED, reason, detail, shown))
+    return findings + _field_path(props, rule.get("fieldPath", ""), f"{path}.fieldPath")
 
 
 def _detail(field: str, text: str) -> str:
@@ -348,17 +350,17 @@ def _detail(field: str, text: str) -> str:
 def _field_path(props: JsonObject, given: str, where: str) -> list[Finding]:
     if not given:
         return []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if not trim_space(given):
-        found.append(invalid("rule", where, given, _detail("fieldPath", "must be non-empty if specified")))
+        findings.append(invalid("rule", where, given, _detail("fieldPath", "must be non-empty if specified")))
     if _breaks(given):
-        found.append(invalid("rule", where, given, _detail("fieldPath", "must not contain line breaks")))
+        findings.append(invalid("rule", where, given, _detail("fieldPath", "must not contain line breaks")))
     if not unconvertible(props):
         try:
             find_field(given, props)
         except FieldPathError:
-            found.append(invalid("rule", where, given, _detail("fieldPath", "must be a valid path")))
-    return found
+            findings.append(invalid("rule", where, given, _detail("fieldPath", "must be a valid path")))
+    return findings
 
 
 def _breaks(text: str) -> bool:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from auditor.crdcheck.walk import find_field
+from auditor.crdcheck.nested_schemas import find_field
 from auditor.golang.unicode import unprintable
-from auditor.schema.field_path import FieldPathError
-from auditor.validation.findings import (
+from auditor.schema.schema_path import FieldPathError
+from auditor.validation.field_errors import (
     TOO_MANY,
     duplicate,
     finding,
@@ -19,7 +19,7 @@ from auditor.validation.findings import (
     shown_text,
     too_many_detail,
 )
-from auditor.validation.names import dns_1035_label, go_lower
+from auditor.validation.name_checks import dns_1035_label, go_lower
 
 if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
@@ -41,20 +41,20 @@ def joined(texts: tuple[str, ...]) -> str:
 
 def check_names(names: JsonObject, path: str) -> list[Finding]:
     """Check the syntax of names; missing names are reported elsewhere."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for key, lower in (("plural", False), ("singular", False), ("kind", True), ("listKind", True)):
         name: str = names.get(key, "")
         texts = dns_1035_label(go_lower(name) if lower else name)
         if name and texts:
-            found.append(invalid(_CHECK, f"{path}.{key}", name, (_MIXED if lower else "") + joined(texts)))
+            findings.append(invalid(_CHECK, f"{path}.{key}", name, (_MIXED if lower else "") + joined(texts)))
     for key in ("shortNames", "categories"):
         for index, name in enumerate(names.get(key, ())):
             if texts := dns_1035_label(name):
-                found.append(invalid(_CHECK, f"{path}.{key}[{index}]", name, joined(texts)))
+                findings.append(invalid(_CHECK, f"{path}.{key}[{index}]", name, joined(texts)))
     kind = names.get("kind", "")
     if kind and kind == names.get("listKind"):
-        found.append(invalid(_CHECK, f"{path}.listKind", kind, "kind and listKind may not be the same"))
-    return found
+        findings.append(invalid(_CHECK, f"{path}.listKind", kind, "kind and listKind may not be the same"))
+    return findings
 
 
 def check_deprecation(version: JsonObject, path: str) -> list[Finding]:
@@ -84,7 +84,7 @@ def check_subresources(subresources: JsonObject | None, path: str) -> list[Findi
     scale = None if subresources is None else subresources.get("scale")
     if scale is None:
         return []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for key, starts, below in (
         ("specReplicasPath", (".spec.",), ".spec"),
         ("statusReplicasPath", (".status.",), ".status"),
@@ -94,38 +94,38 @@ def check_subresources(subresources: JsonObject | None, path: str) -> list[Findi
         where = f"{path}.scale.{key}"
         if not given:
             if key != "labelSelectorPath":
-                found.append(required("scale", where))
+                findings.append(required("scale", where))
         elif not given.startswith("."):
-            found.append(invalid("scale", where, given, "must be a simple json path starting with ."))
+            findings.append(invalid("scale", where, given, "must be a simple json path starting with ."))
         elif not given.startswith(starts):
             shown = shown_text(given) if key == "labelSelectorPath" else None  # a pointer in Go, printed as such
-            found.append(invalid("scale", where, given, f"should be a json path under {below}", shown))
-    return found
+            findings.append(invalid("scale", where, given, f"should be a json path under {below}", shown))
+    return findings
 
 
 def check_columns(columns: list[JsonObject] | None, path: str) -> list[Finding]:
     """Check the printer columns; findings call their paths ``JSONPath`` in all versions of the API."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for index, column in enumerate(columns or ()):
         where = f"{path}[{index}]"
         if not column.get("name"):
-            found.append(required(_CHECK, f"{where}.name"))
+            findings.append(required(_CHECK, f"{where}.name"))
         type_ = column.get("type", "")
         detail = f"must be one of {','.join(_COLUMN_TYPES)}"
         if not type_:
-            found.append(required(_CHECK, f"{where}.type", detail))
+            findings.append(required(_CHECK, f"{where}.type", detail))
         elif type_ not in _COLUMN_TYPES:
-            found.append(invalid(_CHECK, f"{where}.type", type_, detail))
+            findings.append(invalid(_CHECK, f"{where}.type", type_, detail))
         format_ = column.get("format", "")
         if format_ and format_ not in _COLUMN_FORMATS:
-            found.append(invalid(_CHECK, f"{where}.format", format_, f"must be one of {','.join(_COLUMN_FORMATS)}"))
+            findings.append(invalid(_CHECK, f"{where}.format", format_, f"must be one of {','.join(_COLUMN_FORMATS)}"))
         json_path: str = column.get("jsonPath") or column.get("JSONPath") or ""
         if not json_path:
-            found.append(required(_CHECK, f"{where}.JSONPath"))
+            findings.append(required(_CHECK, f"{where}.JSONPath"))
         elif not json_path.startswith("."):
             detail = "must be a simple json path starting with ."
-            found.append(invalid(_CHECK, f"{where}.JSONPath", json_path, detail))
-    return found
+            findings.append(invalid(_CHECK, f"{where}.JSONPath", json_path, detail))
+    return findings
 
 
 # -- selectable fields -------------------------------------------------------------------------------------------------
@@ -144,29 +144,29 @@ def check_selectable(
     Raises:
         ServerPanic: The server fails on a path.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     seen: set[str] = set()
-    for index, one in enumerate(fields):
-        where, given = f"{path}[{index}].jsonPath", one.get("jsonPath", "")
+    for index, field in enumerate(fields):
+        where, given = f"{path}[{index}].jsonPath", field.get("jsonPath", "")
         if not given:
-            found.append(required(_CHECK, where))
+            findings.append(required(_CHECK, where))
             continue
         try:
             target = find_field(given, schema, brackets=False)
         except FieldPathError as error:
-            found.append(invalid(_CHECK, where, given, f"is an invalid path: {error}"))
+            findings.append(invalid(_CHECK, where, given, f"is an invalid path: {error}"))
             continue
         if target.root == "metadata":
-            found.append(invalid(_CHECK, where, given, "must not point to fields in metadata"))
+            findings.append(invalid(_CHECK, where, given, "must not point to fields in metadata"))
         if target.schema is None or target.schema.get("type") not in _SELECTABLE_TYPES:
             detail = (
                 "must point to a field of type string, boolean or integer. Enum string fields and strings with formats "
                 "are allowed."
             )
-            found.append(invalid(_CHECK, where, given, detail))
+            findings.append(invalid(_CHECK, where, given, detail))
         if target.path in seen:
-            found.append(duplicate(_CHECK, where, given))
+            findings.append(duplicate(_CHECK, where, given))
         seen.add(target.path)
     if len(seen) > MAX_SELECTABLE and not may_be_many:
-        found.append(finding(_CHECK, path, TOO_MANY, len(seen), too_many_detail(MAX_SELECTABLE)))
-    return found
+        findings.append(finding(_CHECK, path, TOO_MANY, len(seen), too_many_detail(MAX_SELECTABLE)))
+    return findings

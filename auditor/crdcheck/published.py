@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.crdcheck.nested_schemas import has_invalid_types
 from auditor.crdcheck.structural import is_structural
-from auditor.crdcheck.walk import has_invalid_types
 from auditor.schema.parse import schema_type
 from auditor.schema.typed import decode_typed
 
@@ -56,10 +56,10 @@ def raw_schema(document: JsonObject, version: str) -> JsonObject | None:
     hoisted = (spec.get("validation") or {}).get("openAPIV3Schema")
     if hoisted is not None:
         return dict(hoisted)
-    for one in spec.get("versions") or ():
-        if one.get("name", "") == version:
-            found = (one.get("schema") or {}).get("openAPIV3Schema")
-            return None if found is None else dict(found)
+    for entry in spec.get("versions") or ():
+        if entry.get("name", "") == version:
+            schema = (entry.get("schema") or {}).get("openAPIV3Schema")
+            return None if schema is None else dict(schema)
     return None
 
 
@@ -75,7 +75,7 @@ def published_schemas(
     """
     path = ".".join(reversed(definition.group.split(".")))
     names = {kind: f"{path}.{version}.{kind}" for kind in (definition.kind, definition.list_kind)}
-    fields = [{"fieldPath": one.removeprefix(".")} for one in definition.versions[version].selectable_fields]
+    fields = [{"fieldPath": field.removeprefix(".")} for field in definition.versions[version].selectable_fields]
     own = _object(definition, version)
     listed = _list(definition, names[definition.kind])
     for kind, schema in ((definition.kind, own), (definition.list_kind, listed)):

@@ -13,10 +13,10 @@ from auditor.base.errors import NotStructural
 from auditor.crdcheck import gojson
 from auditor.crdcheck.conversion import ACCEPTED_REVIEWS, bundle_error
 from auditor.crdcheck.gojson import canonical
+from auditor.crdcheck.nested_schemas import everywhere, has_defaults, has_invalid_types
 from auditor.crdcheck.openapi import WalkOptions, has_loose_keys, has_loose_sets
 from auditor.crdcheck.parts import MAX_SELECTABLE
 from auditor.crdcheck.structural import is_structural
-from auditor.crdcheck.walk import everywhere, has_defaults, has_invalid_types
 from auditor.releases import changes
 from auditor.schema.defaulting import prune_defaults
 from auditor.schema.parse import build_schema
@@ -57,8 +57,8 @@ class Demands:
 def demands_of_update(form: Internal, old: Internal) -> Demands:
     """Return the checks for an update of a definition."""
     schemas = old.schemas()
-    nodes = [one for schema in schemas for one in everywhere(schema)]
-    rules = [rule for one in nodes for rule in one.get("x-kubernetes-validations", ())]
+    nodes = [node for schema in schemas for node in everywhere(schema)]
+    rules = [rule for node in nodes for rule in node.get("x-kubernetes-validations", ())]
     reviews = old.review_versions or ()
     return Demands(
         schemas=_all_have_schemas(old),
@@ -89,7 +89,7 @@ def _schema_of(form: Internal, name: str) -> tuple[bool, JsonObject | None]:
     for version in form.versions:
         if version.get("name", "") == name:
             own: JsonObject | None = version.get("schema")
-            if any("schema" in one for one in form.versions):
+            if any("schema" in version for version in form.versions):
                 return True, own
             return True, form.validation
     return False, None

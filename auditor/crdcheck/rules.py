@@ -15,12 +15,12 @@ from auditor.base.records import Finding
 from auditor.cel.estimate import MAX_COST, estimate_cost, saturated_product
 from auditor.cel.kubernetes import latest, of_new_rules
 from auditor.crdcheck import gojson
-from auditor.crdcheck.walk import ServerPanic
+from auditor.crdcheck.nested_schemas import ServerPanic
 from auditor.schema.structural import Rule, StructuralSchema
-from auditor.validation.findings import forbidden, invalid
+from auditor.validation.field_errors import forbidden, invalid
 from auditor.validation.rules.compile import NO_TYPE, CompiledRule, compile_node
 from auditor.validation.rules.escaping import escape
-from auditor.validation.rules.types import MAX_REQUEST_SIZE, DeclaredType, declare
+from auditor.validation.rules.rule_types import MAX_REQUEST_SIZE, DeclaredType, declare
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -74,9 +74,9 @@ class Budget:
         if self.total <= DEFINITION_LIMIT:
             return []
         detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-        found = [forbidden("rule", where, detail) for _, where in self.expensive]
+        findings = [forbidden("rule", where, detail) for _, where in self.expensive]
         what = f"{_RULES} estimated rule cost total for entire OpenAPIv3 schema"
-        return [*found, forbidden("rule", path, _too_expensive(what, self.total, DEFINITION_LIMIT))]
+        return [*findings, forbidden("rule", path, _too_expensive(what, self.total, DEFINITION_LIMIT))]
 
 
 class RuleScope:
@@ -154,9 +154,9 @@ class RuleScope:
                 self._lacks_type = above.element is None
                 return above.element
             identifier = escape(self._name)
-            found = None if identifier is None or above.fields is None else above.fields.get(identifier)
-            if found is not None:
-                return found
+            declared_type = None if identifier is None or above.fields is None else above.fields.get(identifier)
+            if declared_type is not None:
+                return declared_type
         return declare(self.schema, is_resource=parent is None or self.schema.embedded_resource)
 
     # Rules of the position
@@ -174,10 +174,10 @@ class RuleScope:
             text = NO_TYPE if self._lacks_type else _NO_TYPE_INFORMATION
             where = f"{path}.{_RULES}"
             return [Finding(where, "InternalError", None, text, f"{where}: Internal error: {text}", "rule")]
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for index, (compiled, given) in enumerate(zip(self._compile(declared), rules, strict=True)):
-            found += self._rule(compiled, given, declared, f"{path}.{_RULES}[{index}]", uncorrelatable)
-        return found
+            findings += self._rule(compiled, given, declared, f"{path}.{_RULES}[{index}]", uncorrelatable)
+        return findings
 
     def _compile(self, declared: DeclaredType) -> list[CompiledRule]:
         rules = self.schema.rules
@@ -204,29 +204,29 @@ class RuleScope:
     def _rule(
         self, compiled: CompiledRule, given: JsonObject, declared: DeclaredType, path: str, uncorrelatable: str | None
     ) -> list[Finding]:
-        found: list[Finding] = []
+        findings: list[Finding] = []
         most = self.cardinality
         if most is None:
             most = MAX_REQUEST_SIZE // (declared.min_size + 1)
         cost = saturated_product(_cost(compiled.program, declared), most)
-        found += self._charge(cost, "rule", f"{path}.rule")
+        findings += self._charge(cost, "rule", f"{path}.rule")
         struct = gojson.rule(given)
         shown, value = gojson.shown(struct), gojson.plain(struct)
         if compiled.error:
-            found.append(invalid("rule", f"{path}.rule", value, compiled.error, shown))
+            findings.append(invalid("rule", f"{path}.rule", value, compiled.error, shown))
         if compiled.message_error:
-            found.append(invalid("rule", f"{path}.messageExpression", value, compiled.message_error, shown))
+            findings.append(invalid("rule", f"{path}.messageExpression", value, compiled.message_error, shown))
         elif compiled.message is not None:
             cost = _cost(compiled.message, declared)
-            found += self._charge(cost, "messageExpression", f"{path}.messageExpression")
+            findings += self._charge(cost, "messageExpression", f"{path}.messageExpression")
         if compiled.uses_old_self:
             if uncorrelatable is not None:
                 detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelatable}"
-                found.append(invalid("rule", f"{path}.rule", given.get("rule", ""), detail))
+                findings.append(invalid("rule", f"{path}.rule", given.get("rule", ""), detail))
         elif "optionalOldSelf" in given:
             detail = "may not be set if oldSelf is not used in rule"
-            found.append(invalid("rule", f"{path}.optionalOldSelf", given["optionalOldSelf"], detail))
-        return found
+            findings.append(invalid("rule", f"{path}.optionalOldSelf", given["optionalOldSelf"], detail))
+        return findings
 
     def _charge(self, cost: int, what: str, path: str) -> list[Finding]:
         self.budget.observe(cost, path)

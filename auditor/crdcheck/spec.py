@@ -11,7 +11,8 @@ from auditor.crdcheck import gojson
 from auditor.crdcheck.conversion import check_conversion, enumerated
 from auditor.crdcheck.defaults import check_defaults
 from auditor.crdcheck.gojson import canonical
-from auditor.crdcheck.openapi import Place, check_openapi
+from auditor.crdcheck.nested_schemas import has_defaults, has_extensions
+from auditor.crdcheck.openapi import WalkPosition, check_openapi
 from auditor.crdcheck.parts import (
     check_columns,
     check_deprecation,
@@ -22,11 +23,10 @@ from auditor.crdcheck.parts import (
 )
 from auditor.crdcheck.rules import Budget, RuleScope
 from auditor.crdcheck.structural import check_structural_schema, unconvertible
-from auditor.crdcheck.walk import has_defaults, has_extensions
 from auditor.releases import changes
 from auditor.schema.parse import build_schema
-from auditor.validation.findings import forbidden, invalid, required
-from auditor.validation.names import dns_1035_label, dns_subdomain
+from auditor.validation.field_errors import forbidden, invalid, required
+from auditor.validation.name_checks import dns_1035_label, dns_subdomain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,33 +48,33 @@ def check_spec(form: Internal, demands: Demands) -> tuple[list[Finding], list[tu
     Returns:
         The findings, and (path, estimated cost) of every compiled expression of its rules.
     """
-    found = _group(form.group) + enumerated(_CHECK, "spec.scope", form.scope, ("Cluster", "Namespaced"))
-    found += _missing_schemas(form, demands)
+    findings = _group(form.group) + enumerated(_CHECK, "spec.scope", form.scope, ("Cluster", "Namespaced"))
+    findings += _missing_schemas(form, demands)
     defaults = any(map(has_defaults, form.schemas()))
     if defaults and form.preserve:
         detail = "must be false in order to use defaults in the schema"
-        found.append(invalid(_CHECK, "spec.preserveUnknownFields", value=True, detail=detail))
+        findings.append(invalid(_CHECK, "spec.preserveUnknownFields", value=True, detail=detail))
     structural = demands.structural or not form.preserve or defaults or any(map(has_extensions, form.schemas()))
     checker = _SchemaChecker(demands, structural=structural)
-    found += _versions(form, checker)
-    found += _exclusive(form)
-    found += _names(form)
+    findings += _versions(form, checker)
+    findings += _exclusive(form)
+    findings += _names(form)
     status = _has_status(form.subresources) or any(
         _has_status(version.get("subresources")) for version in form.versions
     )
-    found += checker.check(form.validation, "spec.validation", form.version, status=status)
-    found += check_subresources(form.subresources, "spec.subresources")
-    found += check_columns(form.columns, "spec.additionalPrinterColumns")
+    findings += checker.check(form.validation, "spec.validation", form.version, status=status)
+    findings += check_subresources(form.subresources, "spec.subresources")
+    findings += check_columns(form.columns, "spec.additionalPrinterColumns")
     if form.selectable:
         if form.validation is None:
             detail = _detail("may only be set when validations.schema is included")
-            found.append(invalid(_CHECK, "spec.selectableFields", "", detail))
+            findings.append(invalid(_CHECK, "spec.selectableFields", "", detail))
         else:
-            found += checker.selectable(form.selectable, form.validation, "spec", "")
-    found += check_conversion(
+            findings += checker.selectable(form.selectable, form.validation, "spec", "")
+    findings += check_conversion(
         form, "spec.conversion", needs_known_review=demands.known_review, needs_bundle=demands.bundle
     )
-    return found, checker.costs
+    return findings, checker.costs
 
 
 def _group(group: str) -> list[Finding]:
@@ -113,27 +113,27 @@ def _has_status(subresources: JsonObject | None) -> bool:
 
 
 def _versions(form: Internal, checker: _SchemaChecker) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     own = any("subresources" in version for version in form.versions)
     for index, version in enumerate(form.versions):
         path, name = f"spec.versions[{index}]", version.get("name", "")
         if texts := dns_1035_label(name):
-            found.append(invalid(_CHECK, f"{path}.name", name, joined(texts)))
+            findings.append(invalid(_CHECK, f"{path}.name", name, joined(texts)))
         # The first of two versions with the same name determines the subresources.
-        first = next(one for one in form.versions if one.get("name", "") == name)
+        first = next(version for version in form.versions if version.get("name", "") == name)
         subresources = first.get("subresources") if own else form.subresources
-        found += check_deprecation(version, path)
-        found += checker.check(version.get("schema"), f"{path}.schema", name, status=_has_status(subresources))
-        found += check_subresources(version.get("subresources"), f"{path}.subresources")
-        found += check_columns(version.get("additionalPrinterColumns"), f"{path}.additionalPrinterColumns")
+        findings += check_deprecation(version, path)
+        findings += checker.check(version.get("schema"), f"{path}.schema", name, status=_has_status(subresources))
+        findings += check_subresources(version.get("subresources"), f"{path}.subresources")
+        findings += check_columns(version.get("additionalPrinterColumns"), f"{path}.additionalPrinterColumns")
         fields = version.get("selectableFields")
         if fields:
             if not _has_schema(version.get("schema")):
                 detail = _detail("may only be set when `version.schema.openAPIV3Schema` is not included")
-                found.append(invalid(_CHECK, f"{path}.selectableFields", "", detail))
+                findings.append(invalid(_CHECK, f"{path}.selectableFields", "", detail))
             else:
-                found += checker.selectable(fields, version["schema"], path, name)
-    return found
+                findings += checker.selectable(fields, version["schema"], path, name)
+    return findings
 
 
 _SHARED: Final[tuple[tuple[str, str, str, Callable[[Any], Any]], ...]] = (
@@ -145,20 +145,20 @@ _SHARED: Final[tuple[tuple[str, str, str, Callable[[Any], Any]], ...]] = (
 
 def _exclusive(form: Internal) -> list[Finding]:
     """Check faults that only documents not in v1 can have, that versions are distinct, and that one is stored."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     tops = {"validation": form.validation, "subresources": form.subresources, "additionalPrinterColumns": form.columns}
     details: list[str] = []
     for top, key, what, struct in _SHARED:
         given = [version.get(key) for version in form.versions]
         is_list = key == "additionalPrinterColumns"
         if (tops[top] or (tops[top] is not None and not is_list)) and any(
-            one is not None and (one or not is_list) for one in given
+            item is not None and (item or not is_list) for item in given
         ):
             detail = f"top-level and per-version {what} are mutually exclusive"
-            found.append(forbidden(_CHECK, f"spec.{top}", detail))
-        if given and all(one is not None and (one or not is_list) for one in given):
+            findings.append(forbidden(_CHECK, f"spec.{top}", detail))
+        if given and all(item is not None and (item or not is_list) for item in given):
             first = canonical(struct(given[0]))
-            if all(canonical(struct(one)) == first for one in given):
+            if all(canonical(struct(item)) == first for item in given):
                 details.append(
                     f"per-version {what} may not all be set to identical values (top-level {top} should be used "
                     "instead)"
@@ -172,24 +172,24 @@ def _exclusive(form: Internal) -> list[Finding]:
         structs = [gojson.version(version) for version in form.versions] if form.has_list else None
         shown = gojson.shown(structs, "[]apiextensions.CustomResourceDefinitionVersion")
         value = gojson.plain(structs)
-        found.extend(invalid(_CHECK, "spec.versions", value, detail, shown) for detail in details)
-    return found
+        findings.extend(invalid(_CHECK, "spec.versions", value, detail, shown) for detail in details)
+    return findings
 
 
 def _names(form: Internal) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if form.version:
         if texts := dns_1035_label(form.version):
-            found.append(invalid(_CHECK, "spec.version", form.version, joined(texts)))
+            findings.append(invalid(_CHECK, "spec.version", form.version, joined(texts)))
         if form.versions and form.versions[0].get("name", "") != form.version:
             detail = "must match the first version in spec.versions"
-            found.append(invalid(_CHECK, "spec.version", form.version, detail))
-    found.extend(
+            findings.append(invalid(_CHECK, "spec.version", form.version, detail))
+    findings.extend(
         required(_CHECK, f"spec.names.{key}")
         for key in ("plural", "singular", "kind", "listKind")
         if not form.names.get(key)
     )
-    return found + check_names(form.names, "spec.names")
+    return findings + check_names(form.names, "spec.names")
 
 
 # -- schemas -----------------------------------------------------------------------------------------------------------
@@ -223,9 +223,9 @@ class _SchemaChecker:
             return []
         props: JsonObject = holder["openAPIV3Schema"]
         path = f"{path}.openAPIV3Schema"
-        found = _root_with_status(props, path) if status else []
+        findings = _root_with_status(props, path) if status else []
         if props.get("nullable"):
-            found.append(forbidden(_CHECK, f"{path}.nullable", "nullable cannot be true at the root"))
+            findings.append(forbidden(_CHECK, f"{path}.nullable", "nullable cannot be true at the root"))
         demands = self.demands
         reason, scope = "", None
         budget = Budget(demands.old_rules, demands.old_messages, version in demands.unchanged)
@@ -237,22 +237,22 @@ class _SchemaChecker:
                     tree = build_schema(props, as_sent=True)
                     wrong = check_defaults(tree, path, need_pruned=demands.pruned_defaults)
                     scope = None if wrong else RuleScope(tree, budget)
-                found += wrong
-        walked = check_openapi(props, path, Place(is_root=True), demands.walk, scope)
-        found += walked.schema + walked.rules
+                findings += wrong
+        walked = check_openapi(props, path, WalkPosition(is_root=True), demands.walk, scope)
+        findings += walked.schema + walked.rules
         self.costs += budget.costs
-        if reason and not found:
-            found.append(invalid(_CHECK, path, "", reason))
-        return found + budget.check(path)
+        if reason and not findings:
+            findings.append(invalid(_CHECK, path, "", reason))
+        return findings + budget.check(path)
 
     def selectable(self, fields: list[JsonObject], holder: JsonObject, path: str, version: str) -> list[Finding]:
         """Check the selectable fields of one schema."""
         props = holder.get("openAPIV3Schema")
         reason = "" if props is None else unconvertible(props)
-        found = [invalid(_CHECK, f"{path}.schema.openAPIV3Schema", "", reason)] if reason else []
+        findings = [invalid(_CHECK, f"{path}.schema.openAPIV3Schema", "", reason)] if reason else []
         allowed = version in self.demands.many_selectable
         where = f"{path}.selectableFields"
-        return found + check_selectable(fields, None if reason else props, where, may_be_many=allowed)
+        return findings + check_selectable(fields, None if reason else props, where, may_be_many=allowed)
 
 
 def _root_with_status(props: JsonObject, path: str) -> list[Finding]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import NotStructural
-from auditor.crdcheck.walk import item_schema
+from auditor.crdcheck.nested_schemas import item_schema
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.schema.parse import check_convertible
-from auditor.validation.findings import forbidden, invalid, required
+from auditor.validation.field_errors import forbidden, invalid, required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,10 +50,10 @@ def check_structural_schema(props: JsonObject, path: str) -> list[Finding]:
         props: Decoded with `schema_type`.
         path: The path of the schema in the definition.
     """
-    found: list[Finding] = []
-    _node(props, path, _ROOT, found)
-    _complete(props, props, path, path, found)
-    return found
+    findings: list[Finding] = []
+    _node(props, path, _ROOT, findings)
+    _complete(props, props, path, path, findings)
+    return findings
 
 
 def _extra(props: JsonObject) -> JsonObject | None:
@@ -153,7 +153,7 @@ def _is_int_or_string(props: JsonObject) -> bool:
     """Whether anyOf is exactly integer or string."""
     given = props.get("anyOf", ())
     return len(given) == 2 and all(
-        _says_only_type(one, name) for one, name in zip(given, ("integer", "string"), strict=True)
+        _says_only_type(claim, name) for claim, name in zip(given, ("integer", "string"), strict=True)
     )
 
 

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.errors import SchemaError
 from auditor.base.records import Unreadable
 from auditor.crdcheck.internal import Internal, internal_form
+from auditor.crdcheck.nested_schemas import ServerPanic, everywhere, item_schema
 from auditor.crdcheck.parts import check_names
 from auditor.crdcheck.relaxed import Demands, demands_of_update
 from auditor.crdcheck.spec import check_spec
-from auditor.crdcheck.walk import ServerPanic, everywhere, item_schema
-from auditor.golang.text import quote
+from auditor.golang.go_text import quote
 from auditor.golang.url import UrlError, parse_request_uri
 from auditor.releases import changes
-from auditor.validation.findings import (
+from auditor.validation.field_errors import (
     invalid,
     required,
     shown_text,
     shown_texts,
     unique,
 )
-from auditor.validation.formats import applicable
-from auditor.validation.names import subdomain_name
+from auditor.validation.name_checks import subdomain_name
 from auditor.validation.objectmeta import check_metadata, check_metadata_update
+from auditor.validation.string_formats import applicable
 
 if TYPE_CHECKING:
     from auditor.base.records import Finding, JsonObject
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def unknown_formats(form: Internal) -> list[str]:
     """Return the formats that the server does not know, once for each position."""
-    return [given for schema in form.schemas() for one in everywhere(schema) if (given := _unknown(one))]
+    return [given for schema in form.schemas() for node in everywhere(schema) if (given := _unknown(node))]
 
 
 def _unknown(props: JsonObject) -> str:
@@ -54,9 +54,9 @@ def _sets(form: Internal) -> list[str]:
         return []
     kinds = set()
     for schema in form.schemas():
-        for one in everywhere(schema):
-            items = item_schema(one)
-            if one.get("x-kubernetes-list-type") == "set" and items is not None:
+        for node in everywhere(schema):
+            items = item_schema(node)
+            if node.get("x-kubernetes-list-type") == "set" and items is not None:
                 kinds.add(items.get("type", ""))
     return [
         f'x-kubernetes-list-type: set for items of type "{kind}" is not supported by server-side apply or CEL '
@@ -126,9 +126,9 @@ def check_crd(document: Any) -> CheckedDefinition:
     """
     try:
         form = internal_form(document)
-        found, costs = _create(form)
+        answer, costs = _create(form)
         return CheckedDefinition(
-            findings=_sorted(found),
+            findings=_sorted(answer),
             warnings=create_warnings(form),
             unknown_fields=form.unknown,
             stored_versions=tuple(form.stored_versions),
@@ -161,13 +161,13 @@ def check_crd_update(old: Any, new: Any) -> CheckedDefinition:
     before, after = forms
     try:
         create, _ = _create(internal_form(new))
-        found, costs = _update(after, before)
+        answer, costs = _update(after, before)
     except ServerPanic as panic:
         return CheckedDefinition(unreadable=Unreadable(str(panic)))
     except RecursionError:
         return CheckedDefinition(unreadable=Unreadable(f"new: {_TOO_DEEP}"))
     return CheckedDefinition(
-        findings=_sorted(found),
+        findings=_sorted(answer),
         warnings=update_warnings(after, before),
         unknown_fields=after.unknown,
         stored_versions=tuple(after.stored_versions),
@@ -192,9 +192,9 @@ def _create(form: Internal) -> tuple[list[Finding], list[tuple[str, int]]]:
         wanted = f"{form.names.get('plural', '')}.{form.group}"
         return texts if name == wanted else (*texts, 'must be spec.names.plural+"."+spec.group')
 
-    found = unique(check_metadata(form.metadata, namespaced=False, name_rule=named))
+    findings = unique(check_metadata(form.metadata, namespaced=False, name_rule=named))
     rest, costs = _rest(form, None, Demands())
-    return found + rest, costs
+    return findings + rest, costs
 
 
 def _update(form: Internal, old: Internal) -> tuple[list[Finding], list[tuple[str, int]]]:
@@ -204,10 +204,10 @@ def _update(form: Internal, old: Internal) -> tuple[list[Finding], list[tuple[st
     if form.differs(old):
         form.metadata["generation"] = old.metadata.get("generation", 0) + 1
     _store(form)
-    found = unique(check_metadata_update(form.metadata, old.metadata))
-    found += _immutable(form, old)
+    findings = unique(check_metadata_update(form.metadata, old.metadata))
+    findings += _immutable(form, old)
     rest, costs = _rest(form, old, demands_of_update(form, old))
-    return found + rest, costs
+    return findings + rest, costs
 
 
 def _storage_of(form: Internal) -> list[str]:
@@ -234,16 +234,16 @@ def _immutable(form: Internal, old: Internal) -> list[Finding]:
 
 
 def _rest(form: Internal, old: Internal | None, demands: Demands) -> tuple[list[Finding], list[tuple[str, int]]]:
-    found, costs = check_spec(form, demands)
-    found += check_names(form.status.get("acceptedNames", {}), "status.acceptedNames")
-    found += _stored_versions(form)
-    found += _approval(form, old)
+    findings, costs = check_spec(form, demands)
+    findings += check_names(form.status.get("acceptedNames", {}), "status.acceptedNames")
+    findings += _stored_versions(form)
+    findings += _approval(form, old)
     if form.preserve and not (old is not None and old.preserve):
         detail = (
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         )
-        found.append(invalid("schema", "spec.preserveUnknownFields", value=True, detail=detail))
-    return found, costs
+        findings.append(invalid("schema", "spec.preserveUnknownFields", value=True, detail=detail))
+    return findings, costs
 
 
 def _stored_versions(form: Internal) -> list[Finding]:
@@ -253,12 +253,12 @@ def _stored_versions(form: Internal) -> list[Finding]:
         return [invalid("schema", path, given, "must have at least one stored version", shown_texts(given))]
     names = [version.get("name", "") for version in form.versions]
     left = {name: index for index, name in enumerate(stored)}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for name, version in zip(names, form.versions, strict=True):
         # A repeated name is looked up only once.
         if name not in left and version.get("storage"):
             detail = f"must have the storage version {name}"
-            found.append(invalid("schema", path, list(stored), detail, shown_texts(list(stored))))
+            findings.append(invalid("schema", path, list(stored), detail, shown_texts(list(stored))))
         left.pop(name, None)
     for name, index in left.items():
         detail = (
@@ -268,8 +268,8 @@ def _stored_versions(form: Internal) -> list[Finding]:
             if changes.STORED_VERSIONS.holds
             else "must appear in spec.versions"
         )
-        found.append(invalid("schema", f"{path}[{index}]", name, detail))
-    return found
+        findings.append(invalid("schema", f"{path}[{index}]", name, detail))
+    return findings
 
 
 def _approval(form: Internal, old: Internal | None) -> list[Finding]:

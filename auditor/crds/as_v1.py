@@ -76,7 +76,7 @@ def _version(given: Any, spec: JsonObject) -> Any:
     for key in _OF_VERSIONS:
         value = given.get(key) or spec.get(key)
         if value or key in given or (key in spec and key == "subresources"):
-            version[key] = [_column(one) for one in value] if key == _OF_VERSIONS[0] and value else value
+            version[key] = [_column(item) for item in value] if key == _OF_VERSIONS[0] and value else value
     return {key: value for key, value in version.items() if value is not None}
 
 

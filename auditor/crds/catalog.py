@@ -45,7 +45,7 @@ class CrdCatalog:
             documents: Decoded JSON or YAML. If two definitions have the same name, the later counts.
             stored: The documents come from a server, so that their status counts (`parse_definition`).
         """
-        found: dict[str, CustomResourceDefinition] = {}
+        definitions: dict[str, CustomResourceDefinition] = {}
         broken: dict[str, str] = {}
         for number, document in enumerate(documents):
             if type(document) is not dict or document.get("kind") != "CustomResourceDefinition":
@@ -58,8 +58,8 @@ class CrdCatalog:
             except RecursionError:
                 broken[document_name(document) or f"document {number}"] = "the schema is nested too deeply"
                 continue
-            found[definition.name] = definition
-        return cls(found.values(), broken)
+            definitions[definition.name] = definition
+        return cls(definitions.values(), broken)
 
     def find(self, text: str) -> CustomResourceDefinition | None:
         """Return the definition with a name, found as kubectl finds it.

@@ -321,8 +321,12 @@ def _defaulted_names(names: JsonObject) -> JsonObject:
 
 def why_not_served(definition: CustomResourceDefinition) -> str:
     """Return why a server answers 404 for all objects of a definition that is not established."""
-    said = [one for one in conditions_of(definition.document) if one.get("type") == "NamesAccepted"][:1]
-    texts = [": ".join(str(one[key]) for key in ("reason", "message") if one.get(key)) for one in said]
+    said = [condition for condition in conditions_of(definition.document) if condition.get("type") == "NamesAccepted"][
+        :1
+    ]
+    texts = [
+        ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key)) for condition in said
+    ]
     until = f" until its names are accepted ({texts[0]})" if texts and texts[0] else ""
     return f"{definition.name} is not established: the server answers 404{until}"
 
@@ -371,8 +375,8 @@ def _crd_versions(listed: list[JsonObject], *, preserve: bool, reason: str) -> d
     made: dict[str, CrdVersion] = {}
     for version in listed:
         tree, structural = trees[id(version.get("schema", {}).get("openAPIV3Schema"))]
-        one = _crd_version(version, tree, structural, reason)
-        made.setdefault(one.name, one)  # the server uses the first of two versions of the same name
+        crd_version = _crd_version(version, tree, structural, reason)
+        made.setdefault(crd_version.name, crd_version)  # the server uses the first of two versions of the same name
     return made
 
 
@@ -393,8 +397,8 @@ def _crd_version(
         else Scale(
             scale.get("specReplicasPath", ""), scale.get("statusReplicasPath", ""), scale.get("labelSelectorPath", "")
         ),
-        selectable_fields=tuple(one.get("jsonPath", "") for one in version.get("selectableFields", ())),
-        printer_columns=tuple(_column(one) for one in version.get("additionalPrinterColumns", ())),
+        selectable_fields=tuple(field.get("jsonPath", "") for field in version.get("selectableFields", ())),
+        printer_columns=tuple(_column(column) for column in version.get("additionalPrinterColumns", ())),
         unserved_reason=reason,
     )
 

@@ -31,7 +31,7 @@ class _Version(msgspec.Struct):
     storage: Any = msgspec.UNSET
 
 
-class _Spec(msgspec.Struct):
+class _OutlineSpec(msgspec.Struct):
     version: Any = msgspec.UNSET
     versions: list[_Version] | msgspec.UnsetType = msgspec.UNSET
 
@@ -41,7 +41,7 @@ class _Status(msgspec.Struct):
 
 
 class _Document(msgspec.Struct):
-    spec: _Spec | msgspec.UnsetType = msgspec.UNSET
+    spec: _OutlineSpec | msgspec.UnsetType = msgspec.UNSET
     status: _Status | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -67,8 +67,8 @@ def outline(document: JsonObject) -> list[VersionOutline]:
     for version in _listed(document):
         name = version.get("name")
         if type(name) is str:  # the server uses the first of two versions of the same name
-            one = VersionOutline(name, version.get("served") is True, version.get("storage") is True)
-            made.setdefault(name, one)
+            version_outline = VersionOutline(name, version.get("served") is True, version.get("storage") is True)
+            made.setdefault(name, version_outline)
     return list(made.values())
 
 
@@ -79,7 +79,7 @@ def stored_versions(document: JsonObject) -> list[str]:
     """
     kept = _mapping(document.get("status")).get("storedVersions")
     names = [name for name in kept if type(name) is str] if type(kept) is list else []
-    return names or [one.name for one in outline(document) if one.storage][:1]
+    return names or [version.name for version in outline(document) if version.storage][:1]
 
 
 def is_from_server(document: JsonObject) -> bool:
@@ -87,13 +87,13 @@ def is_from_server(document: JsonObject) -> bool:
 
     Generators of manifests write an empty status (``conditions: []``), which a server drops.
     """
-    return any(one.get("status") == "True" for one in conditions_of(document))
+    return any(condition.get("status") == "True" for condition in conditions_of(document))
 
 
 def conditions_of(document: JsonObject) -> list[JsonObject]:
     """Return the conditions in the status of a document that may be malformed."""
     conditions = _mapping(document.get("status")).get("conditions")
-    return [one for one in conditions if type(one) is dict] if type(conditions) is list else []
+    return [condition for condition in conditions if type(condition) is dict] if type(conditions) is list else []
 
 
 def _listed(document: JsonObject) -> list[JsonObject]:

@@ -49,13 +49,13 @@ def split_spec(data: bytes) -> tuple[bytes, bytes] | None:
     """
     spec = bytes(_DECODER.decode(data).spec)
     start = spec[:_START]
-    at = data.find(start)
-    if len(spec) < _LEAST_BYTES or spec[:1] != b"{" or data.find(start, at + 1) >= 0:
+    offset = data.find(start)
+    if len(spec) < _LEAST_BYTES or spec[:1] != b"{" or data.find(start, offset + 1) >= 0:
         return None
-    return data[:at] + b"{}" + data[at + len(spec) :], spec
+    return data[:offset] + b"{}" + data[offset + len(spec) :], spec
 
 
-class _Spec(NamedTuple):
+class _KnownSpec(NamedTuple):
     """A known spec.
 
     Attributes:
@@ -80,7 +80,7 @@ class KnownSpecs:
     def __init__(self, most: int = _MOST_BYTES) -> None:
         self._most = most
         self._size = 0
-        self._known: dict[bytes, _Spec] = {}
+        self._known: dict[bytes, _KnownSpec] = {}
 
     def read(self, data: bytes) -> tuple[DefinitionEntry, bytes] | None:
         """Read a definition that a server has stored; its spec is decoded only if it is not known.
@@ -109,21 +109,21 @@ class KnownSpecs:
         text = orjson.dumps({**rest, "spec": orjson.Fragment(spec.text)}, option=orjson.OPT_SORT_KEYS)
         return entry, text
 
-    def _add(self, text: bytes, data: bytes) -> _Spec:
+    def _add(self, text: bytes, data: bytes) -> _KnownSpec:
         document = jsontext.decode(data)["spec"]
         names = {name: document[name] for name in _NAMING if name in document}
-        found = _Spec(names, orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
+        spec = _KnownSpec(names, orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
         self._size += len(text)
         if self._size > self._most:
             self._known.clear()
             self._size = len(text)
-        self._known[text] = found
-        return found
+        self._known[text] = spec
+        return spec
 
 
 def _is_definition(document: Any) -> bool:
     """Return whether a document is a definition and not a list of them."""
-    return [id(one) for one in definitions_in(document)] == [id(document)]
+    return [id(definition) for definition in definitions_in(document)] == [id(document)]
 
 
 KNOWN_SPECS: Final = KnownSpecs()

@@ -57,9 +57,11 @@ def gate_changes(before: ResolvedGates | None, after: ResolvedGates | None) -> G
     """
     old = {} if before is None else {state.gate.name: state for state in before.states}
     new = {} if after is None else {state.gate.name: state for state in after.states}
-    made = [one for name in sorted(old.keys() | new.keys()) for one in _changes(name, old.get(name), new.get(name))]
-    was = {} if before is None else {one.path: one.on for one in before.paths}
-    now = {} if after is None else {one.path: one.on for one in after.paths}
+    made = [
+        change for name in sorted(old.keys() | new.keys()) for change in _changes(name, old.get(name), new.get(name))
+    ]
+    was = {} if before is None else {path.path: path.on for path in before.paths}
+    now = {} if after is None else {path.path: path.on for path in after.paths}
     paths = sorted(was.keys() | now.keys(), key=lambda path: path.steps)
     closed = tuple(path for path in paths if was.get(path, True) and not now.get(path, True))
     opened = tuple(path for path in paths if not was.get(path, True) and now.get(path, True))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.gates.paths import GatePath, GatePathError, is_known, parse_path
-from auditor.golang.text import type_name
-from auditor.validation.findings import (
+from auditor.golang.go_text import type_name
+from auditor.validation.field_errors import (
     NOT_SUPPORTED,
     TYPE_INVALID,
     duplicate,
@@ -70,7 +70,7 @@ class GateConfig:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ConfigReader:
     """Reads one configuration."""
 
     definition: CustomResourceDefinition
@@ -140,7 +140,7 @@ class _Reader:
                 self.found.append(required(_CHECK, where, "a gate must guard at least one field"))
             return ()
         made = (self.one_path(text, f"{where}[{index}]", name) for index, text in enumerate(listed))
-        return tuple(one for one in made if one is not None)
+        return tuple(path for path in made if path is not None)
 
     def one_path(self, text: Any, where: str, name: str) -> GatePath | None:
         if type(text) is not str:
@@ -181,13 +181,13 @@ def gate_config(definition: CustomResourceDefinition, sidecar: Mapping[str, Any]
         given, path = sidecar[definition.name], definition.name
     if given is None:
         return GateConfig(definition.name)
-    reader = _Reader(definition)
+    reader = _ConfigReader(definition)
     if type(given) is not dict:
         detail = f"must be of type object, not {type_name(given)}"
         return GateConfig(definition.name, findings=(finding(_CHECK, path, TYPE_INVALID, given, detail),))
     component = reader.value(given, "component", str, path) or ""
     listed = reader.value(given, "featureGates", list, path) or []
-    gates = [reader.gate(one, f"{path}.featureGates[{index}]") for index, one in enumerate(listed)]
+    gates = [reader.gate(entry, f"{path}.featureGates[{index}]") for index, entry in enumerate(listed)]
     return GateConfig(
         definition.name,
         component,

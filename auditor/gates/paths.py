@@ -56,16 +56,16 @@ def parse_path(text: str) -> GatePath:
     if not text.startswith("."):
         raise GatePathError("must be a simple JSON path that starts with .")
     steps: list[str] = []
-    at = 0
-    while at < len(text):
-        match = _STEP.match(text, at)
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
         if match is None:
             if _WILD.search(text):
                 raise GatePathError("must name fields only: no wildcards, filters, indices or recursion")
             raise GatePathError("must be a simple JSON path: names behind dots, or ['name']")
         quoted = match["quoted"]
         steps.append(match["plain"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
-        at = match.end()
+        position = match.end()
     if steps[0] in _RESERVED:
         raise GatePathError(f"must not guard {steps[0]}, which every object has")
     return GatePath(tuple(steps))
@@ -73,34 +73,34 @@ def parse_path(text: str) -> GatePath:
 
 def is_known(path: GatePath, schema: StructuralSchema | None) -> bool:
     """Whether a schema allows the field; it also allows unknown fields if it preserves them."""
-    at = schema
+    node = schema
     for step in path.steps:
-        while at is not None and at.type == "array":
-            if at.items is None:
-                return at.preserve_unknown_fields
-            at = at.items
-        if at is None:
+        while node is not None and node.type == "array":
+            if node.items is None:
+                return node.preserve_unknown_fields
+            node = node.items
+        if node is None:
             return False
-        below = at.properties.get(step)
+        below = node.properties.get(step)
         if below is None:
-            extra = at.additional_properties
+            extra = node.additional_properties
             if not isinstance(extra, StructuralSchema):
-                return at.preserve_unknown_fields or extra is not None
+                return node.preserve_unknown_fields or extra is not None
             below = extra
-        at = below
+        node = below
     return True
 
 
 def goes_through_list(path: GatePath, schema: StructuralSchema | None) -> bool:
     """Whether a schema has a list on the way to the field, so that it is in every item."""
-    at = schema
+    node = schema
     for step in path.steps:
-        if at is None:
+        if node is None:
             return False
-        if at.type == "array":
+        if node.type == "array":
             return True
-        extra = at.additional_properties
-        at = at.properties.get(step) or (extra if isinstance(extra, StructuralSchema) else None)
+        extra = node.additional_properties
+        node = node.properties.get(step) or (extra if isinstance(extra, StructuralSchema) else None)
     return False
 
 

@@ -75,7 +75,7 @@ class ResolvedGates:
     @property
     def off(self) -> tuple[GuardedPath, ...]:
         """The highest fields that are off; the fields below them are off, too."""
-        return tuple(one for one in self.paths if not one.on and one.blocked_by is None)
+        return tuple(path for path in self.paths if not path.on and path.blocked_by is None)
 
     def published(self) -> list[JsonObject]:
         """Return the content of ``x-kubernetes-feature-gates``."""
@@ -145,8 +145,8 @@ def resolve(config: GateConfig, overrides: Mapping[str, bool] | None = None) -> 
 def _state(gate: FieldGate, asked: Mapping[str, bool]) -> GateState:
     if gate.stage == "stable":
         if asked.get(gate.name) is False:
-            found = f"cannot set feature gate {gate.name} to false"
-            raise PlanError(_OPTION, found, "true: a stable gate is always on")
+            reason = f"cannot set feature gate {gate.name} to false"
+            raise PlanError(_OPTION, reason, "true: a stable gate is always on")
         return GateState(gate, on=True, why="stable")
     if gate.name in asked:
         return GateState(gate, asked[gate.name], f"{_OPTION} {gate.name}={str(asked[gate.name]).lower()}")
@@ -161,8 +161,8 @@ def _state(gate: FieldGate, asked: Mapping[str, bool]) -> GateState:
 
 
 def _guarded(path: GatePath, own: Mapping[GatePath, GateState]) -> GuardedPath:
-    above = sorted((one for one in own if one.is_above(path)), key=lambda one: len(one.steps))
-    blocked = next((one for one in above if not own[one].on), None)
+    above = sorted((guarded for guarded in own if guarded.is_above(path)), key=lambda one: len(one.steps))
+    blocked = next((path for path in above if not own[path].on), None)
     return GuardedPath(path, own[path], own[path].on and blocked is None, blocked)
 
 
@@ -179,10 +179,10 @@ def fields_in_use(gates: ResolvedGates, obj: Any) -> list[Finding]:
         obj: The object as stored, without defaults.
     """
     return [
-        _finding(one, where, value)
-        for one in gates.paths
-        if not one.on or one.state.gate.stage == "deprecated"
-        for where, value in places(obj, one.path.steps)
+        _finding(path, where, value)
+        for path in gates.paths
+        if not path.on or path.state.gate.stage == "deprecated"
+        for where, value in places(obj, path.path.steps)
     ]
 
 

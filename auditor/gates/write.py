@@ -124,8 +124,8 @@ def simulate_write(
     """
     stored = copy_json(new)
     write = _Write()
-    for one in gates.off:
-        write.field(stored, old, one.path.steps, "", schema)
+    for path in gates.off:
+        write.field(stored, old, path.path.steps, "", schema)
     changes = None
     if old is not None:
         ignored = {"metadata", "status"} if has_status else {"metadata"}

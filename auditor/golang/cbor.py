@@ -36,8 +36,8 @@ from auditor.golang.cbor_syntax import (
     check_well_formed,
     unacceptable,
 )
+from auditor.golang.go_text import display, float_v, quote
 from auditor.golang.jsontext import as_text
-from auditor.golang.text import display, float_v, quote
 from auditor.golang.times import GoTime, GoTimeError, format_rfc3339_nano, parse_rfc3339
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def decode(data: bytes) -> Any:
         CborError: The bytes are not exactly one item.
     """
     check_well_formed(data)
-    read = _run(_Decoder(data).item(None))
+    read = _run(_CborDecoder(data).item(None))
     if read.error is not None:
         raise CborError(read.error)
     return read.value
@@ -81,7 +81,7 @@ def decode_object(data: bytes) -> dict[str, Any]:
         check_well_formed(data)
     except CborError as error:
         raise CborError(_NO_KIND + str(error)) from None
-    read = _run(_Decoder(data).item(None))
+    read = _run(_CborDecoder(data).item(None))
     if read.error is None and (read.value is None or type(read.value) is dict):
         return read.value or {}
     problem = _KindFinder(data).problem()
@@ -122,7 +122,7 @@ def _run(first: Generator[Any, _Read, _Read]) -> _Read:
     return result
 
 
-class _Decoder(Heads):
+class _CborDecoder(Heads):
     """Decodes well-formed bytes. `encoding` is the tag that determines how byte strings become text, if any."""
 
     def item(self, encoding: int | None) -> Generator[Any, _Read, _Read]:
@@ -286,7 +286,7 @@ class _Decoder(Heads):
         return _Read(error=problem_text, kind=kind)
 
 
-class _KindFinder(_Decoder):
+class _KindFinder(_CborDecoder):
     """Searches a map for kind and apiVersion only; the server reports errors of this search first."""
 
     def problem(self) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from auditor.golang.text import float_json, quote
+from auditor.golang.go_text import float_json, quote
 
 MAX_DEPTH = 10_000
 _MAX_INT64 = 2**63 - 1
@@ -132,10 +132,10 @@ def decode_exactly(data: bytes) -> Any:
         GoJsonError: As `decode`.
     """
     # Go ends a text by feeding its scanner a space; appending it gives the same message for texts that stop early.
-    return _Decoder(bytes(data) + b" ").read()
+    return _JsonDecoder(bytes(data) + b" ").read()
 
 
-class _Decoder:
+class _JsonDecoder:
     """One decoding of one text; it checks the syntax and builds values, and remembers the first number out of range."""
 
     def __init__(self, data: bytes) -> None:
@@ -202,9 +202,9 @@ class _Decoder:
         return value
 
     def skip_space(self) -> None:
-        found = _SPACE.match(self.data, self.at)
-        assert found is not None
-        self.at = found.end()
+        space = _SPACE.match(self.data, self.at)
+        assert space is not None
+        self.at = space.end()
 
     def peek(self) -> int:
         if self.at >= len(self.data):
@@ -241,11 +241,11 @@ class _Decoder:
         return value
 
     def string(self) -> str:
-        found = _STRING.match(self.data, self.at)
-        if found is None:
+        match = _STRING.match(self.data, self.at)
+        if match is None:
             raise self.broken_string()
-        self.at = found.end()
-        text = as_text(found[1])
+        self.at = match.end()
+        text = as_text(match[1])
         return _ESCAPES.sub(_unescape, text) if "\\" in text else text
 
     def broken_string(self) -> GoJsonError:
@@ -267,22 +267,22 @@ class _Decoder:
                     self.at += 1
 
     def number(self) -> int | float:
-        found = _NUMBER.match(self.data, self.at)
-        if found is None:
+        match = _NUMBER.match(self.data, self.at)
+        if match is None:
             self.at += 1
             raise self.wrong("in numeric literal")
-        self.at = found.end()
+        self.at = match.end()
         byte = self.peek()
-        if byte == 0x2E and found[1] is None and found[2] is None:
+        if byte == 0x2E and match[1] is None and match[2] is None:
             self.at += 1
             raise self.wrong("after decimal point in numeric literal")
-        if byte in b"eE" and found[2] is None:
+        if byte in b"eE" and match[2] is None:
             self.at += 1
             if self.peek() in b"+-":
                 self.at += 1
             raise self.wrong("in exponent of numeric literal")
-        text = found[0]
-        if found[1] is None and found[2] is None and len(text) <= 20:
+        text = match[0]
+        if match[1] is None and match[2] is None and len(text) <= 20:
             whole = int(text)
             if _MIN_INT64 <= whole <= _MAX_INT64:
                 return whole

@@ -10,8 +10,8 @@ import base64
 import re
 from dataclasses import dataclass
 
+from auditor.golang.go_text import quote
 from auditor.golang.net import parse_ip
-from auditor.golang.text import quote
 
 _BLANKS = " \t"
 _SPECIALS = frozenset('()<>[]:;@\\,"')
@@ -45,17 +45,17 @@ def parse_address(text: str) -> MailAddress:
 
     Source: net/mail ParseAddress.
     """
-    reader = _Reader(text)
-    found = reader.address(groups=True)
+    reader = _AddressReader(text)
+    address = reader.address(groups=True)
     reader.skip_comments()
     if reader.rest:
         raise MailError(f"mail: expected single address, got {quote(reader.rest)}")
-    if len(found) != 1:
-        raise MailError("mail: empty group" if not found else "mail: group with multiple addresses")
-    return found[0]
+    if len(address) != 1:
+        raise MailError("mail: empty group" if not address else "mail: group with multiple addresses")
+    return address[0]
 
 
-class _Reader:
+class _AddressReader:
     """Reads parts of an address from the front of `rest`."""
 
     def __init__(self, text: str) -> None:
@@ -100,14 +100,14 @@ class _Reader:
         if self.took(";"):
             self.skip_comments()
             return []
-        found: list[MailAddress] = []
+        addresses: list[MailAddress] = []
         while True:
             self.skip_blanks()
-            found += self.address(groups=False)
+            addresses += self.address(groups=False)
             self.skip_comments()
             if self.took(";"):
                 self.skip_comments()
-                return found
+                return addresses
             if not self.took(","):
                 raise MailError("mail: expected comma")
 
@@ -156,8 +156,8 @@ class _Reader:
         """Read a quoted string; of a malformed one, nothing is read."""
         text: list[str] = []
         escaped = False
-        for at in range(1, len(self.rest)):
-            character = self.rest[at]
+        for position in range(1, len(self.rest)):
+            character = self.rest[position]
             visible = _is_visible(character) or character in _BLANKS
             if escaped or (visible and character not in '"\\'):
                 if not visible:
@@ -165,7 +165,7 @@ class _Reader:
                 text.append(character)
                 escaped = False
             elif character == '"':
-                self.rest = self.rest[at + 1 :]
+                self.rest = self.rest[position + 1 :]
                 return "".join(text)
             elif character == "\\":
                 escaped = True
@@ -175,9 +175,9 @@ class _Reader:
 
     def domain_literal(self) -> str:
         self.rest = self.rest[1:]
-        for at, character in enumerate(self.rest):
+        for position, character in enumerate(self.rest):
             if character == "]":
-                text, self.rest = self.rest[:at], self.rest[at + 1 :]
+                text, self.rest = self.rest[:position], self.rest[position + 1 :]
                 if parse_ip(text) is None:
                     raise MailError(f"mail: invalid IP address in domain-literal: {quote(text)}")
                 return f"[{text}]"
@@ -235,20 +235,20 @@ class _Reader:
         """Read a comment after its opening parenthesis; comments nest."""
         depth = 1
         text: list[str] = []
-        at = 0
-        while at < len(self.rest) and depth:
-            character = self.rest[at]
-            if character == "\\" and at + 1 < len(self.rest):
-                at += 1
-                character = self.rest[at]
+        position = 0
+        while position < len(self.rest) and depth:
+            character = self.rest[position]
+            if character == "\\" and position + 1 < len(self.rest):
+                position += 1
+                character = self.rest[position]
             elif character == "(":
                 depth += 1
             elif character == ")":
                 depth -= 1
             if depth:
                 text.append(character)
-            at += 1
-        self.rest = self.rest[at:]
+            position += 1
+        self.rest = self.rest[position:]
         if depth:
             raise MailError("mail: misformatted parenthetical comment")
         return "".join(text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from auditor.golang.text import quote
+from auditor.golang.go_text import quote
 
 _BIG = 0xFFFFFF
 
@@ -154,12 +154,12 @@ def parse_addr(text: str) -> Address:
 
     Source: netip.ParseAddr.
     """
-    found = _FIRST_OF.search(text)
-    if found is None:
+    match = _FIRST_OF.search(text)
+    if match is None:
         raise _address_error(text, "unable to parse IP")
-    if found[0] == "%":
+    if match[0] == "%":
         raise _address_error(text, "missing IPv6 address")
-    return Address(32, _ipv4(text, text)) if found[0] == "." else _ipv6(text)
+    return Address(32, _ipv4(text, text)) if match[0] == "." else _ipv6(text)
 
 
 def _address_error(text: str, message: str, at: str = "") -> GoNetError:
@@ -169,7 +169,7 @@ def _address_error(text: str, message: str, at: str = "") -> GoNetError:
 def _ipv4(whole: str, text: str) -> int:
     """Read four numbers in `text`, the end of `whole`."""
     value = number = fields = digits = 0
-    for at, character in enumerate(text):
+    for position, character in enumerate(text):
         if "0" <= character <= "9":
             if digits == 1 and number == 0:
                 raise _address_error(whole, "IPv4 field has octet with leading zero")
@@ -178,15 +178,15 @@ def _ipv4(whole: str, text: str) -> int:
             if number > 255:
                 raise _address_error(whole, "IPv4 field has value >255")
         elif character == ".":
-            if at == 0 or at == len(text) - 1 or text[at - 1] == ".":
-                raise _address_error(whole, "IPv4 field must have at least one digit", text[at:])
+            if position == 0 or position == len(text) - 1 or text[position - 1] == ".":
+                raise _address_error(whole, "IPv4 field must have at least one digit", text[position:])
             if fields == 3:
                 raise _address_error(whole, "IPv4 address too long")
             value = value << 8 | number
             fields += 1
             number = digits = 0
         else:
-            raise _address_error(whole, "unexpected character", text[at:])
+            raise _address_error(whole, "unexpected character", text[position:])
     if fields < 3:
         raise _address_error(whole, "IPv4 address too short")
     return value << 8 | number
@@ -242,8 +242,8 @@ def _ipv6(whole: str) -> Address:
 
 def _group(whole: str, rest: str) -> str:
     """Return the hexadecimal digits at the start of `rest`, at most four."""
-    found = _HEXADECIMAL.match(rest)
-    group = found[0] if found else ""
+    match = _HEXADECIMAL.match(rest)
+    group = match[0] if match else ""
     if not group:
         raise _address_error(whole, "each colon-separated field must have at least one digit", rest)
     # Five digits are too many even if the first are zeros.
@@ -334,11 +334,11 @@ def parse_cidr_sloppy(text: str) -> Prefix | None:
 
 def _sloppy_number(text: str, digits: re.Pattern[str], base: int) -> tuple[int, int] | None:
     """Return the number at the start of a text and its length in digits; None if there is none, or too many digits."""
-    found = digits.match(text)
-    if found is None or not found[0] or len(found[0].lstrip("0")) > len(str(_BIG)):
+    match = digits.match(text)
+    if match is None or not match[0] or len(match[0].lstrip("0")) > len(str(_BIG)):
         return None
-    number = int(found[0].lstrip("0") or "0", base)
-    return None if number >= _BIG else (number, found.end())
+    number = int(match[0].lstrip("0") or "0", base)
+    return None if number >= _BIG else (number, match.end())
 
 
 def _sloppy_ipv4(text: str) -> Address | None:

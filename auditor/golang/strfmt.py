@@ -37,10 +37,10 @@ _DIGITS_OF_INT64 = 19
 
 def is_date(text: str) -> bool:
     """Whether a text is a calendar day such as ``2026-01-31``; years begin at 0000."""
-    found = _DATE.fullmatch(text)
-    if found is None:
+    match = _DATE.fullmatch(text)
+    if match is None:
         return False
-    year, month, day = (int(part) for part in found.groups())
+    year, month, day = (int(part) for part in match.groups())
     return 1 <= month <= 12 and 1 <= day <= days_in(year, month)
 
 

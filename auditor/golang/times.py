@@ -87,7 +87,7 @@ def parse_time(layout: str, text: str) -> GoTime:
 
     Source: time.Parse.
     """
-    return _Reading(layout, text).read()
+    return _TimeReading(layout, text).read()
 
 
 @lru_cache(maxsize=64)
@@ -95,13 +95,13 @@ def _pieces(layout: str) -> tuple[tuple[str, str], ...]:
     """Split a layout into pairs of fixed text and the following element; the last element is empty."""
     pieces = []
     start = 0
-    for found in _ELEMENT.finditer(layout):
-        pieces.append((layout[start : found.start()], found[0]))
-        start = found.end()
+    for element in _ELEMENT.finditer(layout):
+        pieces.append((layout[start : element.start()], element[0]))
+        start = element.end()
     return (*pieces, (layout[start:], ""))
 
 
-class _Reading:
+class _TimeReading:
     """One parsing of one text; reads elements from its front."""
 
     def __init__(self, layout: str, text: str) -> None:
@@ -157,8 +157,8 @@ class _Reading:
             self.minute = self.number("minute", 0, 59)
         elif element == "05":
             self.second = self.number("second", 0, 59)
-            if following[:1] not in (".", ",") and (found := _FRACTION.match(self.rest)):
-                self.fraction(found.end())
+            if following[:1] not in (".", ",") and (match := _FRACTION.match(self.rest)):
+                self.fraction(match.end())
         elif element[0] in ".,":
             self.written_fraction(element)
         else:
@@ -189,8 +189,8 @@ class _Reading:
                 raise _OutOfRange("fractional second")
             self.nanoseconds = int(digits) * 10 ** (10 - len(element)) if len(element) <= 10 else int(digits[:9])
             self.rest = self.rest[len(element) :]
-        elif found := _FRACTION.match(self.rest):
-            self.fraction(found.end())
+        elif match := _FRACTION.match(self.rest):
+            self.fraction(match.end())
 
     def zone(self, element: str) -> None:
         if element[0] == "Z" and self.rest.startswith("Z"):
@@ -303,16 +303,16 @@ def parse_duration(text: str) -> int:
     if rest == "0":
         return 0
     total = 0
-    at = 0
+    position = 0
     if not rest:
         raise _invalid(text)
-    while at < len(rest):
-        part = _PART.match(rest, at)
+    while position < len(rest):
+        part = _PART.match(rest, position)
         assert part is not None
         whole, point, fraction, unit = part.groups()
         if not whole and not fraction:
             raise _invalid(text)
-        at = part.end()
+        position = part.end()
         number = whole.lstrip("0") or "0"
         if len(number) > _MOST_DIGITS or int(number) > _MOST:
             raise _invalid(text)

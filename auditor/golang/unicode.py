@@ -133,22 +133,22 @@ def other_cases(low: int, high: int) -> list[tuple[int, int]]:
     first, last = -(-begin // _BLOCK), end // _BLOCK
     if first >= last:
         return _cases_of(begin, end)
-    found = _cases_of(begin, first * _BLOCK) + _cases_of(last * _BLOCK, end)
+    cases = _cases_of(begin, first * _BLOCK) + _cases_of(last * _BLOCK, end)
     for number in range(first, last):
-        found += _cases_of_block(number)
-    return found
+        cases += _cases_of_block(number)
+    return cases
 
 
 def _cases_of(begin: int, end: int) -> list[tuple[int, int]]:
     """Return, as ranges, the cases of some of the code points that have other cases, by their indices among these."""
     points, cases = _folds()
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for code in sorted({case for point in points[begin:end] for case in cases[point]}):
-        if found and found[-1][1] == code - 1:
-            found[-1] = (found[-1][0], code)
+        if pairs and pairs[-1][1] == code - 1:
+            pairs[-1] = (pairs[-1][0], code)
         else:
-            found.append((code, code))
-    return found
+            pairs.append((code, code))
+    return pairs
 
 
 @cache
@@ -160,13 +160,13 @@ def unprintable(text: str) -> list[tuple[int, str]]:
     """Return the characters of a text that are not printable for Go, each with its offset in UTF-8."""
     if text.isascii() and text.isprintable():
         return []
-    found: list[tuple[int, str]] = []
+    spans: list[tuple[int, str]] = []
     position = 0
     for character in text:
         if not is_print(ord(character)):
-            found.append((position, character))
+            spans.append((position, character))
         position += len(character.encode("utf-8", "surrogatepass"))
-    return found
+    return spans
 
 
 def class_name(name: str) -> str:
@@ -209,12 +209,12 @@ def class_ranges(name: str) -> Ranges | None:
 def _ranges(of: str, wanted: Callable[[str], bool]) -> Ranges:
     starts, names = _runs(of)
     ends = [*[start - 1 for start in starts[1:]], MAX_RUNE]
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for start, end, name in zip(starts, ends, names, strict=True):
         if not wanted(name):
             continue
-        if found and found[-1][1] == start - 1:
-            found[-1] = (found[-1][0], end)
+        if ranges and ranges[-1][1] == start - 1:
+            ranges[-1] = (ranges[-1][0], end)
         else:
-            found.append((start, end))
-    return tuple(found)
+            ranges.append((start, end))
+    return tuple(ranges)

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from auditor.golang.go_text import quote
 from auditor.golang.net import GoNetError, parse_addr
-from auditor.golang.text import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ class UrlError(ValueError):
     """A text that is not a URL of a request; the message is Go's: ``parse "abc": invalid URI for request``."""
 
 
-class _Refused(Exception):
+class _UrlError(Exception):
     """The same without the prefix."""
 
 
@@ -107,7 +107,7 @@ class Url:
             name, _, value = part.partition("=")
             try:
                 name, value = _unescape(name.replace("+", " ")), _unescape(value.replace("+", " "))
-            except _Refused:
+            except _UrlError:
                 continue
             values.setdefault(_as_text(name), []).append(_as_text(value))
         return values
@@ -149,7 +149,7 @@ def parse_request_uri(text: str) -> Url:
     """
     try:
         return _parse(_as_bytes(text))
-    except _Refused as error:
+    except _UrlError as error:
         raise UrlError(f"parse {quote(text)}: {error.args[0]}") from None
 
 
@@ -163,22 +163,22 @@ def _as_text(data: str) -> str:
 
 def _parse(raw: str) -> Url:
     if _CONTROL.search(raw):
-        raise _Refused("net/url: invalid control character in URL")
+        raise _UrlError("net/url: invalid control character in URL")
     if not raw:
-        raise _Refused("empty url")
+        raise _UrlError("empty url")
     if raw == "*":
         return Url(path="*")
     scheme, rest = "", raw
-    if found := _SCHEME.match(raw):
-        if not found[1]:
-            raise _Refused("missing protocol scheme")
-        scheme, rest = found[1].lower(), raw[found.end() :]
+    if match := _SCHEME.match(raw):
+        if not match[1]:
+            raise _UrlError("missing protocol scheme")
+        scheme, rest = match[1].lower(), raw[match.end() :]
     force_query = rest.endswith("?") and rest.count("?") == 1
     rest, _, query = rest.partition("?")
     query = _as_text(query)
     if not rest.startswith("/"):
         if not scheme:
-            raise _Refused("invalid URI for request")
+            raise _UrlError("invalid URI for request")
         return Url(scheme, opaque=_as_text(rest), raw_query=query, force_query=force_query)
     user, host = None, ""
     has_host = bool(scheme) and rest.startswith("//")
@@ -201,12 +201,12 @@ def _parse(raw: str) -> Url:
 
 
 def _authority(scheme: str, authority: str) -> tuple[str | None, str]:
-    userinfo, at, host = authority.rpartition("@")
+    userinfo, rpartition, host = authority.rpartition("@")
     host = _host(scheme, host)
-    if not at:
+    if not rpartition:
         return None, host
     if not all(character in _VALID_IN_USERINFO for character in userinfo):
-        raise _Refused("net/url: invalid userinfo")
+        raise _UrlError("net/url: invalid userinfo")
     name, colon, password = userinfo.partition(":")
     name, password = _unescape(name), _unescape(password)
     return _escape(name, _PLAIN_IN_USERINFO) + colon + _escape(password, _PLAIN_IN_USERINFO), host
@@ -215,7 +215,7 @@ def _authority(scheme: str, authority: str) -> tuple[str | None, str]:
 def _host(scheme: str, host: str) -> str:
     bracket = host.rfind("[")
     if bracket > 0:
-        raise _Refused("invalid IP-literal")
+        raise _UrlError("invalid IP-literal")
     if bracket == 0:
         return _bracketed(host)
     colon = host.find(":")
@@ -229,13 +229,13 @@ def _host(scheme: str, host: str) -> str:
 
 def _check_port(port: str) -> None:
     if not _PORT.fullmatch(port):
-        raise _Refused(f"invalid port {quote(_as_text(port))} after host")
+        raise _UrlError(f"invalid port {quote(_as_text(port))} after host")
 
 
 def _bracketed(host: str) -> str:
     closing = host.rfind("]")
     if closing < 0:
-        raise _Refused("missing ']' in host")
+        raise _UrlError("missing ']' in host")
     port = host[closing + 1 :]
     _check_port(port)
     name = host[1:closing]
@@ -246,9 +246,9 @@ def _bracketed(host: str) -> str:
     try:
         address = parse_addr(_as_text(unescaped))
     except GoNetError as error:
-        raise _Refused(f"invalid host: {error}") from None
+        raise _UrlError(f"invalid host: {error}") from None
     if address.width == 32:
-        raise _Refused("invalid IP-literal")
+        raise _UrlError("invalid IP-literal")
     return f"[{unescaped}]{port}"
 
 
@@ -264,11 +264,11 @@ def _escape(data: str, plain: frozenset[str]) -> str:
 def _unescape(data: str) -> str:
     if "%" not in data:
         return data
-    at = data.find("%")
-    while at >= 0:
-        if len(data) < at + 3 or data[at + 1] not in _HEXADECIMAL or data[at + 2] not in _HEXADECIMAL:
-            raise _bad_escape(data[at : at + 3])
-        at = data.find("%", at + 3)
+    position = data.find("%")
+    while position >= 0:
+        if len(data) < position + 3 or data[position + 1] not in _HEXADECIMAL or data[position + 2] not in _HEXADECIMAL:
+            raise _bad_escape(data[position : position + 3])
+        position = data.find("%", position + 3)
     return _PERCENT.sub(_unescaped, data)
 
 
@@ -276,8 +276,8 @@ def _unescaped(found: re.Match[str]) -> str:
     return chr(int(found[1], 16))
 
 
-def _bad_escape(escape: str) -> _Refused:
-    return _Refused(f"invalid URL escape {quote(_as_text(escape))}")
+def _bad_escape(escape: str) -> _UrlError:
+    return _UrlError(f"invalid URL escape {quote(_as_text(escape))}")
 
 
 def _unescape_host(data: str) -> str:
@@ -291,18 +291,18 @@ def _unescape_zone(data: str) -> str:
 
 
 def _unescape_checked(data: str, may_be_escaped: Callable[[int], bool]) -> str:
-    at = 0
-    while at < len(data):
-        byte = data[at]
+    position = 0
+    while position < len(data):
+        byte = data[position]
         if byte == "%":
-            escape = data[at : at + 3]
+            escape = data[position : position + 3]
             if not _PERCENT.fullmatch(escape):
                 raise _bad_escape(escape)
             if escape != "%25" and not may_be_escaped(int(escape[1:], 16)):
                 raise _bad_escape(escape)
-            at += 3
+            position += 3
             continue
         if byte < "\x80" and byte not in _PLAIN_IN_HOST:
-            raise _Refused(f"invalid character {quote(byte)} in host name")
-        at += 1
+            raise _UrlError(f"invalid character {quote(byte)} in host name")
+        position += 1
     return _PERCENT.sub(_unescaped, data)

@@ -16,7 +16,7 @@ import pyarrow
 import auditor
 from auditor.base import tables
 from auditor.base.arrow import dictionary_encoded, in_one_piece, plain, read_parquet, take, whole_parquet
-from auditor.shards.columns import write_parquet
+from auditor.shards.table_rows import write_parquet
 from auditor.store.coded import Coded
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _MONTH: Final = HISTORY.append(pa.field("run", tables.DICTIONARY))
 
 
 def _texts(schema: Any) -> tuple[str, ...]:
-    return tuple(one.name for one in schema if one.type in (tables.DICTIONARY, pa.string()))
+    return tuple(column.name for column in schema if column.type in (tables.DICTIONARY, pa.string()))
 
 
 def is_history_file(name: str) -> bool:
@@ -69,7 +69,7 @@ def is_history_file(name: str) -> bool:
 
 def run_file_name(manifest: dict[str, Any], started: datetime.datetime) -> str:
     """Return the name of the file of a run: its start, and a digest of its dumps, as runs may start together."""
-    dumps = "\n".join(f"{one['name']}\0{one['sha256']}" for one in manifest["inputs"])
+    dumps = "\n".join(f"{source['name']}\0{source['sha256']}" for source in manifest["inputs"])
     return f"run-{started:%Y%m%dT%H%M%SZ}-{hashlib.sha256(dumps.encode()).hexdigest()[:8]}.parquet"
 
 
@@ -88,7 +88,7 @@ def write_run(
     content = [{**row, "started": started} for row in rows if row["objects"]]
     content += [{**empty, "cluster": cluster or None, "severity": UNREAD} for cluster in unread]
     content = content or [empty]
-    _write([_array([row[one.name] for row in content], one.type) for one in HISTORY], HISTORY, path)
+    _write([_array([row[column.name] for row in content], column.type) for column in HISTORY], HISTORY, path)
 
 
 def _write(arrays: list[Any], schema: Any, path: Path) -> None:
@@ -122,11 +122,11 @@ class Runs:
         """Return some of the runs."""
         wanted = set(names)
         kept = [name for name in self.names if name in wanted]
-        number = {name: at for at, name in enumerate(kept)}
+        number = {name: position for position, name in enumerate(kept)}
         places = np.array([number.get(name, -1) for name in self.names], dtype=np.int64)
         run = places[self.run]
-        at = np.flatnonzero(run >= 0)
-        return Runs(kept, take(self.rows, at), run[at])
+        rows = np.flatnonzero(run >= 0)
+        return Runs(kept, take(self.rows, rows), run[rows])
 
 
 def read_runs(paths: Iterable[Path]) -> Runs:
@@ -152,9 +152,9 @@ def read_runs(paths: Iterable[Path]) -> Runs:
             table = table.drop_columns(["run"])
         fresh = np.array([name not in known for name in names], dtype=bool)
         places = np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
-        at = np.flatnonzero(fresh[codes])
-        parts.append(table if len(at) == table.num_rows else take(table, at))
-        numbers.append(places[codes[at]])
+        rows = np.flatnonzero(fresh[codes])
+        parts.append(table if len(rows) == table.num_rows else take(table, rows))
+        numbers.append(places[codes[rows]])
     if not parts:
         return Runs([], HISTORY.empty_table(), np.zeros(0, dtype=np.int64))
     ordered = sorted(known)
@@ -176,8 +176,8 @@ def write_month(runs: Runs, month: str, folder: Path) -> Path:
     """
     digest = hashlib.sha256("\n".join(runs.names).encode()).hexdigest()[:8]
     path = folder / f"month-{month}-{len(runs.names):04}-{digest}.parquet"
-    names = dictionary_encoded(pa.array([runs.names[at] for at in runs.run.tolist()], pa.string()))
+    names = dictionary_encoded(pa.array([runs.names[row] for row in runs.run.tolist()], pa.string()))
     plain_rows = plain(runs.rows)
-    arrays = [_encoded(in_one_piece(plain_rows[one.name]), one.type) for one in HISTORY]
+    arrays = [_encoded(in_one_piece(plain_rows[column.name]), column.type) for column in HISTORY]
     _write([*arrays, names], _MONTH, path)
     return path

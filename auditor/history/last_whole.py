@@ -69,13 +69,13 @@ class Coverage:
         own = manifest["options"].get("cluster") or ""
         rows = {name for name in judged_clusters(manifest) if judged_rows(part_of(manifest, name))}
         unread = unread_clusters(manifest)
-        late = {one["cluster"] or "" for one in stale_dumps(manifest) if one["is_older"]}
+        late = {dump["cluster"] or "" for dump in stale_dumps(manifest) if dump["is_older"]}
         older = {
             source.get("cluster") or own: source["revision"] or 0
             for source in manifest["inputs"]
             if (source.get("cluster") or own) in late & rows - unread
         }
-        missing = {one["name"] for one in manifest.get("missing") or ()}
+        missing = {cluster["name"] for cluster in manifest.get("missing") or ()}
         return cls(
             known=frozenset(judged_clusters(manifest) | cluster_names(manifest) | missing),
             whole=frozenset(whole_clusters(manifest)),
@@ -131,7 +131,7 @@ def compose(folder: Path, newest: Base, bases: Sequence[Base]) -> None:
             rows = causes_of(base.folder)
             for name in base.clusters:
                 part = part_of(base.manifest, name)
-                own = [every[at] for at in part["definitions"]] if "clusters" in base.manifest else every
+                own = [every[number] for number in part["definitions"]] if "clusters" in base.manifest else every
                 stream.writelines(own)
                 end = _link(folder, base, name, parts)
                 clusters.append(
@@ -172,31 +172,31 @@ def _manifest(
     newest = last.manifest
     manifests = [base.manifest for base in bases] or [newest]
     statuses: Counter[str] = Counter()
-    for one in clusters:
-        statuses.update(one["counts"]["statuses"])
+    for cluster in clusters:
+        statuses.update(cluster["counts"]["statuses"])
     return {
         "shown": last.shown,
         **{name: newest[name] for name in ("tool", "started", "exit_code")},
         "diff": {"stale": (newest.get("diff") or {}).get("stale") or []},
         "kubernetes_release": ", ".join(
-            sorted({one for base in manifests for one in base["kubernetes_release"].split(", ")})
+            sorted({release for base in manifests for release in base["kubernetes_release"].split(", ")})
         ),
         "inputs": inputs,
         "definitions": {
             "sha256": "",
-            "count": sum(len(one["definitions"]) for one in clusters),
+            "count": sum(len(cluster["definitions"]) for cluster in clusters),
             "from_files": sorted({path for base in manifests for path in base["definitions"].get("from_files") or ()}),
         },
         "options": {**manifests[0]["options"], "cluster": None},
         "missing": missing_clusters({**newest, "clusters": clusters, "inputs": inputs}, [newest]),
-        "last_seen": {one["name"]: one["last_seen"] for one in newest.get("missing") or ()},
+        "last_seen": {cluster["name"]: cluster["last_seen"] for cluster in newest.get("missing") or ()},
         "counts": {
-            "rows": sum(one["counts"]["rows"] for one in clusters),
+            "rows": sum(cluster["counts"]["rows"] for cluster in clusters),
             "statuses": dict(statuses),
         },
         "clusters": clusters,
-        "kinds": [kind for one in clusters for kind in one["kinds"]],
+        "kinds": [kind for cluster in clusters for kind in cluster["kinds"]],
         "findings": [],
-        "not_evaluated": [entry for one in clusters for entry in one["not_evaluated"]],
+        "not_evaluated": [entry for cluster in clusters for entry in cluster["not_evaluated"]],
         "lost": [],
     }

@@ -82,10 +82,10 @@ def read_history(folder: Path, clusters: Sequence[str] = ()) -> History:
     history.times = plain(take(runs.rows.select(["started"]), begins))["started"].to_pylist()
     whole, run = runs.rows, runs.run
     cluster, digest = Coded(whole["cluster"]), Coded(whole["digest"])
-    for at in np.flatnonzero(Coded(whole["severity"]).numbers((UNREAD,)) == 0).tolist():
-        name = cluster.of(at) or ""
+    for place_in_codes in np.flatnonzero(Coded(whole["severity"]).numbers((UNREAD,)) == 0).tolist():
+        name = cluster.of(place_in_codes) or ""
         if not clusters or name in clusters:
-            history.unread.setdefault(name, np.zeros(len(history.times), dtype=bool))[run[at]] = True
+            history.unread.setdefault(name, np.zeros(len(history.times), dtype=bool))[run[place_in_codes]] = True
     group = groups_of(combined([(cluster.codes, len(cluster.texts)), (digest.codes, len(digest.texts))]))[1]
     last = np.zeros(int(group.max()) + 1, dtype=np.int64)
     last[group] = np.arange(len(group))  # the last of equal positions counts

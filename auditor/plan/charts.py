@@ -20,8 +20,8 @@ from auditor.golang import jsontext
 from auditor.sources.crd_files import definitions_in, documents_of, read_crd_documents
 from auditor.sources.files.compression import UnpackedStream
 from auditor.sources.files.work_folder import temporary_folder
-from auditor.sources.manifests.reading import MANIFEST_SUFFIXES
-from auditor.sources.plan import UNREAD_DEFINITIONS, Damage, DamageLog
+from auditor.sources.manifests.manifest_table import MANIFEST_SUFFIXES
+from auditor.sources.source_plan import UNREAD_DEFINITIONS, Damage, DamageLog
 from auditor.sources.unread_definitions import MENTIONS, every_file, why_unread
 
 if TYPE_CHECKING:
@@ -126,13 +126,13 @@ def rendered_chart(shown: str, path: Path, chart: Chart, render: Render) -> Char
     release = render.release(chart.name)
     text = _helm_template(shown, path, release, render.kubernetes)
     made = printed_chart(shown, text.encode()) or Chart(chart.name, shown, [], in_manifest=frozenset())
-    unread = [one for one in chart.unread if release.values is None or one.reason == _LOOKS]
+    unread = [file for file in chart.unread if release.values is None or file.reason == _LOOKS]
     return made._replace(
         name=chart.name,
         unread=tuple(
-            one if one.reason == _LOOKS else replace(one, reason=_GAVE_NONE)
-            for one in unread
-            if one.reason == _LOOKS or not _gave(one.where, made)
+            file if file.reason == _LOOKS else replace(file, reason=_GAVE_NONE)
+            for file in unread
+            if file.reason == _LOOKS or not _gave(file.where, made)
         ),
     )
 
@@ -160,15 +160,15 @@ def printed_chart(shown: str, data: bytes) -> Chart | None:
         if "CustomResourceDefinition" not in chunk:
             continue
         for document in documents_of(shown, b"\n" * above + chunk.encode()):
-            for one in definitions_in(document):
-                documents.append(one)
-                own, found = _name_and_hooks(one)
+            for definition in definitions_in(document):
+                documents.append(definition)
+                own, names_and_hooks = _name_and_hooks(definition)
                 if _IN_CRDS.match(place):
                     crds.add(own)
                     continue
                 places.add(place)
-                if found:
-                    hooks[own] = found
+                if names_and_hooks:
+                    hooks[own] = names_and_hooks
                 else:
                     manifest.add(own)
     places_made = frozenset(places)
@@ -180,7 +180,7 @@ def _name_and_hooks(document: JsonObject) -> tuple[str, tuple[str, ...]]:
     metadata = metadata if type(metadata) is dict else {}
     annotations = metadata.get("annotations")
     hooks = annotations.get(_HOOK) if type(annotations) is dict else None
-    names = tuple(one.strip() for one in hooks.split(",")) if type(hooks) is str else ()
+    names = tuple(hook.strip() for hook in hooks.split(",")) if type(hooks) is str else ()
     return str(metadata.get("name")), names
 
 
@@ -188,8 +188,8 @@ def _helm_template(shown: str, path: Path, release: RenderAs, kubernetes: str) -
     command = ["helm", "template", release.name, str(path.absolute()), "--include-crds", "--values", "-"]
     command += ["--namespace", release.namespace, "--kube-version", kubernetes]
     command += ["--is-upgrade"] if release.is_upgrade else []
-    for one in release.served:
-        command += ["--api-versions", one]
+    for api_version in release.served:
+        command += ["--api-versions", api_version]
     with temporary_folder("helm") as folder:
         out, err = folder / "out", folder / "err"
         try:
@@ -242,7 +242,7 @@ class _Parts:
             self.add_unread(where, _NOT_RENDERED)
 
     def chart(self, name: str, shown: str) -> Chart:
-        crds = frozenset(_name_and_hooks(one)[0] for one in self.texts)
+        crds = frozenset(_name_and_hooks(text)[0] for text in self.texts)
         is_known = not self.unread and not (self.includes_files and crds)
         manifest = frozenset[str]() if is_known else None
         return Chart(name, shown, self.texts, tuple(self.unread), manifest, crds)
@@ -317,9 +317,9 @@ def _add_archive(shown: str, file: BinaryIO, parts: _Parts) -> str | None:
         elif inner == "requirements.yaml":
             requirements[place] = _chart_file(data)
         elif folders == [_SUBCHARTS] and last.lower().endswith(_ARCHIVES):
-            found = _add_archive(name, io.BytesIO(data), packed)
-            known.setdefault(place, set()).add(found)
-            if found is None:
+            is_archive = _add_archive(name, io.BytesIO(data), packed)
+            known.setdefault(place, set()).add(is_archive)
+            if is_archive is None:
                 own.add_unread(name, "it is no chart that can be read")
         elif folders[:1] == [_CRDS] and last.lower().endswith(MANIFEST_SUFFIXES):
             texts.append((len(place), name, data))
@@ -332,10 +332,13 @@ def _add_archive(shown: str, file: BinaryIO, parts: _Parts) -> str | None:
             shown, f"{first.where}: {first.reason}", "a chart that `helm package` wrote", "fetch it again"
         )
     for place, head in heads.items():
-        below = "".join(f"/{_SUBCHARTS}/{one}" for one in place)
+        below = "".join(f"/{_SUBCHARTS}/{name}" for name in place)
         _note_missing(f"{shown}!{root}{below}", head, requirements.get(place, {}), known.get(place, set()), own)
     own.texts = [
-        one for _, name, text in sorted(texts) for read in documents_of(name, text) for one in definitions_in(read)
+        definition
+        for _, name, text in sorted(texts)
+        for read in documents_of(name, text)
+        for definition in definitions_in(read)
     ]
     for each in (own, packed):
         parts.texts += each.texts
@@ -362,10 +365,10 @@ def _note_missing(
 
 
 def _dependencies(content: JsonObject) -> Iterator[str]:
-    found: Any = content.get("dependencies")
-    for one in found if type(found) is list else ():
-        if type(one) is dict and type(one.get("name")) is str:
-            yield one["name"]
+    dependencies: Any = content.get("dependencies")
+    for dependency in dependencies if type(dependencies) is list else ():
+        if type(dependency) is dict and type(dependency.get("name")) is str:
+            yield dependency["name"]
 
 
 def _bytes(member: Member) -> bytes:

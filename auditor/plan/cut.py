@@ -10,12 +10,12 @@ import numpy as np
 
 from auditor.base.records import Shard
 from auditor.plan.dumps import CRD_PATH, open_live, position_not_before
-from auditor.plan.plan import SourceShard
+from auditor.plan.run_plan import SourceShard
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
 
 
 _EVEN: Final = 12
@@ -48,8 +48,8 @@ def cut_shards(plan: Plan) -> list[SourceShard]:
     total = float(sum(cost.sum() for cost in costs))
     count = max(1, _shard_count(total, options.shard_bytes))
     kinds = [_kind_costs(plan, table) for table in tables]
-    if (more := float(sum(one.sum() for one in kinds))) > max(_LEAST_COST, _LEAST_SHARE * total):
-        costs = [cost + one for cost, one in zip(costs, kinds, strict=True)]
+    if (more := float(sum(costs_of_kind.sum() for costs_of_kind in kinds))) > max(_LEAST_COST, _LEAST_SHARE * total):
+        costs = [cost + cost_of_kind for cost, cost_of_kind in zip(costs, kinds, strict=True)]
         total += more
         count = max(count, min(_EVEN, _shard_count(total, options.shard_bytes)))
     weights = list(map(np.cumsum, costs))
@@ -86,17 +86,17 @@ def _kind_costs(plan: Plan, table: pa.Table) -> np.ndarray[Any, Any]:
     prefix = plan.options.etcd_prefix.rstrip("/")
     for entry, text in plan.definitions_file.texts(plan.entries):
         rules = _RULES if _RULE in text and "rules" not in plan.options.skip else 0
-        at = _first(keys, f"{prefix}/{entry.group}/{entry.plural}/".encode("utf-8", "surrogateescape"))
-        has_objects = at is not None
-        if at is not None:
-            costs[at] += (_KIND + rules) * entry.length
-        at = _first(keys, f"{prefix}{CRD_PATH}{entry.name}".encode("utf-8", "surrogateescape"))
-        if at is not None:
-            costs[at] += (_DEFINED + rules * has_objects) * entry.length
+        position = _first(keys, f"{prefix}/{entry.group}/{entry.plural}/".encode("utf-8", "surrogateescape"))
+        has_objects = position is not None
+        if position is not None:
+            costs[position] += (_KIND + rules) * entry.length
+        position = _first(keys, f"{prefix}{CRD_PATH}{entry.name}".encode("utf-8", "surrogateescape"))
+        if position is not None:
+            costs[position] += (_DEFINED + rules * has_objects) * entry.length
     return costs
 
 
 def _first(keys: pa.ChunkedArray, start: bytes) -> int | None:
     """Return the first of sorted keys with this prefix, or None."""
-    at = position_not_before(keys, start)
-    return at if at < len(keys) and keys[at].as_py().startswith(start) else None
+    position = position_not_before(keys, start)
+    return position if position < len(keys) and keys[position].as_py().startswith(start) else None

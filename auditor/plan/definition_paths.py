@@ -21,8 +21,8 @@ from auditor.sources.detect import database_of, form_of
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.compression import UnpackedStream, is_tar
 from auditor.sources.files.work_folder import temporary_folder
-from auditor.sources.manifests.reading import manifest_files, read_packed
-from auditor.sources.plan import UNREAD_DEFINITIONS, Damage
+from auditor.sources.manifests.manifest_table import manifest_files, read_packed
+from auditor.sources.source_plan import UNREAD_DEFINITIONS, Damage
 from auditor.sources.stores.locations import is_remote
 from auditor.sources.stores.patterns import fetched
 from auditor.sources.unread_definitions import is_kustomization, kustomization_reasons, unread_files
@@ -73,24 +73,24 @@ def definitions_at(
         PlanError: A chart cannot be rendered.
         SourceError: A path does not exist or cannot be read.
     """
-    found = []
+    parts = []
     for given in paths:
         if given == "-":
             data = sys.stdin.buffer.read()
             if not data.strip():
                 raise PlanError(_STDIN, "it is empty", "definitions", "the command before the pipe may have failed")
-            found.append(_texts(_STDIN, data))
+            parts.append(_texts(_STDIN, data))
         elif not is_remote(given):
-            found.append(_local(given, given, options, render))
+            parts.append(_local(given, given, options, render))
         elif given.lower().endswith(_ARCHIVES):
             with temporary_folder("crds") as folder:
-                found += [_local(shown, str(local), options, render) for shown, local in fetched(given, folder)]
+                parts += [_local(shown, str(local), options, render) for shown, local in fetched(given, folder)]
         else:
-            found.append(GivenDefinitions(read_crd_documents([given])))
+            parts.append(GivenDefinitions(read_crd_documents([given])))
     return GivenDefinitions(
-        [one for each in found for one in each.documents],
-        tuple(one for each in found for one in each.unread),
-        tuple(one for each in found for one in each.charts),
+        [document for each in parts for document in each.documents],
+        tuple(reason for each in parts for reason in each.unread),
+        tuple(chart for each in parts for chart in each.charts),
     )
 
 
@@ -109,7 +109,9 @@ def _texts(name: str, data: bytes) -> GivenDefinitions:
     chart = printed_chart(name, data) if b"# Source: " in data else None
     if chart is not None:
         return GivenDefinitions(chart.documents, (), (chart._replace(is_printed=True),))
-    return GivenDefinitions([one for document in documents_of(name, data) for one in definitions_in(document)])
+    return GivenDefinitions(
+        [definition for document in documents_of(name, data) for definition in definitions_in(document)]
+    )
 
 
 def _local(shown: str, given: str, options: AuditOptions | None, render: Render | None) -> GivenDefinitions:
@@ -169,8 +171,10 @@ def _dump(given: str, options: AuditOptions | None) -> list[JsonObject]:
     unsealer = make_unsealer(own.encryption_config, own.kms_decryptor)
     with temporary_folder("crds") as folder:
         sources = opened_dumps(own.dumps, own, folder, 0, unsealer)
-        found = {entry.name: text for one in sources for entry, text in stored_definitions(one, own, unsealer, set())}
+        texts = {
+            entry.name: text for source in sources for entry, text in stored_definitions(source, own, unsealer, set())
+        }
         for source in sources:
             for damage in source.damage:
                 raise DamagedDump(given, f"{damage.where}: {damage.reason}", "a dump that can be read to its end", "")
-    return [as_v1(jsontext.decode(found[name])) for name in sorted(found)]
+    return [as_v1(jsontext.decode(texts[name])) for name in sorted(texts)]

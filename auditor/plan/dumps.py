@@ -28,9 +28,9 @@ from auditor.sources import SourcePlan, open_source
 from auditor.sources.crd_files import definitions_in
 from auditor.sources.files.digest import guard_maps
 from auditor.sources.files.state import state_of_file
-from auditor.sources.manifests.rows import fast_header
-from auditor.sources.plan import Damage, with_printable_names
+from auditor.sources.manifests.export_table import fast_header
 from auditor.sources.registry_key import printable_key
+from auditor.sources.source_plan import Damage, with_printable_names
 from auditor.sources.stores.locations import modified_at
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ def opened_dumps(
     digests: LateDigests | None = None,
 ) -> list[SourcePlan]:
     """Open dumps; add errors of those that cannot be read to `broken`, or raise the error if it is None."""
-    found: list[SourcePlan] = []
+    source_plans: list[SourcePlan] = []
     for count, dump in enumerate(dumps):
         tell("opening", count, len(dumps), "files")
         try:
             opened = open_source(
                 dump,
-                number=number + len(found),
+                number=number + len(source_plans),
                 workdir=workdir,
                 etcd_prefix=options.etcd_prefix,
                 prefixes=options.prefixes,
@@ -83,8 +83,8 @@ def opened_dumps(
             continue
         changed = modified_at(dump)
         sources = opened if isinstance(opened, list) else [opened]
-        found.extend(replace(with_printable_names(source), modified=changed) for source in sources)
-    return found
+        source_plans.extend(replace(with_printable_names(source), modified=changed) for source in sources)
+    return source_plans
 
 
 def open_live(plan: SourcePlan) -> pa.Table:
@@ -95,9 +95,9 @@ def open_live(plan: SourcePlan) -> pa.Table:
 
 def first_not_before(keys: pa.ChunkedArray, key: bytes) -> bytes | None:
     """Return the first of sorted keys that is not before a key, or None."""
-    at = position_not_before(keys, key)
-    found: bytes | None = keys[at].as_py() if at < len(keys) else None
-    return found
+    position = position_not_before(keys, key)
+    first_key: bytes | None = keys[position].as_py() if position < len(keys) else None
+    return first_key
 
 
 def position_not_before(keys: pa.ChunkedArray, key: bytes) -> int:
@@ -209,8 +209,10 @@ def stored_definitions(
             document = jsontext.decode(data)
         except jsontext.GoJsonError:
             continue
-        for one in definitions_in(document):
-            yield encoded_definition(definition_name(one), one, stored=not plan.is_export or is_from_server(one))
+        for definition in definitions_in(document):
+            yield encoded_definition(
+                definition_name(definition), definition, stored=not plan.is_export or is_from_server(definition)
+            )
 
 
 def _rows_that_mention_definitions(

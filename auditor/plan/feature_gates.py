@@ -30,14 +30,14 @@ def parse_feature_gates(text: str) -> bool:
         name, _, value = part.partition("=")
         stops = "a server that is started with it stops"
         if name in (_RATCHETING, _SELECTORS) and changes.GATES_REMOVED.holds:
-            found = f"{part!r} is not a feature gate since Kubernetes 1.{changes.GATES_REMOVED.since}; {stops}"
-            raise PlanError("--feature-gates", found, "", "leave --feature-gates out")
+            fault = f"{part!r} is not a feature gate since Kubernetes 1.{changes.GATES_REMOVED.since}; {stops}"
+            raise PlanError("--feature-gates", fault, "", "leave --feature-gates out")
         if name not in (_RATCHETING, _SELECTORS) or value.lower() not in ("true", "false"):
             raise PlanError("--feature-gates", repr(part), f"{_RATCHETING}=true or =false", "")
         is_on = value.lower() == "true"
         if name == _SELECTORS and not is_on:
-            found = f"{part!r}: the feature gate is locked to true since Kubernetes 1.32; {stops}"
-            raise PlanError("--feature-gates", found, "", "leave it out")
+            fault = f"{part!r}: the feature gate is locked to true since Kubernetes 1.32; {stops}"
+            raise PlanError("--feature-gates", fault, "", "leave it out")
         ratcheting = is_on if name == _RATCHETING else ratcheting
     return ratcheting
 

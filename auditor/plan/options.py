@@ -15,7 +15,7 @@ SEVERITIES = ("critical", "high", "medium", "low")
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RunScope:
     """The objects that are judged. Empty means all; kinds are written KIND.group, KIND or plural.group."""
 
     namespace: str = option("-n --namespace", "Only objects of this namespace.", COUNTS)
@@ -318,7 +318,7 @@ class AuditOptions:
         "merge",
         form=("merge", "replace"),
     )
-    scope: Scope = Scope()
+    scope: RunScope = RunScope()
     kubernetes: str = option(
         "--kubernetes RELEASE",
         "Release of the API server to reproduce, such as 1.38; see `auditor releases`.",

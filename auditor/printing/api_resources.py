@@ -49,8 +49,8 @@ def resource_lines(resources: Sequence[tuple[Resource, bool]], wanted: ResourceF
         wanted: The options.
     """
     preferred: dict[tuple[str, str], tuple[Resource, tuple[str, ...]]] = {}
-    for one, is_custom in resources:
-        preferred.setdefault((one.group, one.plural), (one, _verbs(one, is_custom=is_custom)))
+    for row, is_custom in resources:
+        preferred.setdefault((row.group, row.plural), (row, _verbs(row, is_custom=is_custom)))
     kept = [pair for pair in preferred.values() if _fits(*pair, wanted)]
     kept.sort(key=lambda pair: (pair[0].group, pair[0].plural))
     if wanted.sort_by == "name":
@@ -58,7 +58,7 @@ def resource_lines(resources: Sequence[tuple[Resource, bool]], wanted: ResourceF
     elif wanted.sort_by == "kind":
         kept.sort(key=lambda pair: pair[0].kind)
     if wanted.output == "name":
-        return "".join(f"{visible(one.group_resource)}\n" for one, _ in kept)
+        return "".join(f"{visible(resource.group_resource)}\n" for resource, _ in kept)
     most = len(_COLUMNS) if wanted.output == "wide" else -2
     if wanted.output not in ("table", "wide"):
         rows = [dict(zip(_COLUMNS, _cells(*pair), strict=True)) for pair in kept]

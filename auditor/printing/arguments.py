@@ -69,7 +69,7 @@ def read_arguments(
             members = discovery.category(kinds[0])
             if len(members) > 1:
                 raise UsageError("you must specify only one resource")
-            kinds = [_full_name(one) for one in members] or kinds
+            kinds = [_full_name(member) for member in members] or kinds
         if "" in args[1:]:
             raise UsageError("resource name may not be empty")
         pairs = [(kind, name) for kind in kinds for name in args[1:]]
@@ -106,8 +106,8 @@ def _full_name(one: Resource) -> str:
 
 
 def _listed(discovery: Discovery, words: list[str], warn: Callable[[str], None]) -> tuple[Resource, ...]:
-    found: dict[tuple[str, str, str], Resource] = {}
+    resources: dict[tuple[str, str, str], Resource] = {}
     for word in words:
-        for one in discovery.category(word) or (discovery.resolve(word, warn),):
-            found.setdefault((one.group, one.version, one.plural), one)
-    return tuple(found.values())
+        for resource in discovery.category(word) or (discovery.resolve(word, warn),):
+            resources.setdefault((resource.group, resource.version, resource.plural), resource)
+    return tuple(resources.values())

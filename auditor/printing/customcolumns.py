@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from auditor.golang.text import display
+from auditor.golang.go_text import display
 from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
 from auditor.printing.tables import align
 
@@ -46,8 +46,8 @@ class CustomColumns:
         failed: JsonPathError | None = None
         try:
             templates = [compile_template(path) if path else None for _, path in self.columns]
-            for one in objects:  # one by one: rows before a failing one are printed
-                cells = [shown(_cell(template, one)) for template in templates]
+            for obj in objects:  # one by one: rows before a failing one are printed
+                cells = [shown(_cell(template, obj)) for template in templates]
                 lines.append("\t".join(cells))
         except JsonPathError as error:
             failed = error

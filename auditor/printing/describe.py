@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import visible, visible_tree
-from auditor.golang.text import display
+from auditor.golang.go_text import display
 from auditor.golang.unicode import is_letter
 from auditor.printing.eventlist import interval, sorted_events
 from auditor.printing.tables import align_lines
@@ -64,12 +64,12 @@ def _visible_names(value: Any) -> Any:
             visible(name): visible_tree(below) if name in _ON_ONE_LINE else _visible_names(below)
             for name, below in value.items()
         }
-    return [_visible_names(one) for one in value] if type(value) is list else value
+    return [_visible_names(item) for item in value] if type(value) is list else value
 
 
 def _labels(labels: dict[str, str]) -> list[str]:
     shown = [f"{key}={labels[key]}" for key in sorted(labels)] or ["<none>"]
-    return [f"{'' if at else 'Labels:'}\t{one}" for at, one in enumerate(shown)]
+    return [f"{'' if position else 'Labels:'}\t{label}" for position, label in enumerate(shown)]
 
 
 def _annotations(annotations: dict[str, str]) -> list[str]:
@@ -104,11 +104,11 @@ def _content(obj: JsonObject, level: int, path: str, *, on_terminal: bool) -> li
             lines += [f"{margin}{_label(key)}:", *_content(value, level + 1, place, on_terminal=on_terminal)]
         elif type(value) is list:
             lines.append(f"{margin}{_label(key)}:")
-            for one in value:
-                if type(one) is dict:
-                    lines += _content(one, level + 1, place, on_terminal=on_terminal)
+            for item in value:
+                if type(item) is dict:
+                    lines += _content(item, level + 1, place, on_terminal=on_terminal)
                 else:
-                    lines += f"{margin}  {display(one)}".replace("\n", hanging).split("\n")
+                    lines += f"{margin}  {display(item)}".replace("\n", hanging).split("\n")
         else:
             lines += f"{margin}{_label(key)}:\t{display(value)}".replace("\n", hanging).split("\n")
     return lines
@@ -120,15 +120,19 @@ def _label(field: str) -> str:
         return field
     parts = _camel_case(field)
     merged: list[str] = []
-    at = 0
-    while at < len(parts):
-        part, following = parts[at], parts[at + 1] if at + 1 < len(parts) else ""
-        if len(part) >= 2 and following[:1].isupper() and not any(one.isalpha() and not one.isupper() for one in part):
+    position = 0
+    while position < len(parts):
+        part, following = parts[position], parts[position + 1] if position + 1 < len(parts) else ""
+        if (
+            len(part) >= 2
+            and following[:1].isupper()
+            and not any(character.isalpha() and not character.isupper() for character in part)
+        ):
             merged.append(part + following)
-            at += 2
+            position += 2
             continue
         merged.append(part)
-        at += 1
+        position += 1
     return " ".join(_word(part) for part in merged)
 
 

@@ -124,31 +124,37 @@ class Discovery:
         """
         name, dot, rest = text.partition(".")
         version, second_dot, group = rest.partition(".")
-        found = None
+        resource = None
         if dot and second_dot:
-            found = self._by_resource(name, version, group, warn)
-        if found is None:
-            found = self._by_resource(name, "", rest, warn)
-        if found is None and dot and second_dot:
-            found = self._by_kind(name, version, group)
-        if found is None:
-            found = self._by_kind(name, "", rest)
-        if found is None:
+            resource = self._by_resource(name, version, group, warn)
+        if resource is None:
+            resource = self._by_resource(name, "", rest, warn)
+        if resource is None and dot and second_dot:
+            resource = self._by_kind(name, version, group)
+        if resource is None:
+            resource = self._by_kind(name, "", rest)
+        if resource is None:
             raise UnknownResource(name, rest)
-        return found
+        return resource
 
     def _by_resource(self, name: str, version: str, group: str, warn: Callable[[str], None]) -> Resource | None:
         name, version, group = self._without_shortcut(name, version, group, warn)
         wanted = name.lower()
         if not wanted:
             return None
-        hits = [one for one in self.resources if wanted in (one.plural, one.one)]
-        lists = [one for one in self.resources if wanted in (f"{one.kind.lower()}list", f"{one.kind.lower()}lists")]
+        hits = [resource for resource in self.resources if wanted in (resource.plural, resource.one)]
+        lists = [
+            resource
+            for resource in self.resources
+            if wanted in (f"{resource.kind.lower()}list", f"{resource.kind.lower()}lists")
+        ]
         for candidates in (hits, lists):
-            fitting = [one for one in candidates if not version or one.version == version]
+            fitting = [candidate for candidate in candidates if not version or candidate.version == version]
             if group:
-                exact = [one for one in fitting if one.group == group]
-                fitting = exact or [one for one in fitting if not version and one.group.startswith(group)]
+                exact = [resource for resource in fitting if resource.group == group]
+                fitting = exact or [
+                    resource for resource in fitting if not version and resource.group.startswith(group)
+                ]
             if fitting:
                 return fitting[0] if candidates is hits else _list_kind(fitting[0])
         if wanted in ("list", "lists") and not group:
@@ -159,12 +165,12 @@ class Discovery:
         self, name: str, version: str, group: str, warn: Callable[[str], None]
     ) -> tuple[str, str, str]:
         """Replace a short name by the plural; the version is dropped, as in kubectl."""
-        for one in self.resources:
-            if name in (one.plural, one.one) and (not group or one.group == group):
+        for resource in self.resources:
+            if name in (resource.plural, resource.one) and (not group or resource.group == group):
                 return name, version, group
-        hits = [one for one in self.resources if name in one.short_names]
+        hits = [resource for resource in self.resources if name in resource.short_names]
         if group:
-            hits = [one for one in hits if one.group == group] or [one for one in hits if one.group.startswith(group)]
+            hits = [hit for hit in hits if hit.group == group] or [hit for hit in hits if hit.group.startswith(group)]
         if not hits:
             return name, version, group
         first = hits[0]
@@ -176,26 +182,34 @@ class Discovery:
         return first.plural, "", first.group
 
     def _by_kind(self, name: str, version: str, group: str) -> Resource | None:
-        for one in self.resources:
-            if one.group == group and name in (one.kind, one.kind.lower()) and (not version or one.version == version):
-                return one
+        for resource in self.resources:
+            if (
+                resource.group == group
+                and name in (resource.kind, resource.kind.lower())
+                and (not version or resource.version == version)
+            ):
+                return resource
         return None
 
     def category(self, name: str) -> tuple[Resource, ...]:
         """Return the resources of a category, each at its preferred version; empty if there is no such category."""
-        found: dict[tuple[str, str], Resource] = {}
-        for one in self.resources:
-            if name in one.categories:
-                found.setdefault((one.group, one.plural), one)
-        return tuple(found.values())
+        resources: dict[tuple[str, str], Resource] = {}
+        for resource in self.resources:
+            if name in resource.categories:
+                resources.setdefault((resource.group, resource.plural), resource)
+        return tuple(resources.values())
 
     def similar(self, text: str) -> list[str]:
         """Return the names most similar to an unknown one, the most similar first."""
         wanted = text.partition(".")[0].lower()
         names: dict[str, str] = {}
-        for one in self.resources:
-            for name in (one.plural, one.one, one.kind.lower(), *one.short_names) if one.is_stored else ():
-                names.setdefault(name, one.group_resource)
+        for resource in self.resources:
+            for name in (
+                (resource.plural, resource.one, resource.kind.lower(), *resource.short_names)
+                if resource.is_stored
+                else ()
+            ):
+                names.setdefault(name, resource.group_resource)
         near = difflib.get_close_matches(wanted, names, 4, 0.65)
         return list(dict.fromkeys(names[name] for name in near))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.visible import visible
 from auditor.golang.times import GoTimeError, parse_rfc3339
-from auditor.printing.columns import human_duration
+from auditor.printing.printer_columns import human_duration
 from auditor.printing.tables import align
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.golang.text import display
+from auditor.golang.go_text import display
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,9 +110,9 @@ def explained(schema: JsonObject, path: Sequence[str], *, recursive: bool, most_
         name = rest.pop(0)
         schema = _holding(schema, name, path[-1])
         if not rest:
-            values = "".join(f"\n    {_enum_text(one)}" for one in schema.get("enum") or ())
+            values = "".join(f"\n    {_enum_text(value)}" for value in schema.get("enum") or ())
             head = f"FIELD: {name} <{_type_of(schema)}>\n{f'ENUM:{values}' if values else ''}\n\n"
-    text = "".join(f"{one}\n" for one in _descriptions(schema)) or "<empty>"
+    text = "".join(f"{description}\n" for description in _descriptions(schema)) or "<empty>"
     fields = "".join(_fields(schema, 1, recursive=recursive, most_levels=most_levels))
     listed = f"FIELDS:\n{fields}" if fields else ""
     return f"{head}DESCRIPTION:\n{_indented(_wrapped(text, 76), 4)}\n{listed}"
@@ -123,8 +123,8 @@ def _holding(schema: JsonObject, name: str, last: str) -> JsonObject:
     while True:
         properties = schema.get("properties")
         if type(properties) is dict and name in properties:
-            found: JsonObject = properties[name]
-            return found
+            node: JsonObject = properties[name]
+            return node
         inner = schema.get("items") or schema.get("additionalProperties")
         if type(inner) is not dict:
             raise NoSuchField(f'field "{last}" does not exist')
@@ -141,8 +141,8 @@ def _inner(schema: JsonObject) -> Iterator[JsonObject]:
 def _descriptions(schema: JsonObject) -> Iterator[str]:
     if schema.get("description"):
         yield schema["description"]
-    for one in _inner(schema):
-        yield from _descriptions(one)
+    for node in _inner(schema):
+        yield from _descriptions(node)
 
 
 def _fields(schema: JsonObject, level: int, *, recursive: bool, most_levels: int) -> Iterator[str]:
@@ -151,8 +151,8 @@ def _fields(schema: JsonObject, level: int, *, recursive: bool, most_levels: int
         yield _field(schema, name, level, short=recursive)
         if recursive and (most_levels == 0 or level < most_levels):
             yield from _fields(properties[name], level + 1, recursive=recursive, most_levels=most_levels)
-    for one in _inner(schema):
-        yield from _fields(one, level, recursive=recursive, most_levels=most_levels)
+    for node in _inner(schema):
+        yield from _fields(node, level, recursive=recursive, most_levels=most_levels)
 
 
 def _field(schema: JsonObject, name: str, level: int, *, short: bool) -> str:

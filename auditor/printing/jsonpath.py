@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.golang import jsontext
-from auditor.golang.text import display, type_name
+from auditor.golang.go_text import display, type_name
 from auditor.golang.unicode import MAX_RUNE, digits_end, is_digit, is_letter, is_print
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ _ESCAPES: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "
 # -- parse -------------------------------------------------------------------------------------------------------------
 
 
-class _Parser:
+class _TemplateParser:
     """Parses a template from left to right."""
 
     def __init__(self, text: str) -> None:
@@ -243,7 +243,7 @@ class _Parser:
 
 def _nested(text: str) -> tuple[_Step, ...]:
     """Parse the text in brackets as its own block; only its first block counts."""
-    return _Parser(f"{{{text}}}").blocks()[0]
+    return _TemplateParser(f"{{{text}}}").blocks()[0]
 
 
 def _word(name: str) -> _Step:
@@ -297,18 +297,18 @@ def _unquote(quoted: str) -> str:
     if "\\" not in inner and quote not in inner:
         return inner
     out = bytearray()
-    at = 0
-    while at < len(inner):
-        if inner[at] not in ("\\", quote):
-            out += inner[at].encode("utf-8", "surrogatepass")
-            at += 1
+    position = 0
+    while position < len(inner):
+        if inner[position] not in ("\\", quote):
+            out += inner[position].encode("utf-8", "surrogatepass")
+            position += 1
             continue
-        escape = _ESCAPE.match(inner, at)
+        escape = _ESCAPE.match(inner, position)
         meant = _meant(escape[1], quote) if escape is not None else b""
         if escape is None or not meant:
             raise JsonPathError("parse", f"unquote string {quoted} error invalid syntax")
         out += meant
-        at = escape.end()
+        position = escape.end()
     return out.decode("utf-8", "replace")
 
 
@@ -352,7 +352,7 @@ class Template:
         """
         if visits is not None:
             visits.begin()
-        return _Run(self.blocks, allow_missing=allow_missing, visits=visits).blocks_from(0, data)
+        return _Evaluation(self.blocks, allow_missing=allow_missing, visits=visits).blocks_from(0, data)
 
     def execute(self, data: Any, *, allow_missing: bool = True, shown: Callable[[str], str] = str) -> str:
         """Return the text that the template makes of an object.
@@ -389,7 +389,7 @@ def compile_template(text: str) -> Template:
     Raises:
         JsonPathError: With stage ``parse``.
     """
-    return Template(text, _Parser(text).blocks())
+    return Template(text, _TemplateParser(text).blocks())
 
 
 def relaxed(expression: str) -> str:
@@ -410,7 +410,7 @@ def relaxed(expression: str) -> str:
     return f"{{.{match[1] or match[2]}}}"
 
 
-class _Run:
+class _Evaluation:
     """One evaluation of a template; opened and closed ranges are counted everywhere, even in a filter."""
 
     def __init__(
@@ -482,10 +482,10 @@ class _Run:
         raise JsonPathError("exec", f"unrecognized identifier {step.value}")
 
     def key(self, name: str, values: list[Any]) -> list[Any]:
-        found = [value[name] for value in values if type(value) is dict and name in value]
-        if values and not found and not self.allow_missing:
+        values_ = [value[name] for value in values if type(value) is dict and name in value]
+        if values and not values_ and not self.allow_missing:
             raise JsonPathError("exec", f"{name} is not found")
-        return found
+        return values_
 
     def filtered(self, condition: _Filter, value: Any) -> list[Any]:
         if type(value) is not list:
@@ -497,12 +497,12 @@ class _Run:
             return self.exists(condition.left, [item])
         sides = []
         for side in (condition.left, condition.right):
-            found = self.steps(side, [item])
-            if not found:
+            values = self.steps(side, [item])
+            if not values:
                 return False
-            if len(found) > 1:
+            if len(values) > 1:
                 raise JsonPathError("exec", "can only compare one element at a time")
-            sides.append(found[0])
+            sides.append(values[0])
         return _compare(condition.operator, *sides)
 
     def exists(self, steps: tuple[_Step, ...], values: list[Any]) -> bool:
@@ -581,10 +581,10 @@ def _descendants(value: Any, visit: Callable[[int], None]) -> list[Any]:
     out: list[Any] = []
     todo = [value]
     while todo:
-        one = todo.pop()
-        children = _children(one, visit)
+        node = todo.pop()
+        children = _children(node, visit)
         if children:
-            out.append(one)
-            if type(one) is not str:
+            out.append(node)
+            if type(node) is not str:
                 todo.extend(reversed(children))
     return out

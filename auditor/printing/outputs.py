@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.given_file import read_given
-from auditor.golang.text import go_syntax
+from auditor.golang.go_text import go_syntax
 from auditor.printing.customcolumns import CustomColumns, parse_custom_columns, read_custom_columns
 from auditor.printing.jsonpath import JsonPathError, Template, compile_template
 from auditor.printing.jsonprint import to_json
@@ -26,7 +26,7 @@ _JSONPATH: Final = ("jsonpath", "jsonpath-as-json", "jsonpath-file")
 _COLUMNS: Final = ("custom-columns", "custom-columns-file")
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The request cannot be fulfilled; the text follows ``error:``, and `more` follows the text."""
 
     def __init__(self, text: str, more: tuple[str, ...] = ()) -> None:
@@ -41,12 +41,12 @@ def check_options(options: GetOptions) -> None:
         Refused: The text is kubectl's.
     """
     if options.show_labels and options.output not in ("", "wide"):
-        raise Refused(f"--show-labels option cannot be used with {options.output} printer")
+        raise RequestRefused(f"--show-labels option cannot be used with {options.output} printer")
     if options.label_columns and options.output.startswith("custom-columns"):
-        raise Refused(f"--label-columns option cannot be used with {options.output} printer")
+        raise RequestRefused(f"--label-columns option cannot be used with {options.output} printer")
 
 
-class Output:
+class OutputFormat:
     """An output format.
 
     Attributes:
@@ -78,7 +78,7 @@ class Output:
             self.custom = _custom(argument, is_file=name == "custom-columns-file")
         else:
             allowed = ",".join(sorted([*FORMATS.split(","), *options.extra_formats]))
-            raise Refused(
+            raise RequestRefused(
                 f'unable to match a printer suitable for the output format "{output}", allowed formats are: {allowed}'
             )
 
@@ -96,7 +96,7 @@ class Output:
             return self.template.execute(value, allow_missing=allow_missing, shown=shown)
         except JsonPathError as error:
             text = self.template.text
-            raise Refused(
+            raise RequestRefused(
                 f'error executing jsonpath "{text}": Error executing template: {error}. Printing more information for '
                 "debugging the template:",
                 (
@@ -111,13 +111,13 @@ class Output:
 
 def _given(argument: str, *, is_file: bool) -> str:
     if not argument:
-        raise Refused("template format specified but no template given")
+        raise RequestRefused("template format specified but no template given")
     if not is_file:
         return argument
     try:
         return read_given(argument).decode("utf-8", "surrogateescape")
     except OSError as error:
-        raise Refused(f"error reading --template {argument}, {_reason(argument, error)}") from None
+        raise RequestRefused(f"error reading --template {argument}, {_reason(argument, error)}") from None
 
 
 def _reason(path: str, error: OSError) -> str:
@@ -130,7 +130,7 @@ def _jsonpath(text: str) -> Template:
     try:
         return compile_template(text)
     except JsonPathError as error:
-        raise Refused(f"error parsing jsonpath {text}, {error}") from None
+        raise RequestRefused(f"error parsing jsonpath {text}, {error}") from None
 
 
 def _custom(argument: str, *, is_file: bool) -> CustomColumns:
@@ -140,7 +140,7 @@ def _custom(argument: str, *, is_file: bool) -> CustomColumns:
         try:
             text = read_given(argument).decode("utf-8", "surrogateescape")
         except OSError as error:
-            raise Refused(f"error reading template {argument}, {_reason(argument, error)}") from None
+            raise RequestRefused(f"error reading template {argument}, {_reason(argument, error)}") from None
         return read_custom_columns(text)
     except JsonPathError as error:
-        raise Refused(str(error)) from None
+        raise RequestRefused(str(error)) from None

@@ -9,7 +9,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from auditor.cel.library.quantity import QuantityError, parse_quantity
-from auditor.golang.text import type_name
+from auditor.golang.go_text import type_name
 from auditor.printing.jsonpath import compile_template, relaxed
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def order_by(objects: Sequence[Any], expression: str) -> list[int]:
     """
     path = relaxed(expression)
     template = compile_template(path)
-    found = [template.find(one) for one in objects]
-    values = [blocks[0] if blocks else [] for blocks in found]
+    values_of_objects = [template.find(obj) for obj in objects]
+    values = [blocks[0] if blocks else [] for blocks in values_of_objects]
     if not any(values):
         raise FieldNotFound(path)
 
@@ -63,13 +63,13 @@ def order_by(objects: Sequence[Any], expression: str) -> list[int]:
     order = list(range(len(objects)))
     if len(order) <= _INSERTION_SORT:
         for end in range(1, len(order)):
-            at = end
-            while at > 0 and less(order[at], order[at - 1]):
-                order[at], order[at - 1] = order[at - 1], order[at]
-                at -= 1
+            position = end
+            while position > 0 and less(order[position], order[position - 1]):
+                order[position], order[position - 1] = order[position - 1], order[position]
+                position -= 1
         return order
-    missing = [at for at in reversed(order) if not values[at]]
-    present = [at for at in order if values[at]]
+    missing = [position for position in reversed(order) if not values[position]]
+    present = [position for position in order if values[position]]
     present.sort(key=functools.cmp_to_key(compare))
     return missing + present
 

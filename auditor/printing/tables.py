@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from auditor.base.visible import visible
-from auditor.printing.columns import cell_text
+from auditor.printing.printer_columns import cell_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from auditor.printing.columns import Cell
+    from auditor.printing.printer_columns import Cell
 
 
 _MIN_WIDTH, _PADDING = 6, 3
@@ -23,7 +23,7 @@ _LINE_END = re.compile(r"[\n\r\f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class ColumnHeader:
     """A column of a table: its declared name, whether only ``-o wide`` prints it, whether it holds the name."""
 
     name: str
@@ -94,7 +94,7 @@ class TableText:
 
     def render(
         self,
-        columns: Sequence[Header],
+        columns: Sequence[ColumnHeader],
         rows: Sequence[Row],
         *,
         with_namespace: bool = False,
@@ -112,8 +112,8 @@ class TableText:
             kind_prefix: Prefix of names, followed by a slash.
             first_part: Number of rows that the server sent first; only these are measured in bytes.
         """
-        shown = [at for at, column in enumerate(columns) if self.wide or not column.wide]
-        heads = [visible(upper(columns[at].name)) for at in shown]
+        shown = [position for position, column in enumerate(columns) if self.wide or not column.wide]
+        heads = [visible(upper(columns[position].name)) for position in shown]
         texts = [self._cells(columns, shown, row, kind_prefix) for row in rows]
         pads = self._pads(heads, texts[:first_part])
         lines = []
@@ -134,11 +134,11 @@ class TableText:
         return align("".join(line + "\n" for line in lines))
 
     @staticmethod
-    def _cells(columns: Sequence[Header], shown: list[int], row: Row, kind_prefix: str) -> list[str]:
+    def _cells(columns: Sequence[ColumnHeader], shown: list[int], row: Row, kind_prefix: str) -> list[str]:
         out = []
-        for at in shown:
-            text = cell_text(row.cells[at]) if at < len(row.cells) else ""
-            if kind_prefix and columns[at].is_name:
+        for position in shown:
+            text = cell_text(row.cells[position]) if position < len(row.cells) else ""
+            if kind_prefix and columns[position].is_name:
                 text = f"{kind_prefix}/{text}"
             out.append(text)
         return out
@@ -147,9 +147,9 @@ class TableText:
         """Return the padding of a cell up to the largest byte length in its column; the last column has none."""
         last = len(heads) - 1 if not self.label_columns and not self.show_labels else -1
         pads = []
-        for at, head in enumerate(heads):
-            most = max((_bytes(cells[at]) for cells in texts), default=0)
-            pads.append("" if at == last else " " * max(0, most - _bytes(head)))
+        for position, head in enumerate(heads):
+            most = max((_bytes(cells[position]) for cells in texts), default=0)
+            pads.append("" if position == last else " " * max(0, most - _bytes(head)))
         return pads
 
     def _extra(self, row: Row) -> list[str]:

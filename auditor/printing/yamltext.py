@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import HIDDEN
 from auditor.golang import jsontext
-from auditor.golang.text import float_json, float_v
+from auditor.golang.go_text import float_json, float_v
 from auditor.golang.unicode import is_digit, is_letter
 from auditor.printing.jsonprint import to_json
 from auditor.sources.yaml.scalars import resolve_plain
@@ -92,9 +92,9 @@ def _check(value: Any) -> None:
         raise YamlTextError("yaml: control characters are not allowed")
     line = 0
     for text, is_key in strings:
-        found = _DOCUMENT.search(text)
-        if found is not None:
-            line += text.count("\x85", 0, found.start()) + 2
+        match = _DOCUMENT.search(text)
+        if match is not None:
+            line += text.count("\x85", 0, match.start()) + 2
             raise YamlTextError(f"yaml: line {line}: found unexpected document indicator")
         line += text.count("\x85")
         if is_key and ("\x85" in text or len(jsontext.encode(text)) > _READABLE_KEY):
@@ -106,13 +106,13 @@ def _strings(value: Any) -> Iterator[tuple[str, bool]]:
     """Yield keys and texts in the order of the JSON text, each with whether it is a key."""
     todo = [(value, False)]
     while todo:
-        one, is_key = todo.pop()
-        if type(one) is dict:
-            todo += [pair for key in sorted(one, reverse=True) for pair in ((one[key], False), (key, True))]
-        elif type(one) is list:
-            todo += [(item, False) for item in reversed(one)]
-        elif type(one) is str:
-            yield one, is_key
+        node, is_key = todo.pop()
+        if type(node) is dict:
+            todo += [pair for key in sorted(node, reverse=True) for pair in ((node[key], False), (key, True))]
+        elif type(node) is list:
+            todo += [(item, False) for item in reversed(node)]
+        elif type(node) is str:
+            yield node, is_key
 
 
 # -- containers --------------------------------------------------------------------------------------------------------
@@ -163,15 +163,15 @@ def _compare_keys(left: str, right: str) -> int:
 
     This order has cycles (v1beta1 < v2 < v10 < v1beta1); for these, kubectl has no fixed order either.
     """
-    for at in range(min(len(left), len(right))):
-        if left[at] == right[at]:
+    for position in range(min(len(left), len(right))):
+        if left[position] == right[position]:
             continue
-        letters = is_letter(left[at]), is_letter(right[at])
+        letters = is_letter(left[position]), is_letter(right[position])
         if all(letters):
-            return -1 if left[at] < right[at] else 1
+            return -1 if left[position] < right[position] else 1
         if any(letters):
             return 1 if letters[0] else -1
-        return _compare_runs(left, right, at)
+        return _compare_runs(left, right, position)
     return len(left) - len(right)
 
 
@@ -315,14 +315,14 @@ def _folded(text: str, column: int, indent: int, *, fold: bool, edges: bool) -> 
     out: list[str] = []
     last = len(text) - 1
     after_break = False
-    for at, char in enumerate(text):
+    for position, char in enumerate(text):
         if (
             char == " "
             and fold
             and column > _WIDTH
-            and (edges or 0 < at < last)
-            and not (at > 0 and text[at - 1] == " ")
-            and text[at + 1 : at + 2] != " "
+            and (edges or 0 < position < last)
+            and not (position > 0 and text[position - 1] == " ")
+            and text[position + 1 : position + 2] != " "
         ):
             out.append("\n" + " " * indent)
             column = indent
@@ -347,12 +347,12 @@ def _double(text: str, column: int, indent: int, *, fold: bool) -> str:
     column += 1
     last = len(text) - 1
     after_blank = False
-    for at, char in enumerate(text):
+    for position, char in enumerate(text):
         if char == " ":
-            if fold and not after_blank and column > _WIDTH and 0 < at < last:
+            if fold and not after_blank and column > _WIDTH and 0 < position < last:
                 out.append("\n" + " " * indent)
                 column = indent
-                if text[at + 1] == " ":
+                if text[position + 1] == " ":
                     out.append("\\")
                     column += 1
             else:
@@ -388,7 +388,7 @@ def yaml_diff(old: JsonObject | None, new: JsonObject | None, names: tuple[str, 
         names: Names of the two sides.
         for_terminal: The output goes to a terminal.
     """
-    sides = [_lines(one, for_terminal=for_terminal) for one in (old, new)]
+    sides = [_lines(document, for_terminal=for_terminal) for document in (old, new)]
     lines = difflib.unified_diff(sides[0], sides[1], *names, lineterm="")
     return "".join(f"{line}\n" for line in lines)
 

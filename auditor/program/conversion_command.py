@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, parse_group_version
 from auditor.golang import jsontext
-from auditor.golang.text import type_name
+from auditor.golang.go_text import type_name
 from auditor.sources.helper_command import HelperCommand, HelperFailed
 from auditor.validation.objectmeta import check_metadata
 
@@ -41,7 +41,7 @@ class _CommandFailed(Exception):
     """The command gave no answer, so the answer of the webhook is unknown."""
 
 
-class _Refused(Exception):
+class _ReviewRefused(Exception):
     """The error of a server about the answer to a whole review."""
 
 
@@ -91,10 +91,10 @@ class ConversionCommand:
         key = (definition.name, version, text)
         if key not in self._known:
             self._ask(definition, version, [text])
-        found = self._known[key]
-        if isinstance(found, ConversionError):
-            raise ConversionError(*found.args)
-        converted = jsontext.decode(found.encode("utf-8", "surrogatepass"))
+        answer = self._known[key]
+        if isinstance(answer, ConversionError):
+            raise ConversionError(*answer.args)
+        converted = jsontext.decode(answer.encode("utf-8", "surrogatepass"))
         obj.clear()
         obj.update(converted)
 
@@ -103,7 +103,7 @@ class ConversionCommand:
         objects = [jsontext.decode(text.encode("utf-8", "surrogatepass")) for text in texts]
         try:
             answers = self._review(definition, version, objects)
-        except (_CommandFailed, _Refused) as error:
+        except (_CommandFailed, _ReviewRefused) as error:
             if len(texts) > 1:
                 half = len(texts) // 2
                 self._ask(definition, version, texts[:half])
@@ -119,7 +119,7 @@ class ConversionCommand:
             answer: str | ConversionError
             try:
                 answer = jsontext.encode(_checked(original, converted, f"{definition.group}/{version}"))
-            except _Refused as refused:
+            except _ReviewRefused as refused:
                 answer = ConversionError(f"conversion webhook for {_kind_of(original)} returned {refused}")
             self._remember((definition.name, version, text), answer)
 
@@ -133,9 +133,9 @@ class ConversionCommand:
 
     def _review(self, definition: CustomResourceDefinition, version: str, objects: list[Any]) -> list[Any]:
         """Return the converted objects of one review; only their number is checked."""
-        review = next((one for one in _review_versions(definition) if one in _REVIEWS), None)
+        review = next((version for version in _review_versions(definition) if version in _REVIEWS), None)
         if review is None:
-            raise _Refused("failed: no supported conversion review versions")
+            raise _ReviewRefused("failed: no supported conversion review versions")
         uid = str(uuid.uuid4())
         request = {"uid": uid, "desiredAPIVersion": f"{definition.group}/{version}", "objects": objects}
         asked = {"kind": "ConversionReview", "apiVersion": f"{_GROUP}/{review}", "request": request}
@@ -146,10 +146,10 @@ class ConversionCommand:
         try:
             document = jsontext.decode(answer)
         except jsontext.GoJsonError as error:
-            raise _Refused(f"failed: {error}") from None
+            raise _ReviewRefused(f"failed: {error}") from None
         converted = _converted(document, review, uid)
         if len(converted) != len(objects):
-            raise _Refused(f"returned {len(converted)} objects, expected {len(objects)}")
+            raise _ReviewRefused(f"returned {len(converted)} objects, expected {len(objects)}")
         return converted
 
 
@@ -167,8 +167,8 @@ def _review_versions(definition: CustomResourceDefinition) -> list[Any]:
         return []
     webhook = conversion.get("webhook")
     parts = (webhook if type(webhook) is dict else {}, conversion)  # as in v1 and v1beta1
-    found = next((part["conversionReviewVersions"] for part in parts if part.get("conversionReviewVersions")), None)
-    return found if type(found) is list else ["v1beta1"]
+    versions = next((part["conversionReviewVersions"] for part in parts if part.get("conversionReviewVersions")), None)
+    return versions if type(versions) is list else ["v1beta1"]
 
 
 def _converted(document: Any, review: str, uid: str) -> list[Any]:
@@ -178,21 +178,21 @@ def _converted(document: Any, review: str, uid: str) -> list[Any]:
         _Refused: The answer is malformed, or reports that the conversion failed.
     """
     if type(document) is not dict:
-        raise _Refused(f"failed: json: cannot unmarshal {type_name(document)} into a ConversionReview")
-    found = (document.get("apiVersion"), document.get("kind"))
-    if review == "v1" and found != (f"{_GROUP}/v1", "ConversionReview"):
-        wanted, got = f"{_GROUP}/v1, Kind=ConversionReview", f"{found[0] or '/'}, Kind={found[1] or ''}"
-        raise _Refused(f"failed: expected webhook response of {wanted}, got {got}")
+        raise _ReviewRefused(f"failed: json: cannot unmarshal {type_name(document)} into a ConversionReview")
+    identity = (document.get("apiVersion"), document.get("kind"))
+    if review == "v1" and identity != (f"{_GROUP}/v1", "ConversionReview"):
+        wanted, got = f"{_GROUP}/v1, Kind=ConversionReview", f"{identity[0] or '/'}, Kind={identity[1] or ''}"
+        raise _ReviewRefused(f"failed: expected webhook response of {wanted}, got {got}")
     response = document.get("response")
     if type(response) is not dict:
-        raise _Refused("failed: no response provided")
+        raise _ReviewRefused("failed: no response provided")
     if review == "v1" and response.get("uid") != uid:
-        raise _Refused(f'failed: expected response.uid="{uid}", got "{response.get("uid") or ""}"')
+        raise _ReviewRefused(f'failed: expected response.uid="{uid}", got "{response.get("uid") or ""}"')
     result = response.get("result")
     result = result if type(result) is dict else {}
     if result.get("status") != "Success":
         plain = f"response.result.status was '{result.get('status') or ''}', not 'Success'"
-        raise _Refused(f"failed: {result.get('message') or plain}")
+        raise _ReviewRefused(f"failed: {result.get('message') or plain}")
     converted = response.get("convertedObjects")
     return converted if type(converted) is list else []
 
@@ -203,23 +203,23 @@ def _checked(original: JsonObject, converted: Any, api_version: str) -> JsonObje
     Raises: _Refused: The server does not accept it.
     """
     if type(converted) is not dict:
-        raise _Refused(f"invalid object: {type_name(converted)} is no object")
+        raise _ReviewRefused(f"invalid object: {type_name(converted)} is no object")
     for name, label in (("apiVersion", "groupVersion"), ("kind", "kind")):
         expected = api_version if name == "apiVersion" else original.get(name)
         if converted.get(name) != expected:
             got = converted.get(name, "")
-            raise _Refused(f"invalid object at index 0: invalid {label} (expected {expected}, received {got})")
+            raise _ReviewRefused(f"invalid object at index 0: invalid {label} (expected {expected}, received {got})")
     before, after = original.get("metadata"), converted.get("metadata")
     before = before if type(before) is dict else {}
     if type(after) is not dict:
         what = (
             "missing metadata in" if "metadata" not in converted else f"invalid metadata of type {type_name(after)} in"
         )
-        raise _Refused(f"invalid metadata: {what} converted object")
+        raise _ReviewRefused(f"invalid metadata: {what} converted object")
     for name, label in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
         old, new = (part.get(name) if type(part.get(name)) is str else "" for part in (before, after))
         if old != new:
-            raise _Refused(f"invalid object: must have the same {label}: {old} != {new}")
+            raise _ReviewRefused(f"invalid object: must have the same {label}: {old} != {new}")
     return {**converted, "metadata": _restored(before, after)}
 
 
@@ -231,11 +231,13 @@ def _restored(before: JsonObject, after: JsonObject) -> JsonObject:
             out.pop(name, None)
             continue
         if type(value) is not dict:
-            raise _Refused(f"invalid metadata: invalid metadata.{name} of type {type_name(value)} in converted object")
+            raise _ReviewRefused(
+                f"invalid metadata: invalid metadata.{name} of type {type_name(value)} in converted object"
+            )
         for key, text in value.items():
             if type(text) is not str:
                 what = f"metadata.{name}[{key}] must be a string, but is {type_name(text)} in converted object"
-                raise _Refused(f"invalid metadata: {what}")
+                raise _ReviewRefused(f"invalid metadata: {what}")
         if value != (before.get(name) or {}):
             _check_texts(name, value)
         out[name] = value
@@ -243,11 +245,11 @@ def _restored(before: JsonObject, after: JsonObject) -> JsonObject:
 
 
 def _check_texts(name: str, value: JsonObject) -> None:
-    found = check_metadata({"name": "a", name: value}, namespaced=False, name_rule=lambda *_: ())
-    texts = [one.message for one in found if one.field.startswith(f"metadata.{name}")]
+    findings = check_metadata({"name": "a", name: value}, namespaced=False, name_rule=lambda *_: ())
+    texts = [finding.message for finding in findings if finding.field.startswith(f"metadata.{name}")]
     if texts:
         shown = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-        raise _Refused(f"invalid metadata: {shown}")
+        raise _ReviewRefused(f"invalid metadata: {shown}")
 
 
 def _kind_of(obj: JsonObject) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from auditor.base.statuses import Impact
 from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.storage_read.read import DRIFTS, LOSES_DATA, NO_METADATA
-from auditor.validation.names import path_segment
+from auditor.validation.name_checks import path_segment
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject

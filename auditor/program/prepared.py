@@ -52,10 +52,10 @@ class Prepared:
         if text is None:
             return parse_definition(document, stored=stored)
         key = hashlib.sha256(b"%s %d " % (active().name.encode(), stored) + text).digest()
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = parse_definition(document, stored=stored), len(text)
-            self._programs[id(found[0])] = {}
+        definition = self._known.get(key)
+        if definition is None:
+            definition = self._known[key] = parse_definition(document, stored=stored), len(text)
+            self._programs[id(definition[0])] = {}
             self._size += len(text)
             while self._size > self._most and len(self._known) > 1:
                 _, (gone, size) = self._known.popitem(last=False)
@@ -63,15 +63,15 @@ class Prepared:
                 del self._programs[id(gone)]
         else:
             self._known.move_to_end(key)
-        return found[0]
+        return definition[0]
 
     def program(self, definition: CustomResourceDefinition, version: str, *, rules: bool) -> AuditProgram | None:
         """Return the cached program for a version of a definition from `definition`, with its counts reset."""
-        found = self._programs.get(id(definition), {}).get((version, rules, active()))
-        if found is None or not found.compiled:
+        program = self._programs.get(id(definition), {}).get((version, rules, active()))
+        if program is None or not program.compiled:
             return None
-        found.count_anew()
-        return found
+        program.count_anew()
+        return program
 
     def keep(self, program: AuditProgram, *, rules: bool) -> None:
         """Cache the program for a version of a definition from `definition`."""
@@ -89,7 +89,7 @@ def _content(document: JsonObject) -> bytes | None:
     if type(metadata) is not dict or type(status) is not dict:
         return None
     conditions = status.get("conditions", [])
-    if type(conditions) is not list or not all(type(one) is dict for one in conditions):
+    if type(conditions) is not list or not all(type(condition) is dict for condition in conditions):
         return None
     kept: dict[str, Any] = dict(metadata)
     for name in _OWN:
@@ -129,7 +129,8 @@ def _is_time(value: Any) -> bool:
 
 def _are_managers(managers: Any) -> bool:
     return type(managers) is list and all(
-        type(one) is dict and all(_is_of_manager(name, value) for name, value in one.items()) for one in managers
+        type(manager) is dict and all(_is_of_manager(name, value) for name, value in manager.items())
+        for manager in managers
     )
 
 

@@ -22,12 +22,12 @@ from auditor.base.paths import check_paths
 from auditor.base.records import AuditedObject, Finding, Unreadable
 from auditor.fastpath.dicts.build import VersionProgram, build_version
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason, fallback_of
-from auditor.fastpath.dicts.scope import NotEmittable
-from auditor.fastpath.dicts.support import Log, Refused
+from auditor.fastpath.dicts.scope import SchemaNotEmittable
+from auditor.fastpath.dicts.support import Log, NotProven
 from auditor.fastpath.rules.prover import RuleProver
 from auditor.releases import changes
 from auditor.schema.structural import StructuralSchema
-from auditor.selectors.fields import selectable
+from auditor.selectors.selectable_fields import selectable
 from auditor.storage_read.read import read_object
 from auditor.validation.create import CreateValidator
 from auditor.validation.rules import RuleProgram
@@ -182,7 +182,7 @@ class AuditProgram:
                 rules = self.prover if self.rules else None
                 try:
                     self._typed = TypedProgram(self.definition, self.version, rules, self.fallbacks)
-                except NotEmittable as error:
+                except SchemaNotEmittable as error:
                     self.fallbacks.note(Part.RECORD, Reason.DEFINITION, str(error))
                 except Exception as error:  # noqa: BLE001 - without it the other ways judge the same
                     self.fallbacks.caught(Part.RECORD, error)
@@ -281,7 +281,7 @@ class AuditProgram:
             self._converting[stored] = self._build_conversion(stored)
         programs = self._converting[stored]
         if programs is None:
-            raise Refused(reason=Reason.CONVERSION)
+            raise NotProven(reason=Reason.CONVERSION)
         first, second = programs
         assert first.run is not None
         assert second.run is not None
@@ -291,7 +291,7 @@ class AuditProgram:
         before = len(log.pruned)
         is_proven = second.run(obj, log, size)
         if len(log.pruned) > before and log.defaulted:
-            raise Refused("a default that the conversion may drop")
+            raise NotProven("a default that the conversion may drop")
         return stored.rpartition("/")[2], is_proven
 
     def _build_conversion(self, stored: str) -> tuple[VersionProgram, VersionProgram] | None:

@@ -40,7 +40,7 @@ def controller_of(owners: Any) -> str | None:
     """
     for owner in owners if isinstance(owners, list) else ():
         if isinstance(owner, dict) and owner.get("controller") is True:
-            api_version, kind, name = (owner.get(one) for one in ("apiVersion", "kind", "name"))
+            api_version, kind, name = (owner.get(field) for field in ("apiVersion", "kind", "name"))
             if isinstance(api_version, str) and isinstance(kind, str) and isinstance(name, str) and kind and name:
                 return f"{_kind(api_version, kind)}/{name}"
             return None
@@ -100,7 +100,7 @@ class Head(NamedTuple):
         return cls(*names, "deletionTimestamp" in metadata, labels, controller)
 
 
-class Answer(NamedTuple):
+class AuditAnswer(NamedTuple):
     """What an audit says of an object.
 
     Attributes:
@@ -125,7 +125,7 @@ class Answer(NamedTuple):
     object: JsonObject | None = None
 
     @classmethod
-    def of(cls, program: AuditProgram, judgement: Judgement) -> Answer:
+    def of(cls, program: AuditProgram, judgement: Judgement) -> AuditAnswer:
         """Return the judgement of a program as an answer."""
         audited = judgement.audited
         return cls(
@@ -177,9 +177,9 @@ class ProofCheck:
             judgement: The judgement of the program.
         """
         if self.has(data) and not program.gave_up(judgement.unevaluated):
-            self.check(program, data, Answer.of(program, judgement))
+            self.check(program, data, AuditAnswer.of(program, judgement))
 
-    def check(self, program: AuditProgram, data: bytes, answer: Answer) -> None:
+    def check(self, program: AuditProgram, data: bytes, answer: AuditAnswer) -> None:
         """Judge an object again.
 
         Args:
@@ -197,7 +197,7 @@ class ProofCheck:
             return  # no answer: matching or reporting exceeds the limits
         if exact.gave_up(judgement.unevaluated):
             return  # likewise
-        differences = _differences(answer, Answer.of(exact, judgement))
+        differences = _differences(answer, AuditAnswer.of(exact, judgement))
         if differences:
             raise refuted(program, judgement.audited, "; ".join(differences))
 
@@ -211,9 +211,9 @@ def refuted(program: AuditProgram, audited: AuditedObject, differences: str) -> 
     )
 
 
-def _differences(ours: Answer, theirs: Answer) -> list[str]:
+def _differences(ours: AuditAnswer, theirs: AuditAnswer) -> list[str]:
     """Return the differences of an answer and that of the reference in words."""
-    shown = [[f"{one.field}: {one.message}" for one in answer.findings] for answer in (ours, theirs)]
+    shown = [[f"{finding.field}: {finding.message}" for finding in answer.findings] for answer in (ours, theirs)]
     if theirs.unreadable and not ours.unreadable:
         return [f"read, but by the reference unreadable ({_short(theirs.unreadable)})"]
     out: list[str] = []
@@ -221,9 +221,9 @@ def _differences(ours: Answer, theirs: Answer) -> list[str]:
         out.append(f"proven valid, but invalid by the reference ({_short('; '.join(shown[1]))})")
     elif shown[0] != shown[1]:
         out.append(f"findings: {_short('; '.join(shown[0]))}, by the reference {_short('; '.join(shown[1]))}")
-    for name, one, other in zip(Answer._fields, ours, theirs, strict=True):
-        if name != "findings" and one != other and not (name == "object" and one is None):
-            out.append(f"{name}: {_short(one)} by generated code, {_short(other)} by the reference")
+    for name, own_value, other in zip(AuditAnswer._fields, ours, theirs, strict=True):
+        if name != "findings" and own_value != other and not (name == "object" and own_value is None):
+            out.append(f"{name}: {_short(own_value)} by generated code, {_short(other)} by the reference")
     return out
 
 

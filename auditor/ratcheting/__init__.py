@@ -8,6 +8,6 @@ Source: apiserver pkg/cel/common/equality.go, maplist.go (KEP-4008).
 """
 
 from auditor.ratcheting.correlation import CorrelatedObject, MapListKeys
-from auditor.ratcheting.equality import canonical_text, deep_equal, has_equal_pair
+from auditor.ratcheting.go_equality import canonical_text, deep_equal, has_equal_pair
 
 __all__ = ["CorrelatedObject", "MapListKeys", "canonical_text", "deep_equal", "has_equal_pair"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.ratcheting.equality import deep_equal
+from auditor.ratcheting.go_equality import deep_equal
 from auditor.schema.structural import ListType, StructuralSchema
 
 if TYPE_CHECKING:

@@ -67,24 +67,24 @@ def newest_known() -> int:
 
 def served_since() -> dict[str, int]:
     """Return stable ``group/version`` that not every known release serves, with the first that does."""
-    found: dict[str, int] = _content()["since"]
-    return found
+    since: dict[str, int] = _content()["since"]
+    return since
 
 
 @functools.cache
 def apis() -> tuple[Api, ...]:
     """Return all of them, by group, version and kind."""
-    found = []
+    apis_ = []
     for label, (introduced, deprecated, removed, replacement, decoded) in _content()["apis"].items():
         group, version, kind = label.split("/")
         instead = replacement.rpartition("/")[0].removeprefix("/")
-        found.append(Api(group, version, kind, introduced, deprecated, removed, instead, decoded))
-    return tuple(found)
+        apis_.append(Api(group, version, kind, introduced, deprecated, removed, instead, decoded))
+    return tuple(apis_)
 
 
 @functools.cache
 def _by_label() -> dict[tuple[str, str], Api]:
-    return {(one.api_version, one.kind): one for one in apis()}
+    return {(api.api_version, api.kind): api for api in apis()}
 
 
 def find_api(api_version: str, kind: str) -> Api | None:

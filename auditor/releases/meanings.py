@@ -41,7 +41,7 @@ class Rewording:
         types: The type of the words, and the one that means the same; empty ones fit any and keep it.
     """
 
-    record: changes.Change
+    record: changes.BehaviourChange
     form: re.Pattern[str]
     means: str
     field: re.Pattern[str] | None = None
@@ -52,18 +52,18 @@ class Rewording:
         """Return the words that mean the same; None if this is about others."""
         if self.types[0] not in ("", words.type):
             return None
-        found = self.form.fullmatch(words.form)
+        match = self.form.fullmatch(words.form)
         place = None if self.field is None else self.field.search(words.field)
-        if found is None or (self.field is not None and place is None):
+        if match is None or (self.field is not None and place is None):
             return None
         field = words.field
         if place is not None and self.to_field is not None:
             field = field[: place.start()] + place.expand(self.to_field)
-        return Words(field, self.types[1] or words.type, found.expand(self.means))
+        return Words(field, self.types[1] or words.type, match.expand(self.means))
 
 
 def _reworded(
-    record: changes.Change,
+    record: changes.BehaviourChange,
     form: str,
     means: str,
     *,
@@ -164,14 +164,14 @@ REWORDINGS: Final = (
 Two texts of before 1.37 stand for two of 1.37 each, and mean the more frequent one: an apiVersion of an owner that is
 empty, not one that is none, and an operation of a manager that is empty, not one that is unknown.
 """
-_FORMS: Final = re.compile("|".join(f"(?:{one.form.pattern})" for one in REWORDINGS), re.DOTALL)
+_FORMS: Final = re.compile("|".join(f"(?:{rewording.form.pattern})" for rewording in REWORDINGS), re.DOTALL)
 
 
 def meaning(words: Words) -> Words:
     """Return words for a finding that are the same for all releases, as far as each tells findings apart."""
     if _FORMS.fullmatch(words.form) is None:
         return words
-    return next((found for one in REWORDINGS if (found := one.applied(words)) is not None), words)
+    return next((applied for rewording in REWORDINGS if (applied := rewording.applied(words)) is not None), words)
 
 
 _INDEX: Final = re.compile(rf"({_OWNER})\[(?:\d+|\*)\]")

@@ -53,7 +53,7 @@ RELEASES: Final = (
 )
 """All releases, oldest first."""
 
-DEFAULT: Final = [one for one in RELEASES if one.is_final and one.is_reproduced][-1]
+DEFAULT: Final = [release for release in RELEASES if release.is_final and release.is_reproduced][-1]
 """The newest final release that is reproduced."""
 
 _active: ContextVar[Release] = ContextVar("kubernetes_release", default=DEFAULT)
@@ -77,11 +77,11 @@ def find_release(text: str, *, reproduced: bool = True) -> Release:
         return DEFAULT
     major, _, rest = text.strip().removeprefix("v").partition(".")
     minor = rest.partition(".")[0]
-    found = next((one for one in RELEASES if major == "1" and minor == str(one.minor)), None)
-    if found is not None and (found.is_reproduced or not reproduced):
-        return found
-    known = ", ".join(one.name for one in RELEASES if one.is_reproduced or not reproduced)
-    said = "not a release that is known" if found is None else "not reproduced yet"
+    release = next((release for release in RELEASES if major == "1" and minor == str(release.minor)), None)
+    if release is not None and (release.is_reproduced or not reproduced):
+        return release
+    known = ", ".join(release.name for release in RELEASES if release.is_reproduced or not reproduced)
+    said = "not a release that is known" if release is None else "not reproduced yet"
     raise PlanError("--kubernetes", f"{text!r} is {said}", f"one of {known}", "auditor releases lists them")
 
 
@@ -110,7 +110,7 @@ class Affects(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BehaviourChange:
     """One behaviour that differs between releases.
 
     Attributes:

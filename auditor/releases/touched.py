@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from auditor.releases.changes import Change
+    from auditor.releases.changes import BehaviourChange
 
 
 class Touched(IntEnum):
@@ -77,12 +77,14 @@ _REACHES: Final = {
 _EVERY: Final = _Reach(Touched.ALL)
 
 
-def touched(records: Iterable[Change], text: str) -> Touched:
+def touched(records: Iterable[BehaviourChange], text: str) -> Touched:
     """Return which objects of a definition changes can concern.
 
     Args:
         records: The changes between two releases.
         text: The definition as JSON.
     """
-    reaches = (_REACHES.get(one.name, _EVERY) for one in records)
-    return max((one.objects for one in reaches if one.text is None or one.text.search(text)), default=Touched.NONE)
+    reaches = (_REACHES.get(record.name, _EVERY) for record in records)
+    return max(
+        (reach.objects for reach in reaches if reach.text is None or reach.text.search(text)), default=Touched.NONE
+    )

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.paths import ROOT
+from auditor.golang.go_text import display, float_json, go_syntax, quote, type_name
 from auditor.golang.jsontext import encode
-from auditor.golang.text import display, float_json, go_syntax, quote, type_name
 from auditor.golang.times import GoTime, GoTimeError, format_rfc3339, parse_rfc3339
 from auditor.releases import changes
 from auditor.schema.typed import (
@@ -21,9 +21,9 @@ from auditor.schema.typed import (
     INT64,
     RAW,
     STRING,
+    GoKind,
     GoType,
     GoTypeError,
-    Shape,
     TypedDecoder,
     decode_typed,
     list_of,
@@ -57,7 +57,7 @@ def _read_time(decoder: TypedDecoder, value: Any) -> GoTime:
     return moment
 
 
-TIME: Final = GoType("v1.Time", Shape.CUSTOM, read=_read_time)
+TIME: Final = GoType("v1.Time", GoKind.CUSTOM, read=_read_time)
 UID: Final = named_string("types.UID")
 
 OWNER_REFERENCE: Final = struct(
@@ -126,7 +126,9 @@ def to_json(decoded: JsonObject) -> JsonObject:
         elif key == "deletionTimestamp":
             made[key] = _time(value)
         elif value:
-            made[key] = [_owner(one) for one in value] if key == "ownerReferences" else [_entry(one) for one in value]
+            made[key] = (
+                [_owner(item) for item in value] if key == "ownerReferences" else [_entry(item) for item in value]
+            )
     return made
 
 
@@ -235,9 +237,9 @@ def decode_metadata(value: Any, *, drop: bool, unknown: list[str] | None = None)
     if type(value) is not dict:
         raise CoerceError(f"invalid metadata: expected object, got {type_name(value)}")
     kept: JsonObject = {}
-    for key, one in value.items():
+    for key, item in value.items():
         try:
-            kept.update(_decode({key: one}, unknown))
+            kept.update(_decode({key: item}, unknown))
         except GoTypeError:
             continue
     return kept
@@ -333,7 +335,7 @@ def _coerce_key(value: JsonObject, key: str, child: Any, path: KeyPath, unknown:
                 raise CoerceError(_invalid(below, child, str(error))) from None
             return  # malformed as a whole: the coercion after the conversion handles it
         value[key] = to_json(decoded)
-        unknown.extend(f"{below.structured()}.{one}" for one in seen)
+        unknown.extend(f"{below.structured()}.{key}" for key in seen)
 
 
 def _invalid(path: KeyPath, value: Any, detail: str) -> str:

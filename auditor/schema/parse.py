@@ -24,9 +24,9 @@ from auditor.schema.typed import (
     INT64,
     RAW,
     STRING,
+    GoKind,
     GoType,
     GoTypeError,
-    Shape,
     TypedDecoder,
     decode_typed,
     list_of,
@@ -85,10 +85,10 @@ def schema_type(package: str = "v1") -> GoType:
             return _OrList(decoder.nested(value, props))
         return _OrList(None, tuple(decoder.nested(value, list_of(STRING))) if type(value) is list else ())
 
-    bool_type = GoType(f"{package}.JSONSchemaPropsOrBool", Shape.CUSTOM, read=or_bool)
-    list_type = GoType(f"{package}.JSONSchemaPropsOrArray", Shape.CUSTOM, read=or_list)
+    bool_type = GoType(f"{package}.JSONSchemaPropsOrBool", GoKind.CUSTOM, read=or_bool)
+    list_type = GoType(f"{package}.JSONSchemaPropsOrArray", GoKind.CUSTOM, read=or_list)
     names_type = GoType(
-        f"{package}.JSONSchemaPropsOrStringArray", Shape.CUSTOM, read=or_names, zero=lambda: _OrList(None)
+        f"{package}.JSONSchemaPropsOrStringArray", GoKind.CUSTOM, read=or_names, zero=lambda: _OrList(None)
     )
     rule = struct(
         f"{package}.ValidationRule",
@@ -113,7 +113,7 @@ def schema_type(package: str = "v1") -> GoType:
             ),
             **dict.fromkeys(("required", "x-kubernetes-list-map-keys"), list_of(STRING)),
             **dict.fromkeys(("default", "example"), RAW),
-            "enum": GoType(f"[]{package}.JSON", Shape.LIST, element=RAW),
+            "enum": GoType(f"[]{package}.JSON", GoKind.LIST, element=RAW),
             **dict.fromkeys(("allOf", "oneOf", "anyOf"), list_of(props)),
             "not": props,
             **dict.fromkeys(("properties", "patternProperties"), map_of(props)),
@@ -123,7 +123,7 @@ def schema_type(package: str = "v1") -> GoType:
             "additionalItems": bool_type,
             "items": list_type,
             "externalDocs": struct(f"{package}.ExternalDocumentation", {"description": STRING, "url": STRING}),
-            "x-kubernetes-validations": GoType(f"{package}.ValidationRules", Shape.LIST, element=rule),
+            "x-kubernetes-validations": GoType(f"{package}.ValidationRules", GoKind.LIST, element=rule),
         }
     )
     return props
@@ -178,8 +178,8 @@ def build_schema(
     if known is None:
         return _node(decoded, as_sent=as_sent, known=None)
     if (plain := _plain_key(decoded)) is not None:
-        if (found := known.get(plain)) is not None:
-            return found
+        if (type_ := known.get(plain)) is not None:
+            return type_
         node = known[plain] = _merged(_node(decoded, as_sent=as_sent, known=known), known)
         return node
     return _merged(_node(decoded, as_sent=as_sent, known=known), known)

@@ -132,14 +132,14 @@ def nodes_of(schema: StructuralSchema | None, *, with_junctors: bool = False) ->
     stack: list[Any] = [schema]
     seen: set[int] = set()
     while stack:
-        one = stack.pop()
-        if not isinstance(one, StructuralSchema) or id(one) in seen:
+        node = stack.pop()
+        if not isinstance(node, StructuralSchema) or id(node) in seen:
             continue
-        seen.add(id(one))
-        yield one
-        stack += (*one.properties.values(), one.items, one.additional_properties)
+        seen.add(id(node))
+        yield node
+        stack += (*node.properties.values(), node.items, node.additional_properties)
         if with_junctors:
-            stack += (*one.all_of, *one.any_of, *one.one_of, one.not_)
+            stack += (*node.all_of, *node.any_of, *node.one_of, node.not_)
 
 
 def folded(

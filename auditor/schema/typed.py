@@ -31,7 +31,7 @@ class GoTypeError(Exception):
     """A value does not fit its Go type; the text is Go's."""
 
 
-class Shape(Enum):
+class GoKind(Enum):
     """The kinds of Go types."""
 
     STRING = auto()
@@ -63,7 +63,7 @@ class GoType:
     def __init__(
         self,
         name: str,
-        shape: Shape,
+        shape: GoKind,
         *,
         element: GoType | None = None,
         bits: int = 64,
@@ -82,33 +82,33 @@ class GoType:
         return f"GoType({self.name})"
 
 
-STRING: Final = GoType("string", Shape.STRING, zero=str)
-BOOL: Final = GoType("bool", Shape.BOOL, zero=bool)
-INT64: Final = GoType("int64", Shape.INT, zero=int)
-INT32: Final = GoType("int32", Shape.INT, bits=32, zero=int)
-FLOAT64: Final = GoType("float64", Shape.FLOAT, zero=float)
-BYTES: Final = GoType("[]uint8", Shape.BYTES)
-RAW: Final = GoType("interface {}", Shape.RAW)
+STRING: Final = GoType("string", GoKind.STRING, zero=str)
+BOOL: Final = GoType("bool", GoKind.BOOL, zero=bool)
+INT64: Final = GoType("int64", GoKind.INT, zero=int)
+INT32: Final = GoType("int32", GoKind.INT, bits=32, zero=int)
+FLOAT64: Final = GoType("float64", GoKind.FLOAT, zero=float)
+BYTES: Final = GoType("[]uint8", GoKind.BYTES)
+RAW: Final = GoType("interface {}", GoKind.RAW)
 
 
 def named_string(name: str) -> GoType:
     """Return a named string type."""
-    return GoType(name, Shape.STRING, zero=str)
+    return GoType(name, GoKind.STRING, zero=str)
 
 
 def list_of(element: GoType) -> GoType:
     """Return the type of a list."""
-    return GoType(f"[]{element.name}", Shape.LIST, element=element)
+    return GoType(f"[]{element.name}", GoKind.LIST, element=element)
 
 
 def map_of(element: GoType, name: str = "") -> GoType:
     """Return the type of a map with string keys."""
-    return GoType(name or f"map[string]{element.name}", Shape.MAP, element=element)
+    return GoType(name or f"map[string]{element.name}", GoKind.MAP, element=element)
 
 
 def struct(name: str, fields: dict[str, GoType] | None = None) -> GoType:
     """Return a struct type; its fields can be added later, so that it may contain itself."""
-    made = GoType(name, Shape.STRUCT, zero=dict)
+    made = GoType(name, GoKind.STRUCT, zero=dict)
     made.fields.update(fields or {})
     return made
 
@@ -171,29 +171,29 @@ class TypedDecoder:
         if value is None:
             return go_type.zero()
         shape = go_type.shape
-        if shape is Shape.STRING:
+        if shape is GoKind.STRING:
             return value if type(value) is str else self._save(word_of(value), go_type)
-        if shape is Shape.STRUCT:
+        if shape is GoKind.STRUCT:
             return self._struct_value(value, go_type) if type(value) is dict else self._save(word_of(value), go_type)
-        if shape is Shape.MAP:
+        if shape is GoKind.MAP:
             return self._map_value(value, go_type) if type(value) is dict else self._save(word_of(value), go_type)
-        if shape is Shape.LIST:
+        if shape is GoKind.LIST:
             return self._list_value(value, go_type) if type(value) is list else self._save(word_of(value), go_type)
-        if shape is Shape.BOOL:
+        if shape is GoKind.BOOL:
             return value if type(value) is bool else self._save(word_of(value), go_type)
-        if shape is Shape.RAW:
+        if shape is GoKind.RAW:
             return value
-        if shape is Shape.CUSTOM:
+        if shape is GoKind.CUSTOM:
             assert go_type.read is not None
             return go_type.read(self, value)
-        if shape is Shape.BYTES:
+        if shape is GoKind.BYTES:
             return self._bytes_value(value, go_type)
         return self._number_value(value, go_type)
 
     def _number_value(self, value: Any, go_type: GoType) -> Any:
         if type(value) is not int and type(value) is not float:
             return self._save(word_of(value), go_type)
-        if go_type.shape is Shape.FLOAT:
+        if go_type.shape is GoKind.FLOAT:
             return float(value)
         text = str(value) if type(value) is int else self.number(value)
         limit = 1 << (go_type.bits - 1)
@@ -238,7 +238,7 @@ class TypedDecoder:
     def _struct_value(self, value: JsonObject, go_type: GoType) -> JsonObject:
         made: JsonObject = {}
         fields, stack, place, outer = go_type.fields, self._stack, self._place, self._struct
-        text = Shape.STRING
+        text = GoKind.STRING
         name = go_type.name.rpartition(".")[2]
         for key, item in value.items():
             field = fields.get(key)

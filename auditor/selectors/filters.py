@@ -52,7 +52,7 @@ def mask_of(condition: Filter, table: pa.Table) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantFilter:
     """Every row, or none."""
 
     value: bool
@@ -173,22 +173,22 @@ class Term:
         if self.absent is not None:
             values = values.fill_null(self.absent)
         if self.operator == "in":
-            found = pc.is_in(values, value_set=pa.array(self.value, values.type)) if self.value else None
-            if found is None:
+            mask = pc.is_in(values, value_set=pa.array(self.value, values.type)) if self.value else None
+            if mask is None:
                 return np.zeros(len(values), dtype=np.bool_)
-            found = pc.and_(found, values.is_valid())
+            mask = pc.and_(mask, values.is_valid())
         elif self.operator in _ARROW:
-            found = _ARROW[self.operator](values, pa.scalar(self.value, values.type))
+            mask = _ARROW[self.operator](values, pa.scalar(self.value, values.type))
         else:
-            found = TESTS[self.operator](values, self.value)
-        return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
+            mask = TESTS[self.operator](values, self.value)
+        return np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _matches(values: Any, pattern: str) -> Any:
     from auditor.golang.regex.compiled import compile_pattern  # noqa: PLC0415 - rare
 
     compiled = compile_pattern(pattern)
-    return pa.array([None if one is None else compiled.search(one) for one in values.to_pylist()], pa.bool_())
+    return pa.array([None if value is None else compiled.search(value) for value in values.to_pylist()], pa.bool_())
 
 
 def _size(values: Any, wanted: tuple[str, int]) -> Any:
@@ -217,8 +217,8 @@ def _holds(comparison: str, left: Any, right: Any) -> bool:
         return bool(_COMPARE[comparison](_key(left), _key(right)))
     if comparison == "present":
         return False
-    found = TESTS[comparison](pa.array([left]), right)
-    return bool(found[0].as_py())
+    answer = TESTS[comparison](pa.array([left]), right)
+    return bool(answer[0].as_py())
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class LabelTerm:
             return out
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         fits = np.array(
-            [requirement.matches({requirement.key: one}) for one in encoded.dictionary.to_pylist()], dtype=np.bool_
+            [requirement.matches({requirement.key: label}) for label in encoded.dictionary.to_pylist()], dtype=np.bool_
         )
         if len(fits):
             out[rows] = fits[encoded.indices.to_numpy(zero_copy_only=False)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from auditor.base.errors import SelectorError
-from auditor.golang.text import quote
+from auditor.golang.go_text import quote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,35 +73,35 @@ def _int64(text: str) -> int | None:
 
 def _split_terms(text: str) -> list[str]:
     terms, start, escaped = [], 0, False
-    for at, char in enumerate(text):
+    for position, char in enumerate(text):
         if escaped:
             escaped = False
         elif char == "\\":
             escaped = True
         elif char == ",":
-            terms.append(text[start:at])
-            start = at + 1
+            terms.append(text[start:position])
+            start = position + 1
     terms.append(text[start:])
     return terms
 
 
 def _unescape(value: str) -> str:
     out: list[str] = []
-    at = 0
-    while at < len(value):
-        char = value[at]
+    position = 0
+    while position < len(value):
+        char = value[position]
         if char == "\\":
-            at += 1
-            if at == len(value):
+            position += 1
+            if position == len(value):
                 raise SelectorError("", "invalid field selector: invalid escape sequence: \\")
-            if value[at] not in "\\,=":
-                raise SelectorError("", f"invalid field selector: invalid escape sequence: \\{value[at]}")
-            out.append(value[at])
+            if value[position] not in "\\,=":
+                raise SelectorError("", f"invalid field selector: invalid escape sequence: \\{value[position]}")
+            out.append(value[position])
         elif char in ",=":
             raise SelectorError("", f"invalid field selector: unescaped character in value: {ord(char)}")
         else:
             out.append(char)
-        at += 1
+        position += 1
     return "".join(out)
 
 
@@ -119,14 +119,14 @@ def parse_field_selector(text: str) -> tuple[FieldRequirement, ...]:
     for term in sorted(_split_terms(text), key=lambda part: part.encode("utf-8", "surrogatepass")):
         if not term:
             continue
-        for at in range(len(term)):
-            operator = next((op for op in ("!=", "==", "=") if term.startswith(op, at)), None)
+        for position in range(len(term)):
+            operator = next((op for op in ("!=", "==", "=") if term.startswith(op, position)), None)
             if operator is not None:
                 break
         else:
             raise SelectorError("", f"invalid selector: '{text}'; can't understand '{term}'")
-        value = _unescape(term[at + len(operator) :])
-        out.append(FieldRequirement(term[:at], value, operator == "!="))
+        value = _unescape(term[position + len(operator) :])
+        out.append(FieldRequirement(term[:position], value, operator == "!="))
     return tuple(requirement for requirement in out if requirement.label or requirement.value)
 
 
@@ -143,24 +143,24 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     A NUL ends the text, unless a token ends at it: that one is ignored.
     """
     out: list[tuple[str, str]] = []
-    at = 0
-    while at < len(text):
-        char = text[at]
+    position = 0
+    while position < len(text):
+        char = text[position]
         if char in " \t\r\n":
-            at += 1
+            position += 1
         elif char == "\0":
             break
         elif char in _SPECIAL:
-            token = next(token for token in _TOKENS if text.startswith(token, at))
+            token = next(token for token in _TOKENS if text.startswith(token, position))
             out.append((token, token))
-            at += len(token)
-            at += text.startswith("\0", at)
+            position += len(token)
+            position += text.startswith("\0", position)
         else:
-            start = at
-            while at < len(text) and text[at] not in _SPECIAL + " \t\r\n\0":
-                at += 1
-            word = text[start:at]
-            at += text.startswith("\0", at)
+            start = position
+            while position < len(text) and text[position] not in _SPECIAL + " \t\r\n\0":
+                position += 1
+            word = text[start:position]
+            position += text.startswith("\0", position)
             out.append((word if word in {"in", "notin"} else "id", word))
     out.append(("end", ""))
     return out

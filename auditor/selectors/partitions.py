@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
 
 
 MOST_BYTES: Final = 255
@@ -89,10 +89,10 @@ class Folders:
         above = _component("group", group or _CORE)
         tags = chain(("", crd), (f"{crd}~{number}" for number in count(2)))
         names = (_component("kind", kind, tag, _UNSAFE_IN_KINDS) for tag in tags)
-        found = next(name for name in names if (above, name.lower()) not in self._taken)
-        self._taken.add((above, found.lower()))
-        self._kinds[crd, group, kind] = found
-        return found
+        folder = next(name for name in names if (above, name.lower()) not in self._taken)
+        self._taken.add((above, folder.lower()))
+        self._kinds[crd, group, kind] = folder
+        return folder
 
     def folder(self, crd: str, group: str, version: str, kind: str) -> str:
         """Return the folder of a definition at a version, below that of the index."""

@@ -122,12 +122,12 @@ class Not:
 
     def known(self, table: pa.Table) -> Known:
         """Return what the index says of each row."""
-        found = self.part.known(table)
-        return Known(found.false, found.true, found.error)
+        is_known = self.part.known(table)
+        return Known(is_known.false, is_known.true, is_known.error)
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         """Return what a row of a row group can be."""
-        return frozenset({"T": "F", "F": "T"}.get(one, one) for one in self.part.possible(statistics))
+        return frozenset({"T": "F", "F": "T"}.get(outcome, outcome) for outcome in self.part.possible(statistics))
 
     def is_decided(self) -> bool:
         """Return whether every row is decided by the index."""
@@ -246,10 +246,10 @@ class ValueTest:
         for chunk in table["labels"].chunks:
             rows, values = label_values(chunk, label.key)
             encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-            found = Term("", self.operator, self.constant).of_array(encoded)
+            answers = Term("", self.operator, self.constant).of_array(encoded)
             true, false = np.zeros(len(chunk), dtype=np.bool_), np.zeros(len(chunk), dtype=np.bool_)
-            true[rows[found]] = True
-            false[rows[~found]] = True
+            true[rows[answers]] = True
+            false[rows[~answers]] = True
             trues.append(true)
             falses.append(false)
         none = np.zeros(0, dtype=np.bool_)
@@ -260,12 +260,14 @@ class ValueTest:
         if isinstance(self.value, LabelValue):
             return frozenset("TFE")
         full = statistics.has_nulls(self.value.column) is False
-        found = _ALL - {"E"} if full else _ALL
+        outcomes = _ALL - {"E"} if full else _ALL
         if full or not self.value.text:  # otherwise a value that the column lacks may be of another type, or null
             return (
-                found if Term(self.value.column, self.operator, self.constant).may_match(statistics) else found - {"T"}
+                outcomes
+                if Term(self.value.column, self.operator, self.constant).may_match(statistics)
+                else outcomes - {"T"}
             )
-        return found
+        return outcomes
 
     def is_decided(self) -> bool:
         """Return whether every row is decided by the index."""
@@ -332,8 +334,8 @@ class Has:
 
 
 def _has_labels(table: pa.Table) -> NDArray[np.bool_]:
-    found = [np.diff(np.asarray(chunk.offsets)) > 0 for chunk in table["labels"].chunks]
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.bool_)
+    has_labels = [np.diff(np.asarray(chunk.offsets)) > 0 for chunk in table["labels"].chunks]
+    return np.concatenate(has_labels) if has_labels else np.zeros(0, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.cel.cel_values import UInt
 from auditor.cel.syntax.ast import Call, Expr, Ident, ListLiteral, Literal, Select
-from auditor.cel.values import UInt
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.selectors.predicates import (
     Both,
@@ -144,17 +144,17 @@ class _Pusher:
         value = self.value(item)
         if value is None:
             return Unknown()
-        constants = [one.value for one in container.elements if isinstance(one, Literal)]
-        if len(constants) != len(container.elements) or any(_kind(one) == "" for one in constants):
+        constants = [element.value for element in container.elements if isinstance(element, Literal)]
+        if len(constants) != len(container.elements) or any(_kind(constant) == "" for constant in constants):
             return Unknown()
-        return ValueTest(value, "in", tuple(one for one in constants if _kind(one) == value.kind))
+        return ValueTest(value, "in", tuple(constant for constant in constants if _kind(constant) == value.kind))
 
     def intersection(self, left: Expr, right: Expr) -> Predicate:
-        for one, other in ((left, right), (right, left)):
-            if isinstance(one, ListLiteral) and len(one.elements) == 1 and not one.optional and _has_items(other):
-                found = self.membership(one.elements[0], other)
-                if not isinstance(found, Unknown):
-                    return found
+        for side, other in ((left, right), (right, left)):
+            if isinstance(side, ListLiteral) and len(side.elements) == 1 and not side.optional and _has_items(other):
+                test = self.membership(side.elements[0], other)
+                if not isinstance(test, Unknown):
+                    return test
         return Unknown()
 
     def text_test(self, name: str, target: Expr, argument: Expr) -> Predicate:

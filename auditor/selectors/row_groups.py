@@ -90,8 +90,8 @@ def _repeating(footer: pq.FileMetaData, number: int, columns: Iterable[str]) -> 
     wanted = set(columns)
     out = []
     group = footer.row_group(number)
-    for at in range(group.num_columns):
-        column = group.column(at)
+    for position in range(group.num_columns):
+        column = group.column(position)
         path = column.path_in_schema
         if path in wanted or path.partition(".key_value.")[0] in wanted:
             is_text = column.physical_type == "BYTE_ARRAY" and has_codes(column)
@@ -147,19 +147,19 @@ def scan_group(
 
 def _plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return a table, whose text may have been read as codes, with the types of the schema."""
-    for at, field in enumerate(table.schema):
+    for position, field in enumerate(table.schema):
         if field.name == UNKNOWN or field.type == schema.field(field.name).type:
             continue
         wanted = schema.field(field.name).type
         column = table[field.name]
         if pa.types.is_map(wanted):
             chunks = [
-                pa.MapArray.from_arrays(one.offsets, one.keys.cast(pa.string()), one.items.cast(pa.string()))
-                for one in column.chunks
+                pa.MapArray.from_arrays(chunk.offsets, chunk.keys.cast(pa.string()), chunk.items.cast(pa.string()))
+                for chunk in column.chunks
             ]
-            table = table.set_column(at, field.name, pa.chunked_array(chunks, wanted))
+            table = table.set_column(position, field.name, pa.chunked_array(chunks, wanted))
         elif not pa.types.is_dictionary(wanted):
-            table = table.set_column(at, field.name, column.cast(wanted))
+            table = table.set_column(position, field.name, column.cast(wanted))
     return table
 
 
@@ -168,21 +168,23 @@ class _Statistics:
 
     def __init__(self, footer: pq.FileMetaData, number: int) -> None:
         self.group = footer.row_group(number)
-        self.places = {self.group.column(at).path_in_schema: at for at in range(self.group.num_columns)}
+        self.places = {
+            self.group.column(position).path_in_schema: position for position in range(self.group.num_columns)
+        }
 
     def bounds(self, column: str) -> tuple[Any, Any] | None:
         """Return both, or None if they are not known."""
-        at = self.places.get(column)
-        found = self.group.column(at).statistics if at is not None else None
-        if found is None or not found.has_min_max:
+        position = self.places.get(column)
+        statistics = self.group.column(position).statistics if position is not None else None
+        if statistics is None or not statistics.has_min_max:
             return None
         try:
-            return found.min, found.max
+            return statistics.min, statistics.max
         except UnicodeDecodeError:  # from a damaged footer: the rows decide
             return None
 
     def has_nulls(self, column: str) -> bool | None:
         """Return whether any value is null, or None if that is not known."""
-        at = self.places.get(column)
-        found = self.group.column(at).statistics if at is not None else None
-        return None if found is None or not found.has_null_count else found.null_count > 0
+        position = self.places.get(column)
+        statistics = self.group.column(position).statistics if position is not None else None
+        return None if statistics is None or not statistics.has_null_count else statistics.null_count > 0

@@ -14,7 +14,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import SelectorError
-from auditor.cel.errors import CelError, CompileError
+from auditor.cel.cel_errors import CelError, CompileError
+from auditor.cel.cel_types import BOOL, DYN
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.syntax.ast import (
     Call,
@@ -28,8 +29,7 @@ from auditor.cel.syntax.ast import (
     StructLiteral,
     descendants,
 )
-from auditor.cel.types import BOOL, DYN
-from auditor.golang.text import without_broken
+from auditor.golang.go_text import without_broken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -196,8 +196,8 @@ def _chain(expr: Expr) -> list[str]:
 
 def _check_chain(steps: list[str], schema: StructuralSchema) -> None:
     node: StructuralSchema | None = schema
-    for at, step in enumerate(steps[1:], start=1):
-        if node is None or (at == 1 and step in ("apiVersion", "kind", "metadata")):
+    for position, step in enumerate(steps[1:], start=1):
+        if node is None or (position == 1 and step in ("apiVersion", "kind", "metadata")):
             return
         if node.preserve_unknown_fields or node.embedded_resource or node.int_or_string or not node.properties:
             return  # anything may be here, or maps and lists, which have macros of their own
@@ -206,7 +206,9 @@ def _check_chain(steps: list[str], schema: StructuralSchema) -> None:
             if node.additional_properties:
                 return
             near = get_close_matches(step, node.properties, 3, 0.6)
-            path = ".".join(steps[1 : at + 1])
-            advice = f"did you mean {' or '.join('.'.join([*steps[1:at], one]) for one in near)}?" if near else ""
+            path = ".".join(steps[1 : position + 1])
+            advice = (
+                f"did you mean {' or '.join('.'.join([*steps[1:position], name]) for name in near)}?" if near else ""
+            )
             raise SelectorError("--where", f"there is no field {path}", "", advice)
         node = below

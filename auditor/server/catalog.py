@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from auditor.base.errors import AuditorError
-from auditor.builtin.kinds import BUILTIN_KINDS, REQUEST_KINDS, builtin_kind, group_rank
+from auditor.builtin.builtin_kinds import BUILTIN_KINDS, REQUEST_KINDS, builtin_kind, group_rank
 from auditor.crds.definition import parse_definition
 from auditor.printing.discovery import Discovery, Resource
 from auditor.program.conversion_command import ConversionCommand
@@ -14,10 +14,10 @@ from auditor.program.conversion_command import ConversionCommand
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from auditor.builtin.kinds import BuiltinKind
+    from auditor.builtin.builtin_kinds import BuiltinKind
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
 
 
 class Catalog:

@@ -28,10 +28,10 @@ def newest_time(store: DumpStore) -> float | None:
         None for exports, which have no revisions to show what was written last, and if no readable object has a time. A
         time in the future counts as now.
     """
-    found = [
+    times = [
         time for number, source in enumerate(store.plan.sources) if not source.is_export for time in _of(store, number)
     ]
-    return min(max(found), datetime.datetime.now(datetime.UTC).timestamp()) if found else None
+    return min(max(times), datetime.datetime.now(datetime.UTC).timestamp()) if times else None
 
 
 def _of(store: DumpStore, number: int) -> Iterator[float]:
@@ -61,7 +61,7 @@ def _times(obj: Any) -> Iterator[str]:
         return
     fields = metadata.get("managedFields")
     spec = obj.get("spec") if obj.get("kind") == "Lease" else None
-    found = [metadata.get("creationTimestamp")]
-    found += [one.get("time") for one in fields if type(one) is dict] if type(fields) is list else []
-    found += [spec.get("renewTime")] if type(spec) is dict else []
-    yield from (one for one in found if type(one) is str)
+    times = [metadata.get("creationTimestamp")]
+    times += [field.get("time") for field in fields if type(field) is dict] if type(fields) is list else []
+    times += [spec.get("renewTime")] if type(spec) is dict else []
+    yield from (time for time in times if type(time) is str)

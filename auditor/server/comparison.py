@@ -7,8 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.progress import tell
-from auditor.server.reader import Unreadable
-from auditor.sources.manifests.rows import read_header
+from auditor.server.object_reader import UndecodedObject
+from auditor.sources.manifests.export_table import read_header
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
     from auditor.server.dump import DumpStore
-    from auditor.server.rows import StoredRow
+    from auditor.server.dump_rows import StoredRow
 
 
 _BOOKKEEPING: Final = ("resourceVersion", "managedFields")
@@ -84,7 +84,7 @@ def _compared(
     try:
         was = None if row is None else _read(old, resource, row)
         now = None if other is None else _read(new, resource, other)
-    except Unreadable as error:
+    except UndecodedObject as error:
         return ObjectChange("unreadable", resource, *place, reason=str(error))
     if row is None or other is None:
         return ObjectChange("added" if row is None else "removed", resource, *place, was, now)
@@ -100,7 +100,7 @@ def _read(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
         return store.reader.as_stored(resource, row)
     try:
         return store.reader.read(resource, row)
-    except Unreadable as error:
+    except UndecodedObject as error:
         if not error.needs_webhook:
             raise
     return store.reader.as_stored(resource, row)
@@ -108,17 +108,17 @@ def _read(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
 
 def _rows(store: DumpStore, resource: Resource) -> dict[Place, StoredRow]:
     """Return the rows of a kind by the namespace and name in their keys; for an export, by those in the objects."""
-    found: dict[Place, StoredRow] = {}
+    rows: dict[Place, StoredRow] = {}
     prefix = len(store.catalog.key_prefix(resource).encode())
     for row in store.rows.of(resource):
         if row.key is not None:
             namespace, _, name = printable_key(row.key[prefix:]).rpartition("/")
-            found[namespace, name] = row
+            rows[namespace, name] = row
             continue
         header = read_header(store.rows.stored_bytes(row))
         if header is not None:
-            found[header.namespace or "", header.name] = row
-    return found
+            rows[header.namespace or "", header.name] = row
+    return rows
 
 
 def without_bookkeeping(obj: JsonObject | None) -> JsonObject | None:
@@ -140,11 +140,15 @@ def _paths(old: Any, new: Any, path: str) -> Iterator[str]:
             dotted = f"[{key!r}]" if "." in key or "/" in key else f".{key}"
             yield from _paths(old.get(key), new.get(key), f"{path}{dotted}".removeprefix("."))
     elif type(old) is list and type(new) is list and len(old) == len(new):
-        yield from (one for at in range(len(old)) for one in _paths(old[at], new[at], f"{path}[{at}]"))
+        yield from (
+            below
+            for position in range(len(old))
+            for below in _paths(old[position], new[position], f"{path}[{position}]")
+        )
     elif old != new or type(old) is not type(new):
         yield path
 
 
 def kinds_named(resources: Sequence[Resource], wanted: Resource) -> list[Resource]:
     """Return the kinds that are the wanted one, at any version."""
-    return [one for one in resources if (one.group, one.plural) == (wanted.group, wanted.plural)]
+    return [resource for resource in resources if (resource.group, resource.plural) == (wanted.group, wanted.plural)]

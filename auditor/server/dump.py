@@ -16,14 +16,14 @@ from auditor.base.errors import PlanError
 from auditor.base.progress import tell
 from auditor.base.records import name_of, namespace_of
 from auditor.base.visible import visible
-from auditor.printing.get.errors import OF_THE_COMMAND, NotShown, StatusError, left_out, not_found
+from auditor.printing.get.server_errors import OF_THE_COMMAND, NotShown, StatusError, left_out, not_found
 from auditor.selectors.where import unparse
 from auditor.server.catalog import Catalog, resource_name
+from auditor.server.dump_rows import DumpRows
 from auditor.server.live_list import Selection, corrupt_value, in_cache_order, live_list, table_order
 from auditor.server.not_read import NotRead
+from auditor.server.object_reader import ObjectReader, UndecodedObject
 from auditor.server.printer import Printer, deprecation_warning
-from auditor.server.reader import ObjectReader, Unreadable
-from auditor.server.rows import Rows
 from auditor.sources.registry_key import printable_key
 from auditor.storage_read.read import answer_to_one
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from auditor.base.records import JsonObject
-    from auditor.plan.plan import Plan
-    from auditor.printing.columns import Cell
+    from auditor.plan.run_plan import Plan
     from auditor.printing.discovery import Discovery, Resource
-    from auditor.printing.tables import Header
+    from auditor.printing.printer_columns import Cell
+    from auditor.printing.tables import ColumnHeader
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
-    from auditor.server.reader import ReadMode
-    from auditor.server.rows import StoredRow
+    from auditor.server.dump_rows import StoredRow
+    from auditor.server.object_reader import ReadMode
 
 
 _MOST_REPORTED = 10
@@ -97,7 +97,7 @@ class DumpStore:
         plan: Plan,
         mode: ReadMode,
         warn: Callable[[str], None],
-        rows: Callable[[Plan, Catalog], Rows] = Rows,
+        rows: Callable[[Plan, Catalog], DumpRows] = DumpRows,
     ) -> None:
         self.warn = warn
         self.catalog = Catalog(plan)
@@ -147,7 +147,7 @@ class DumpStore:
         """Yield the selected objects of a kind in the order of a server, in the form that is printed."""
         wanted_labels, wanted_fields = self.selection.parsed(resource, labels, fields)
         if self.mode.as_server:
-            found = live_list(
+            objects = live_list(
                 self.rows,
                 self.reader,
                 self.selection,
@@ -159,10 +159,10 @@ class DumpStore:
                 cached=self._is_cached(resource),
             )
         else:
-            found = self._selected(resource, namespace, wanted_labels, wanted_fields)
+            objects = self._selected(resource, namespace, wanted_labels, wanted_fields)
         if self.mode.streamed or not self._is_cached(resource):
-            return (obj for _, obj in found)
-        return in_cache_order(found, one_each=self.mode.as_server)
+            return (obj for _, obj in objects)
+        return in_cache_order(objects, one_each=self.mode.as_server)
 
     def table_order(self, resource: Resource, objects: Sequence[JsonObject]) -> Sequence[JsonObject]:
         """Return the objects of a LIST in the order of the rows that a server prints."""
@@ -199,7 +199,7 @@ class DumpStore:
                     if self.selection.passes(resource, obj):
                         steps.kept += 1
                         yield row.source, self.reader.shown(resource, row, obj)
-            except Unreadable as error:
+            except UndecodedObject as error:
                 reported += 1
                 if reported <= _MOST_REPORTED:
                     self.warn(f"500: corrupt object {self.rows.place(row)}: {_short(str(error))}\n")
@@ -274,7 +274,7 @@ class DumpStore:
                 obj = self._got(resource, row, notes)
                 notes.note(self.warn)
                 return self.reader.shown(resource, row, obj)
-            except Unreadable as error:
+            except UndecodedObject as error:
                 key = (printable_key(row.key) if row.key is not None else "").removeprefix(self.catalog.prefix)
                 raise StatusError(500, *answer_to_one(corrupt_value(key, row, error))) from None
             except Exception as error:  # noqa: BLE001 - it is left out
@@ -298,7 +298,9 @@ class DumpStore:
 
     def has_namespace(self, name: str) -> bool:
         """Whether the dump holds that Namespace; an export without Namespaces counts as having all of them."""
-        resource = next(one for one in self.discovery.resources if one.plural == "namespaces" and not one.group)
+        resource = next(
+            resource for resource in self.discovery.resources if resource.plural == "namespaces" and not resource.group
+        )
         if any(True for _ in self.rows.of(resource, "", name)):
             return True
         return not any(True for _ in self.rows.of(resource))
@@ -311,7 +313,7 @@ class DumpStore:
         """Return a subresource of an object, and the kind of the subresource; raises StatusError."""
         return self._printer.through(resource, obj, subresource)
 
-    def headers(self, resource: Resource) -> Sequence[Header]:
+    def headers(self, resource: Resource) -> Sequence[ColumnHeader]:
         """Return the columns of a kind."""
         return self._printer.headers(resource)
 

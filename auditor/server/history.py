@@ -21,8 +21,8 @@ from auditor.base.errors import PlanError
 from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.golang import jsontext
 from auditor.plan.dumps import open_live, open_values
-from auditor.server.reader import Unreadable
-from auditor.server.rows import StoredRow
+from auditor.server.dump_rows import StoredRow
+from auditor.server.object_reader import UndecodedObject
 from auditor.sources.crd_files import definitions_in
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.etcd import EtcdFile
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from auditor.base.records import JsonObject
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
     from auditor.printing.discovery import Resource
     from auditor.server.dump import DumpStore
     from auditor.sources.etcd.mvcc import Revisions
-    from auditor.sources.plan import SourcePlan
+    from auditor.sources.source_plan import SourcePlan
 
 
 HAS_HISTORY = ("etcd-snapshot", "etcd-data-dir")
@@ -46,7 +46,7 @@ HAS_HISTORY = ("etcd-snapshot", "etcd-data-dir")
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class KeyRevision:
     """One revision of one key; a deletion has no value."""
 
     key: bytes
@@ -86,7 +86,7 @@ def plan_as_of(plan: Plan, revision: int, workdir: Path) -> Plan:
     Raises:
         PlanError: That revision was compacted, or has not happened, or a dump has no history.
     """
-    sources = tuple(_source_as_of(source, revision, workdir, at) for at, source in enumerate(plan.sources))
+    sources = tuple(_source_as_of(source, revision, workdir, number) for number, source in enumerate(plan.sources))
     plan = replace(plan, sources=sources)
     documents = dict(_definitions(plan))
     from_files = (entry for entry in plan.entries if entry.name in plan.from_files)
@@ -115,8 +115,8 @@ def _source_as_of(source: SourcePlan, revision: int, workdir: Path, number: int)
             f"a revision up to {source.revision}",
         )
     newest = NewestPerKey(workdir, 1000 + number)
-    for view, found in _batches(source):
-        kept = found.select(found.main <= revision)
+    for view, batch in _batches(source):
+        kept = batch.select(batch.main <= revision)
         if len(kept):
             newest.add(keyed_rows(view, kept))
     path = workdir / f"as-of-{number:03d}.arrow"
@@ -137,11 +137,11 @@ def _definitions(plan: Plan) -> Iterator[tuple[str, JsonObject]]:
                 document = jsontext.decode(opened.data or b"")
             except jsontext.GoJsonError:
                 continue
-            for one in definitions_in(document):
-                yield str((one.get("metadata") or {}).get("name")), one
+            for definition in definitions_in(document):
+                yield str((definition.get("metadata") or {}).get("name")), definition
 
 
-def key_revisions(source: SourcePlan, prefix: bytes, *, exact: bool = False) -> Iterator[Revision]:
+def key_revisions(source: SourcePlan, prefix: bytes, *, exact: bool = False) -> Iterator[KeyRevision]:
     """Yield the revisions of keys, in order of time.
 
     Args:
@@ -150,29 +150,29 @@ def key_revisions(source: SourcePlan, prefix: bytes, *, exact: bool = False) -> 
     yield from _revisions(source, lambda keys: pc.equal(keys, prefix) if exact else pc.starts_with(keys, prefix))
 
 
-def revisions_of(source: SourcePlan, keys: Sequence[bytes]) -> Iterator[Revision]:
+def revisions_of(source: SourcePlan, keys: Sequence[bytes]) -> Iterator[KeyRevision]:
     """Yield the revisions of some keys, in order of time."""
     wanted = pa.array(keys, pa.binary())
     yield from _revisions(source, lambda found: pc.is_in(found.cast(pa.binary()), value_set=wanted))
 
 
-def _revisions(source: SourcePlan, wanted: Callable[[pa.Array], Any]) -> Iterator[Revision]:
-    for view, found in _batches(source):
-        keys: pa.Array = view.binary(found.key, found.key_size)
+def _revisions(source: SourcePlan, wanted: Callable[[pa.Array], Any]) -> Iterator[KeyRevision]:
+    for view, batch in _batches(source):
+        keys: pa.Array = view.binary(batch.key, batch.key_size)
         mask = wanted(keys)
-        for at in np.flatnonzero(mask.to_numpy(zero_copy_only=False)).tolist():
-            yield Revision(
-                keys[at].as_py(),
-                int(found.main[at]),
-                bool(found.deleted[at]),
-                int(found.version[at]),
-                int(found.value[at]),
-                int(found.value_size[at]),
+        for row in np.flatnonzero(mask.to_numpy(zero_copy_only=False)).tolist():
+            yield KeyRevision(
+                keys[row].as_py(),
+                int(batch.main[row]),
+                bool(batch.deleted[row]),
+                int(batch.version[row]),
+                int(batch.value[row]),
+                int(batch.value_size[row]),
             )
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WatchEvent:
     """An event of a watch: ADDED, MODIFIED, DELETED, or ERROR if the object cannot be read."""
 
     type: str
@@ -185,7 +185,7 @@ class Change:
 
 def changes(
     store: DumpStore, resource: Resource, *, namespace: str, labels: str, fields: str, after: int | None
-) -> Iterator[Change]:
+) -> Iterator[WatchEvent]:
     """Yield the events that a watch with selectors would have sent.
 
     An object that begins to match is ADDED; one that no longer matches is DELETED, with its last matching content and
@@ -211,7 +211,7 @@ def changes(
             raise PlanError(
                 source.name, f"too old resource version: {begin} ({source.compacted_revision})", "", "leave --from out"
             )
-        before: dict[bytes, Revision] = {}
+        before: dict[bytes, KeyRevision] = {}
         for revision in key_revisions(source, store.catalog.key_prefix(resource).encode()):
             old = before.get(revision.key)
             before[revision.key] = revision
@@ -221,15 +221,15 @@ def changes(
                 was = None if old is None or old.deleted else store.reader.read(resource, old.row(number))
                 now = None if revision.deleted else store.reader.read(resource, revision.row(number))
                 fitted, fit = fits(was), fits(now)
-            except Unreadable as error:
+            except UndecodedObject as error:
                 is_corrupt = not (error.lacks_key or error.needs_webhook)
-                yield Change("ERROR", revision.revision, revision.key, None, str(error), is_corrupt)
+                yield WatchEvent("ERROR", revision.revision, revision.key, None, str(error), is_corrupt)
                 continue
             except Exception as error:  # noqa: BLE001 - it is left out
                 store.leave_out(printable_key(revision.key), error)
                 continue
             if fit and now is not None:
-                yield Change("MODIFIED" if fitted else "ADDED", revision.revision, revision.key, now)
+                yield WatchEvent("MODIFIED" if fitted else "ADDED", revision.revision, revision.key, now)
             elif fitted and was is not None:
                 was["metadata"]["resourceVersion"] = str(revision.revision)
-                yield Change("DELETED", revision.revision, revision.key, was)
+                yield WatchEvent("DELETED", revision.revision, revision.key, was)

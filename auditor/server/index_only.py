@@ -16,17 +16,17 @@ import pyarrow.parquet as pq
 from auditor.base.arrow import parquet_footer, read_parquet
 from auditor.base.errors import PlanError, SelectorError
 from auditor.base.statuses import Status
-from auditor.builtin.kinds import builtin_kind
+from auditor.builtin.builtin_kinds import builtin_kind
 from auditor.crds.conversion import NEEDS_WEBHOOK
-from auditor.printing.columns import AGE, age_of
 from auditor.printing.discovery import Discovery, Resource
-from auditor.printing.get.errors import StatusError, not_found
-from auditor.printing.tables import Header
-from auditor.selectors.fields import field_text
+from auditor.printing.get.server_errors import StatusError, not_found
+from auditor.printing.printer_columns import AGE, age_of
+from auditor.printing.tables import ColumnHeader
 from auditor.selectors.grammar import FieldRequirement, parse_field_selector, parse_label_selector
+from auditor.selectors.index_query import open_index, selector_filter
 from auditor.selectors.pushdown import push_down
-from auditor.selectors.query import open_index, selector_filter
 from auditor.selectors.row_groups import UNKNOWN, Scan
+from auditor.selectors.selectable_fields import field_text
 from auditor.selectors.where import compile_where
 from auditor.server.dump import Query
 from auditor.store.selected_rows import is_one_of, rows_where
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from auditor.base.records import JsonObject
-    from auditor.printing.columns import Cell
+    from auditor.printing.printer_columns import Cell
     from auditor.selectors.filters import Filter
     from auditor.selectors.grammar import LabelRequirement
-    from auditor.selectors.query import Index, IndexedKind
-    from auditor.server.reader import ReadMode
+    from auditor.selectors.index_query import Index, IndexedKind
+    from auditor.server.object_reader import ReadMode
 
 
 def partition_filter(
@@ -74,10 +74,10 @@ class IndexOnlyStore:
         self.query = query
 
     def _place(self, resource: Resource) -> IndexedKind:
-        found = self.index.partition(resource.group, resource.version, resource.kind, resource.plural)
-        if found is None:
+        partition = self.index.partition(resource.group, resource.version, resource.kind, resource.plural)
+        if partition is None:
             raise not_found(resource, "")
-        return found
+        return partition
 
     def partition(self, resource: Resource) -> IndexedKind | None:
         """Return the partition of a resource."""
@@ -107,15 +107,17 @@ class IndexOnlyStore:
         )
         for table in self.index.scan(place, condition, columns=columns, scan=self.scan, where=predicate):
             if pc.any(table[UNKNOWN]).as_py():
-                found = "needs fields that are not in the index of the report"
-                raise PlanError("--where", found, "", "give the dump of the report with --dump")
+                reason = "needs fields that are not in the index of the report"
+                raise PlanError("--where", reason, "", "give the dump of the report with --dump")
             yield table.drop_columns([UNKNOWN])
 
     def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
         """Yield the data of the index about the selected objects."""
         place = self._place(resource)
         try:
-            found = self.index_rows(place, namespace, parse_label_selector(labels), parse_field_selector(fields), None)
+            index_rows = self.index_rows(
+                place, namespace, parse_label_selector(labels), parse_field_selector(fields), None
+            )
             self.corrupt += tell_missing(
                 self.report,
                 self.manifest["kinds"],
@@ -125,7 +127,7 @@ class IndexOnlyStore:
                 self.warn,
             )
             self._tell_sealed(resource)
-            for table in in_key_order(found, self.manifest["inputs"]):
+            for table in in_key_order(index_rows, self.manifest["inputs"]):
                 for row in table.to_pylist():
                     yield _from_index(resource, row)
         except SelectorError as error:
@@ -150,9 +152,9 @@ class IndexOnlyStore:
 
     def _tell_sealed(self, resource: Resource) -> None:
         counts = [
-            one for one in self.manifest["kinds"] if (one["group"], one["kind"]) == (resource.group, resource.kind)
+            kind for kind in self.manifest["kinds"] if (kind["group"], kind["kind"]) == (resource.group, resource.kind)
         ]
-        if number := sum(one["statuses"].get(Status.SEALED, 0) for one in counts):
+        if number := sum(count["statuses"].get(Status.SEALED, 0) for count in counts):
             self.sealed += number
             self.warn(f"note: {number} objects of {resource.group_resource} are sealed, and not in the index\n")
 
@@ -167,8 +169,8 @@ class IndexOnlyStore:
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return the data of the index about one object."""
         fields = f"metadata.name={name}"
-        for one in self.list_objects(resource, namespace, "", fields):
-            return one
+        for obj in self.list_objects(resource, namespace, "", fields):
+            return obj
         raise not_found(resource, name)
 
     def has_namespace(self, name: str) -> bool:
@@ -180,9 +182,9 @@ class IndexOnlyStore:
         names = pq.read_schema(self._place(resource).parts[0]).names
         return [name.removeprefix("field:") for name in names if name.startswith("field:")]
 
-    def headers(self, resource: Resource) -> Sequence[Header]:
+    def headers(self, resource: Resource) -> Sequence[ColumnHeader]:
         """Return NAME, the selectable fields and AGE."""
-        return [Header("Name", is_name=True), *map(Header, self._fields(resource)), Header(AGE.name)]
+        return [ColumnHeader("Name", is_name=True), *map(ColumnHeader, self._fields(resource)), ColumnHeader(AGE.name)]
 
     def cells(
         self, resource: Resource, objects: Sequence[JsonObject], now: float, *, listed: bool
@@ -192,11 +194,11 @@ class IndexOnlyStore:
         labels = self._fields(resource)
         return [
             [
-                one["metadata"].get("name", ""),
-                *(field_text(label, one) for label in labels),
-                age_of(one["metadata"].get("creationTimestamp", ""), now),
+                obj["metadata"].get("name", ""),
+                *(field_text(label, obj) for label in labels),
+                age_of(obj["metadata"].get("creationTimestamp", ""), now),
             ]
-            for one in objects
+            for obj in objects
         ]
 
 
@@ -286,7 +288,7 @@ def tell_missing(
     for part in parts:
         parquet_footer(part)
     rows = sum(parquet_footer(part).num_rows for part in place.parts)
-    if any((one["group"], one["kind"], one["objects"]) == (resource.group, resource.kind, rows) for one in kinds):
+    if any((kind["group"], kind["kind"], kind["objects"]) == (resource.group, resource.kind, rows) for kind in kinds):
         return 0
     indexed: dict[str, list[Numbers]] = {}
     for part in place.parts:
@@ -353,8 +355,8 @@ def rows_named(
     parts = sorted((report / "objects").glob("*.parquet"))
     names = {"name": name, **({"namespace": namespace} if namespace and resource.namespaced else {})}
     dumps = [source["name"] for source in inputs]
-    found = [row for table in _objects(parts, _is_of(resource, **names)) for row in table.to_pylist()]
-    return sorted(found, key=lambda row: _place((row["source"], row["namespace"]), dumps))
+    objects = [row for table in _objects(parts, _is_of(resource, **names)) for row in table.to_pylist()]
+    return sorted(objects, key=lambda row: _place((row["source"], row["namespace"]), dumps))
 
 
 def _is_of(resource: Resource, **names: str) -> Callable[[pa.Table], Numbers]:

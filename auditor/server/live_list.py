@@ -15,14 +15,14 @@ from auditor.base.errors import SelectorError
 from auditor.base.records import namespace_of
 from auditor.builtin.protobuf import top_level_fields
 from auditor.builtin.selectable import builtin_selectable, rules_of
-from auditor.printing.get.errors import StatusError
+from auditor.printing.get.server_errors import StatusError
 from auditor.program.impact import cache_key_fault
 from auditor.releases import changes
-from auditor.selectors.fields import field_text, selectable
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
+from auditor.selectors.selectable_fields import field_text, selectable
 from auditor.selectors.where import check_names, compile_where, conjuncts
 from auditor.server.not_read import NotRead
-from auditor.server.reader import Unreadable
+from auditor.server.object_reader import UndecodedObject
 from auditor.sources.registry_key import printable_key
 from auditor.storage_read.read import NO_METADATA, CorruptValue, described, first_of_list
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from auditor.selectors.where import Where
     from auditor.server.catalog import Catalog
-    from auditor.server.reader import ObjectReader
-    from auditor.server.rows import Rows, StoredRow
+    from auditor.server.dump_rows import DumpRows, StoredRow
+    from auditor.server.object_reader import ObjectReader
 
 
 _NAMESPACE = re.compile(r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -45,7 +45,7 @@ _MOST_CORRUPT = 100
 
 
 def live_list(
-    rows: Rows,
+    rows: DumpRows,
     reader: ObjectReader,
     selection: Selection,
     resource: Resource,
@@ -74,20 +74,20 @@ def live_list(
         namespace = namespace if _NAMESPACE.fullmatch(namespace) else ""
     name = "" if cached else _only(fields, "metadata.name")
     if name and (namespace or not resource.namespaced):
-        found = rows.of(resource, namespace, name)
+        rows_ = rows.of(resource, namespace, name)
     else:
-        found = rows.of(resource, "" if cached else namespace)
+        rows_ = rows.of(resource, "" if cached else namespace)
     objects: list[tuple[StoredRow, JsonObject]] = []
     corrupt: list[CorruptValue] = []
     most = _MOST_CORRUPT if changes.CORRUPT_OBJECTS.holds else 1
     notes = NotRead(resource, reader.unsealer)
-    for row in found:
+    for row in rows_:
         key = printable_key(row.key) if row.key is not None else rows.place(row)
         try:
             obj = reader.read_or_stored(resource, row, notes)
             if obj is not None:
                 objects.append((row, obj))
-        except Unreadable as error:
+        except UndecodedObject as error:
             if str(error) == NO_METADATA:
                 raise StatusError(
                     503, "ServiceUnavailable", f"the API server process ends when it reads {key}: {error}"
@@ -121,7 +121,7 @@ def _list_error(resource: Resource, corrupt: list[CorruptValue], *, cached: bool
         text = f"failed to read one or more {kind} from the storage: {described(corrupt[0])}{more}"
         reason = "StorageReadError"
         causes = [
-            {"field": one.key, "message": described(one), "reason": "UnexpectedServerResponse"} for one in corrupt
+            {"field": row.key, "message": described(row), "reason": "UnexpectedServerResponse"} for row in corrupt
         ]
         details = {"causes": causes, "group": resource.group, "kind": resource.plural, "name": "list"}
     else:
@@ -138,7 +138,7 @@ def _list_error(resource: Resource, corrupt: list[CorruptValue], *, cached: bool
     return StatusError(500, reason, text, details or None)
 
 
-def corrupt_value(key: str, row: StoredRow, error: Unreadable) -> CorruptValue:
+def corrupt_value(key: str, row: StoredRow, error: UndecodedObject) -> CorruptValue:
     """Return a row that a server cannot decode."""
     return CorruptValue(key, row.mod_revision or 0, str(error), error.closed)
 
@@ -254,17 +254,17 @@ class Selection:
         Raises:
             SelectorError: It does not parse, or names a field that the kind does not have.
         """
-        found = self._wheres.get(resource)
-        if found is None:
+        condition = self._wheres.get(resource)
+        if condition is None:
             definition = self._catalog.definition(resource)
             schema = None if definition is None else definition.versions[resource.version].structural
             if schema is not None:
                 names: Iterable[str] = schema.properties
             else:
                 names = top_level_fields(resource.group, resource.version, resource.kind)
-            found = self._wheres[resource] = compile_where(self.where, names)
-            check_names(found, schema)
-        return found
+            condition = self._wheres[resource] = compile_where(self.where, names)
+            check_names(condition, schema)
+        return condition
 
     def parts_of(self, resource: Resource) -> list[Expr]:
         """Return the operands of the predicate's `&&`."""
@@ -286,7 +286,7 @@ def in_cache_order(found: Iterable[tuple[int, JsonObject]], *, one_each: bool) -
             keys = [_cache_key(obj) for obj in objects]
         if any(second < first for first, second in pairwise(keys)):
             order = sorted(range(len(keys)), key=keys.__getitem__)
-            objects = [objects[at] for at in order]
+            objects = [objects[position] for position in order]
         yield from objects
 
 

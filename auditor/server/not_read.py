@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from auditor.base.wording import are, by_count, objects
-from auditor.printing.get.errors import NotShown
+from auditor.printing.get.server_errors import NotShown
 from auditor.shards.sealed import sealed_by
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ class NotRead:
             text = "; ".join(sealed_by(self._entries()))
             warn(f"note: {objects(self.sealed)} of {kind} {are(self.sealed)} not shown: {text}\n")
         if self.unconverted:
-            number, at, them = self.unconverted, self.resource.version, by_count(self.unconverted, "it", "them")
+            number, part, them = self.unconverted, self.resource.version, by_count(self.unconverted, "it", "them")
             warn(
                 f"note: {objects(number)} of {kind} {are(number)} shown as stored: only the conversion webhook can "
-                f"read {them} at {at} (--convert-with CMD)\n"
+                f"read {them} at {part} (--convert-with CMD)\n"
             )
 
     def error(self, name: str) -> NotShown:
@@ -53,9 +53,9 @@ class NotRead:
         return NotShown(f"{self.resource.group_resource} {name} is not shown: {'; '.join(sealed_by(self._entries()))}")
 
     def _entries(self) -> list[dict[str, object]]:
-        found = self._unsealer.counts - self._before
+        counts = self._unsealer.counts - self._before
         return [
-            {**one._asdict(), "values": number, "sealed": True}
-            for one, number in sorted(found.items())
-            if one.lacks_key
+            {**reason._asdict(), "values": number, "sealed": True}
+            for reason, number in sorted(counts.items())
+            if reason.lacks_key
         ]

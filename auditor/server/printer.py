@@ -11,21 +11,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.records import metadata_of, name_of
-from auditor.builtin.columns import builtin_cells, builtin_headers
-from auditor.builtin.values import walk
-from auditor.golang.text import quote
-from auditor.printing.columns import age_of, custom_resource_columns, custom_resource_row
+from auditor.builtin.builtin_columns import builtin_cells, builtin_headers
+from auditor.builtin.loose_values import walk
+from auditor.golang.go_text import quote
 from auditor.printing.discovery import Resource, version_rank
-from auditor.printing.get.errors import StatusError, given_up_cells
+from auditor.printing.get.server_errors import StatusError, given_up_cells
 from auditor.printing.jsonpath import Visits
-from auditor.printing.tables import Header
+from auditor.printing.printer_columns import age_of, custom_resource_columns, custom_resource_row
+from auditor.printing.tables import ColumnHeader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.printing.columns import Cell
+    from auditor.printing.printer_columns import Cell
     from auditor.server.catalog import Catalog
 
 
@@ -47,8 +47,8 @@ class Printer:
             raise StatusError(404, "NotFound", "the server could not find the requested resource")
         if subresource == "status":
             return resource, obj
-        found = scale_of(definition, resource, obj)
-        if found is None:
+        scale = scale_of(definition, resource, obj)
+        if scale is None:
             path = definition.versions[resource.version].scale if definition is not None else None
             text = (
                 f"Internal error occurred: the spec replicas field {quote(path.spec_replicas_path)} does not exist"
@@ -56,25 +56,25 @@ class Printer:
                 else ""
             )
             raise StatusError(500, "InternalError", text)
-        return SCALE, found
+        return SCALE, scale
 
     def columns(self, resource: Resource) -> Any:
         """Return the compiled columns of a custom resource."""
         key = (resource.group, resource.version, resource.plural)
-        found = self._columns.get(key)
-        if found is None:
-            found = self._columns[key] = custom_resource_columns(resource.columns)
-        return found
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = custom_resource_columns(resource.columns)
+        return column
 
-    def headers(self, resource: Resource) -> Sequence[Header]:
+    def headers(self, resource: Resource) -> Sequence[ColumnHeader]:
         """Return the columns of a kind."""
         if resource == SCALE:
             return SCALE_HEADERS
         if self._catalog.definition(resource) is None:
             return builtin_headers(resource.group, resource.kind)
         return [
-            Header("Name", is_name=True),
-            *(Header(column.name, wide=column.priority != 0) for column, _ in self.columns(resource)),
+            ColumnHeader("Name", is_name=True),
+            *(ColumnHeader(column.name, wide=column.priority != 0) for column, _ in self.columns(resource)),
         ]
 
     def cells(
@@ -82,20 +82,27 @@ class Printer:
     ) -> tuple[list[Sequence[Cell]], str]:
         """Return the cells of objects, and a message if the cells of some could not be made; else an empty one."""
         if resource == SCALE:
-            created = [metadata_of(one).get("creationTimestamp") or "" for one in objects]
-            return [scale_cells(one, age_of(at, now)) for one, at in zip(objects, created, strict=True)], ""
+            created = [metadata_of(obj).get("creationTimestamp") or "" for obj in objects]
+            return [
+                scale_cells(obj, age_of(created_at, now)) for obj, created_at in zip(objects, created, strict=True)
+            ], ""
         if self._catalog.definition(resource) is None:
             return builtin_cells(resource.group, resource.kind, objects, now, listed=listed), ""
         columns, visits = self.columns(resource), Visits()
         given_up: list[str] = []
         rows: list[Sequence[Cell]] = [
-            [name_of(one), *custom_resource_row(columns, one, now, visits, given_up)] for one in objects
+            [name_of(obj), *custom_resource_row(columns, obj, now, visits, given_up)] for obj in objects
         ]
         return rows, given_up_cells(given_up) if given_up else ""
 
 
 SCALE: Final = Resource("autoscaling", "v1", "Scale", "scales", "scale")
-SCALE_HEADERS: Final = (Header("Name", is_name=True), Header("Desired"), Header("Available"), Header("Age"))
+SCALE_HEADERS: Final = (
+    ColumnHeader("Name", is_name=True),
+    ColumnHeader("Desired"),
+    ColumnHeader("Available"),
+    ColumnHeader("Age"),
+)
 _SCALED: Final = {
     ("apps", "Deployment"),
     ("apps", "ReplicaSet"),
@@ -138,8 +145,8 @@ def scale_of(definition: CustomResourceDefinition | None, resource: Resource, ob
             return None
         spec = _number(obj, scale.spec_replicas_path.lstrip("."), None)
         status = _number(obj, scale.status_replicas_path.lstrip("."), 0)
-        found = walk(obj, scale.label_selector_path.lstrip(".")) if scale.label_selector_path else None
-        selector = found if type(found) is str else ""
+        selector_text = walk(obj, scale.label_selector_path.lstrip(".")) if scale.label_selector_path else None
+        selector = selector_text if type(selector_text) is str else ""
         if spec is None:
             return None
     out["spec"] = {"replicas": spec} if spec else {}
@@ -163,8 +170,12 @@ def _selector_text(selector: Any, *, plain: bool) -> str:
         return ""
     labels = selector if plain else selector.get("matchLabels") or {}
     parts = [(str(key), f"{key}={value}") for key, value in labels.items()]
-    for one in [] if plain else selector.get("matchExpressions") or []:
-        key, operator, values = one.get("key", ""), one.get("operator"), sorted(one.get("values") or [])
+    for expression in [] if plain else selector.get("matchExpressions") or []:
+        key, operator, values = (
+            expression.get("key", ""),
+            expression.get("operator"),
+            sorted(expression.get("values") or []),
+        )
         text = {"In": f"{key} in ({','.join(values)})", "NotIn": f"{key} notin ({','.join(values)})", "Exists": key}
         parts.append((key, text.get(operator, f"!{key}")))
     return ",".join(text for _, text in sorted(parts))
@@ -187,19 +198,19 @@ def deprecation_warning(definition: CustomResourceDefinition | None, resource: R
         return _BUILTIN.get((resource.group, resource.version, resource.kind), "")
     spec = definition.document.get("spec")
     versions = spec.get("versions") if type(spec) is dict else None
-    own = [one for one in versions if type(one) is dict] if type(versions) is list else []
-    this = next((one for one in own if one.get("name") == resource.version), {})
+    own = [version for version in versions if type(version) is dict] if type(versions) is list else []
+    this = next((version for version in own if version.get("name") == resource.version), {})
     if this.get("deprecated") is not True:
         return ""
     if type(this.get("deprecationWarning")) is str:
         return str(this["deprecationWarning"])
     text = f"{definition.group}/{resource.version} {definition.kind} is deprecated"
     newer = [
-        str(one.get("name"))
-        for one in own
-        if one.get("served") is True
-        and one.get("deprecated") is not True
-        and version_rank(str(one.get("name"))) < version_rank(resource.version)
+        str(version.get("name"))
+        for version in own
+        if version.get("served") is True
+        and version.get("deprecated") is not True
+        and version_rank(str(version.get("name"))) < version_rank(resource.version)
     ]
     if not newer:
         return text

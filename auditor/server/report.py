@@ -25,22 +25,22 @@ from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import DefinitionEntry, DefinitionsFile, definition_entry
 from auditor.crds.outline import is_from_server
 from auditor.plan.dumps import open_values
-from auditor.plan.plan import Plan, make_plan
-from auditor.printing.get.errors import NotShown
+from auditor.plan.run_plan import Plan, make_plan
+from auditor.printing.get.server_errors import NotShown
+from auditor.selectors.index_query import open_index
 from auditor.selectors.pushdown import push_down
-from auditor.selectors.query import open_index
 from auditor.selectors.row_groups import UNKNOWN, Scan
 from auditor.selectors.where import unparse
 from auditor.server.catalog import resource_name
 from auditor.server.dump import DumpStore, Steps
+from auditor.server.dump_rows import DumpRows, StoredRow
 from auditor.server.index_only import in_key_order, partition_filter, rows_named, tell_missing
 from auditor.server.not_read import NotRead
-from auditor.server.reader import Unreadable
-from auditor.server.rows import Rows, StoredRow
+from auditor.server.object_reader import UndecodedObject
 from auditor.sources.files.state import states_below
 from auditor.sources.files.unpacking import compression_of
-from auditor.sources.plan import Damage, SourcePlan
 from auditor.sources.registry_key import printable_key
+from auditor.sources.source_plan import Damage, SourcePlan
 from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest
 
 if TYPE_CHECKING:
@@ -51,16 +51,16 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.printing.discovery import Resource
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
+    from auditor.selectors.index_query import IndexedKind
     from auditor.selectors.predicates import Predicate
-    from auditor.selectors.query import IndexedKind
     from auditor.server.catalog import Catalog
-    from auditor.server.reader import ReadMode
+    from auditor.server.object_reader import ReadMode
 
 
 _POSITION = ("source", "offset", "length", "mod_revision")
 
 
-class ReportRows(Rows):
+class ReportRows(DumpRows):
     """The rows of the dumps of a report; a live table is built only if a request needs it."""
 
     def __init__(self, plan: Plan, catalog: Catalog, *, dumps: list[Path], workdir: Path) -> None:
@@ -81,10 +81,10 @@ class ReportRows(Rows):
         """Return the mapped file that holds the values; the table is not built for it."""
         if self.plan.sources[number].live:
             return super().source(number)[1]
-        found = self._values.get(number)
-        if found is None:
-            found = self._values[number] = open_values(self.plan.sources[number])
-        return found
+        values = self._values.get(number)
+        if values is None:
+            values = self._values[number] = open_values(self.plan.sources[number])
+        return values
 
     def stored_bytes(self, row: StoredRow) -> bytes:
         """Return the bytes of a row as stored."""
@@ -127,15 +127,15 @@ class ReportStore(DumpStore):
         return place
 
     def _objects_of(self, resource: Resource) -> int:
-        return sum(one["objects"] for one in self._counts_of(resource))
+        return sum(count["objects"] for count in self._counts_of(resource))
 
     def _has_sealed(self, resource: Resource) -> bool:
-        return any(one["statuses"].get(Status.SEALED) for one in self._counts_of(resource))
+        return any(count["statuses"].get(Status.SEALED) for count in self._counts_of(resource))
 
     def _counts_of(self, resource: Resource) -> list[dict[str, Any]]:
         """Return what the manifest counts of a kind."""
         kinds = self.manifest["kinds"]
-        return [one for one in kinds if (one["group"], one["kind"]) == (resource.group, resource.kind)]
+        return [kind for kind in kinds if (kind["group"], kind["kind"]) == (resource.group, resource.kind)]
 
     def index_rows(
         self,
@@ -176,9 +176,9 @@ class ReportStore(DumpStore):
         steps = self.steps[resource_name(resource)] = Steps()
         self.scan = Scan()
         positions = _POSITION[:1] if self.query.names_only and predicate is None else _POSITION
-        found = self.index_rows(place, namespace, labels, fields, (*positions, "namespace", "name"), predicate)
+        rows = self.index_rows(place, namespace, labels, fields, (*positions, "namespace", "name"), predicate)
         sources = {source["name"]: number for number, source in enumerate(self.manifest["inputs"])}
-        for table in in_key_order(found, self.manifest["inputs"]):
+        for table in in_key_order(rows, self.manifest["inputs"]):
             steps.fitted += table.num_rows
             for row in table.to_pylist():
                 unknown = row.pop(UNKNOWN, False)
@@ -192,7 +192,7 @@ class ReportStore(DumpStore):
                 steps.read += 1
                 try:
                     obj = self.reader.read_or_stored(resource, stored, notes)
-                except Unreadable as error:
+                except UndecodedObject as error:
                     self.reader.left_out.corrupt += 1
                     self.warn(f"500: corrupt object {printable_key(stored.key or b'')}: {error}\n")
                     continue
@@ -210,13 +210,13 @@ class ReportStore(DumpStore):
     def _stored_row(self, resource: Resource, row: dict[str, Any]) -> StoredRow:
         """Return the position in the dump of the object of an index row."""
         inputs = self.manifest["inputs"]
-        at = [source["name"] for source in inputs].index(row["source"])
+        position = [source["name"] for source in inputs].index(row["source"])
         key = None
-        if not inputs[at]["is_export"]:
+        if not inputs[position]["is_export"]:
             middle = f"{row['namespace']}/" if resource.namespaced and row["namespace"] else ""
             key = f"{self.catalog.key_prefix(resource)}{middle}{row['name']}".encode("utf-8", "surrogatepass")
-        encoding = int(inputs[at]["format"] == "etcdctl-json")
-        return StoredRow(at, key, row["mod_revision"], row["offset"], row["length"], encoding)
+        encoding = int(inputs[position]["format"] == "etcdctl-json")
+        return StoredRow(position, key, row["mod_revision"], row["offset"], row["length"], encoding)
 
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return the object at a key, found by the report; if the report lacks it, the dump is read."""
@@ -228,7 +228,7 @@ class ReportStore(DumpStore):
                     obj = self._got(resource, stored, notes)
                     notes.note(self.warn)
                     return self.reader.shown(resource, stored, obj)
-                except Unreadable:
+                except UndecodedObject:
                     break  # encrypted, and no key for it was given: reading the dump reports it
                 except Exception as error:  # noqa: BLE001 - it is left out
                     self.leave_out(place := printable_key(stored.key or b""), error)
@@ -259,7 +259,7 @@ class ReportStore(DumpStore):
         def why(row: dict[str, Any]) -> str:
             try:
                 self.reader.read(resource, self._stored_row(resource, row))
-            except Unreadable as error:
+            except UndecodedObject as error:
                 return str(error)
             return f"not in the index at {resource.version}"
 
@@ -285,21 +285,21 @@ def read_manifest(report: Path) -> dict[str, Any]:
 
 def _damage_of(source: dict[str, Any]) -> tuple[Damage, ...]:
     """Return from a manifest which parts of a dump could not be read."""
-    return tuple(Damage(**one) for one in source["damage"])
+    return tuple(Damage(**entry) for entry in source["damage"])
 
 
 def find_dumps(manifest: dict[str, Any], report: Path, given: Sequence[str]) -> list[Path] | None:
     """Return the paths of the dumps of a report, as given or by their names; None if one of them is missing."""
     if given:
-        return [Path(one) for one in given]
-    found = []
+        return [Path(path) for path in given]
+    dumps = []
     for source in manifest["inputs"]:
         places = (Path(source["name"]), report.parent / source["name"], report.parent / Path(source["name"]).name)
-        place = next((one for one in places if one.exists()), None)
+        place = next((place for place in places if place.exists()), None)
         if place is None or source["name"] == "-":
             return None
-        found.append(place)
-    return found
+        dumps.append(place)
+    return dumps
 
 
 def _check_hash(path: str, found: str, manifest: dict[str, Any], at: int) -> None:
@@ -323,8 +323,8 @@ def check_dumps(plan: Plan, manifest: dict[str, Any]) -> None:
     """
     if len(plan.sources) != len(manifest["inputs"]):
         raise PlanError(plan.sources[0].name, "is not what the report was made from", "as many dumps as it names")
-    for at, source in enumerate(plan.sources):
-        _check_hash(source.name, source.sha256, manifest, at)
+    for position, source in enumerate(plan.sources):
+        _check_hash(source.name, source.sha256, manifest, position)
 
 
 def report_plan(report: Path, manifest: dict[str, Any], dumps: list[Path], options: AuditOptions) -> Plan | None:
@@ -338,7 +338,7 @@ def report_plan(report: Path, manifest: dict[str, Any], dumps: list[Path], optio
     if not definitions.exists() or len(dumps) != len(inputs):
         return None
     sources = []
-    for at, (path, source) in enumerate(zip(dumps, inputs, strict=True)):
+    for position, (path, source) in enumerate(zip(dumps, inputs, strict=True)):
         if source["format"] != "etcd-snapshot" or not path.is_file():
             return None
         states = states_below(str(path))
@@ -346,7 +346,7 @@ def report_plan(report: Path, manifest: dict[str, Any], dumps: list[Path], optio
             if compression_of(stream.read(64)):
                 return None
             stream.seek(0)
-            _check_hash(str(path), hashlib.file_digest(stream, "sha256").hexdigest(), manifest, at)
+            _check_hash(str(path), hashlib.file_digest(stream, "sha256").hexdigest(), manifest, position)
         sources.append(
             SourcePlan(
                 name=source["name"],

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from auditor.base.errors import ProofRefuted
 from auditor.plan.dumps import cut_value, mapped_value
-from auditor.shards.columns import forget_parts
 from auditor.shards.judge import RowHead
+from auditor.shards.table_rows import forget_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from auditor.plan.plan import SourceShard
+    from auditor.plan.run_plan import SourceShard
     from auditor.shards.result import ShardResult
     from auditor.shards.shard_keys import ShardKeys
 
@@ -96,12 +96,12 @@ class _Apart:
         """Audit the shard until all failing objects are known."""
         every = range(len(self.heads))
         for _ in range(_PASSES):
-            for at, error in failed.items():
-                again = error if at in self.slow else self._error_of([at], slow=True)
+            for position, error in failed.items():
+                again = error if position in self.slow else self._error_of([position], slow=True)
                 if again is None:
-                    self.slow.add(at)
+                    self.slow.add(position)
                 else:
-                    self.broken[at] = again
+                    self.broken[position] = again
             self._forget()
             writer, failed = self._filled(every)
             if failed:
@@ -123,21 +123,21 @@ class _Apart:
         writer = owner.shard_keys(item, self.table, self.rows)
         add = writer.add if owner.uses_fast_paths(writer) and not slow else writer.add_slowly
         failed: dict[int, Exception] = {}
-        for at in positions:
-            key, revision, offset, length, encoding = self.heads[at]
-            if at in self.broken:
-                writer.broken(self._row_of_broken(at), self.broken[at])
+        for position in positions:
+            key, revision, offset, length, encoding = self.heads[position]
+            if position in self.broken:
+                writer.broken(self._row_of_broken(position), self.broken[position])
                 continue
             if self.mark is not None:
                 self.mark.seek(0)
-                self.mark.write(at.to_bytes(8, "little"))
+                self.mark.write(position.to_bytes(8, "little"))
             try:
                 data = cut_value(self.values, offset, length, encoding)
-                (writer.add_slowly if at in self.slow else add)(at, key, revision, data)
+                (writer.add_slowly if position in self.slow else add)(position, key, revision, data)
             except ProofRefuted:
                 raise
             except Exception as error:  # noqa: BLE001 - it is judged alone, or gets a row that says so
-                failed[at] = error
+                failed[position] = error
         return writer, failed
 
     def _row_of_broken(self, at: int) -> RowHead:
@@ -168,20 +168,20 @@ class _Apart:
 
     def _culprits(self, error: Exception) -> dict[int, Exception]:
         """Return the objects that cannot be put into tables, with the reason."""
-        found: dict[int, Exception] = {}
+        errors: dict[int, Exception] = {}
         pending: list[tuple[range, Exception]] = [(range(len(self.heads)), error)]
         tries = 0
         while pending:
             span, why = pending.pop()
             if len(span) <= 1 or tries >= _TRIES:
-                found |= dict.fromkeys(span, why)
+                errors |= dict.fromkeys(span, why)
                 continue
             middle = len(span) // 2
             for half in (span[:middle], span[middle:]):
                 tries += 1
                 if (reason := self._error_of(half)) is not None:
                     pending.append((half, reason))
-        return found
+        return errors
 
     def _forget(self) -> None:
         owner = self.owner

@@ -23,9 +23,9 @@ from auditor.crds.catalog import CrdCatalog
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import definition_entry, encode_definition
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import Plan, SourceShard
-from auditor.shards.audit import ShardAuditor
+from auditor.plan.run_plan import Plan, SourceShard
 from auditor.shards.row_writer import PartFiles
+from auditor.shards.shard_audit import ShardAuditor
 from auditor.sources import SourcePlan
 from auditor.sources.crd_files import definitions_in
 
@@ -165,13 +165,13 @@ def _runs(keys: pa.ChunkedArray) -> Iterator[tuple[int, int, bool]]:
     """Yield (start, stop, whether they have keys) for each run of rows that all have keys or all have none."""
     has_key = keys.is_valid().to_pylist()
     start = 0
-    for at in range(1, len(has_key) + 1):
-        if at == len(has_key) or has_key[at] != has_key[start]:
-            yield start, at, has_key[start]
-            start = at
+    for position in range(1, len(has_key) + 1):
+        if position == len(has_key) or has_key[position] != has_key[start]:
+            yield start, position, has_key[start]
+            start = position
 
 
-class _Values:
+class _BatchValues:
     """The values of a batch, which are read by position as a mapped file is by offsets."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
@@ -224,7 +224,7 @@ class _BatchAuditor:
         number = _KEYED if is_keyed else _KEYLESS
         offsets = pa.array(range(len(live)), pa.int64())
         live = live.set_column(live.schema.get_field_index("offset"), "offset", offsets)
-        self._auditor.sources[number] = live, _Values(live["value"])
+        self._auditor.sources[number] = live, _BatchValues(live["value"])
         self._auditor(SourceShard(number, Shard(0, 0, len(live)), 0))
         collected, self._sink.rows = self._sink.rows, None
         assert collected is not None
@@ -253,15 +253,15 @@ def _auditor_for(definitions: CrdCatalog | Iterable[JsonObject], options: AuditO
     texts = [encode_definition(documents[name]) for name in sorted(documents)]
     sha256 = hashlib.sha256(b"\n".join(texts)).hexdigest()
     is_catalog = f"{sha256} of a catalog" if parsed else sha256  # whose parsed definitions may have a status
-    found = _known.auditors.pop((is_catalog, options), None)
-    if found is None:
+    auditor = _known.auditors.pop((is_catalog, options), None)
+    if auditor is None:
         entries = tuple(definition_entry(name, documents[name], False) for name in sorted(documents))
         sources = tuple(
             SourcePlan("", "batches", "", "", None, None, number == _KEYLESS, "", 0) for number in (_KEYED, _KEYLESS)
         )
         plan = Plan(sources, "", entries, frozenset(documents), sha256, options)
-        found = _BatchAuditor(plan, parsed, documents)
+        auditor = _BatchAuditor(plan, parsed, documents)
         while len(_known.auditors) >= _MOST_AUDITORS:
             del _known.auditors[next(iter(_known.auditors))]
-    _known.auditors[is_catalog, options] = found
-    return found
+    _known.auditors[is_catalog, options] = auditor
+    return auditor

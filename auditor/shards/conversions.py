@@ -16,7 +16,7 @@ from auditor.storage_read.read import before_conversion
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.plan.plan import SourceShard
+    from auditor.plan.run_plan import SourceShard
     from auditor.shards.judge import ObjectJudge
 
 
@@ -27,13 +27,13 @@ def convert_ahead(owner: ObjectJudge, item: SourceShard) -> None:
     source, options = owner.plan.sources[item.source], owner.plan.options
     table, values = owner.source(item.source)
     rows = table.slice(item.shard.start, item.shard.stop - item.shard.start)
-    at = options.at_of_exports if source.is_export else options.at
+    wanted_version = options.at_of_exports if source.is_export else options.at
     wanted: dict[tuple[str, str], tuple[CustomResourceDefinition, list[JsonObject]]] = {}
     for key, data in zip(rows["key"].to_pylist(), cut_values(rows, values), strict=True):
         definition = _definition(owner, key, data)
         obj = None if definition is None else before_conversion(definition, data)
         if obj is not None and definition is not None:
-            for version in _versions(owner, definition, at):
+            for version in _versions(owner, definition, wanted_version):
                 wanted.setdefault((definition.name, version), (definition, []))[1].append(obj)
     for (_, version), (definition, objects) in wanted.items():
         owner.converter.prepare(definition, version, objects)

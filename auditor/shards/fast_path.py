@@ -16,10 +16,10 @@ from msgspec import UNSET
 
 from auditor.base.records import AuditedObject
 from auditor.plan.dumps import CRD_PATH
-from auditor.program.proof_check import Answer, Head, controller_of, controller_of_records
+from auditor.program.proof_check import AuditAnswer, Head, controller_of, controller_of_records
 from auditor.shards.judge import own_version
 from auditor.shards.updates import NOT_ASKED
-from auditor.updates.update import Place
+from auditor.updates.update import RequestName
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -145,7 +145,7 @@ class FastPath:
                 noop, fine = self._owner.verdicts.of(program, audited, is_export=self._is_export)
                 self._noop, self._codes = noop, fine.codes
             key_namespace, key_name = (namespace, name) if place is None else place
-            if noop.is_needed(audited, data, Place(key_namespace or "", key_name), proven=is_proven):
+            if noop.is_needed(audited, data, RequestName(key_namespace or "", key_name), proven=is_proven):
                 return judgement
         pruned, defaulted = audited.pruned, audited.defaulted
         stored, uid = audited.stored_version, find("uid")
@@ -161,7 +161,7 @@ class FastPath:
         if "ownerReferences" in metadata and (controller := controller_of(metadata["ownerReferences"])) is not None:
             self._writer.note_controller(controller)
         if digest < self._below:
-            self._owner.proofs.check(program, data, Answer.of(program, judgement))
+            self._owner.proofs.check(program, data, AuditAnswer.of(program, judgement))
         if audited.unevaluated_rules:
             self.unevaluated += 1
         self.stored[stored] = self.stored.get(stored, 0) + 1
@@ -224,7 +224,7 @@ class FastPath:
             if noop is None:
                 return False
             key_namespace, key_name = (namespace, name) if place is None else place
-            where = Place(key_namespace or "", key_name)
+            where = RequestName(key_namespace or "", key_name)
             if noop.may_be_needed((namespace, name, uid), data, where, defaulted=bool(defaulted)):
                 return False
         if self._tries < _TRIES:
@@ -251,7 +251,7 @@ class FastPath:
             self._writer.note_controller(controller)
         if digest < self._below:
             head, broken = Head(*row[1:], controller), self.program.unevaluated_rules
-            answer = Answer(head, self.version, pruned, defaulted, "", typed.select(made)[::2], unevaluated=broken)
+            answer = AuditAnswer(head, self.version, pruned, defaulted, "", typed.select(made)[::2], unevaluated=broken)
             self._owner.proofs.check(self.program, data, answer)
         self._taken += 1
         return True
@@ -296,16 +296,16 @@ class FastPaths:
         """Return the fast path of a decoded object of an export."""
         try:
             names = (obj["apiVersion"], obj["kind"])
-            found: Any = self._exported.get(names, _UNKNOWN)
+            path: Any = self._exported.get(names, _UNKNOWN)
         except (KeyError, TypeError):  # not an object, or without a kind
             return None
-        if found is _UNKNOWN:
-            found = None
+        if path is _UNKNOWN:
+            path = None
             if type(names[0]) is str and type(names[1]) is str:
                 group, slash, _ = names[0].partition("/")
-                found = self._open(self.owner.by_kind.get((group if slash else "", names[1])), names[0])
-            self._exported[names] = found
-        fast: FastPath | None = found
+                path = self._open(self.owner.by_kind.get((group if slash else "", names[1])), names[0])
+            self._exported[names] = path
+        fast: FastPath | None = path
         return fast
 
     def of_key(self, key: bytes, obj: Any) -> tuple[FastPath | None, tuple[str | None, str] | None]:
@@ -315,20 +315,20 @@ class FastPaths:
         parts = key[len(self.root) :].split(b"/")
         try:
             names = (parts[0], parts[1], len(parts), obj["apiVersion"])
-            found: Any = self._stored.get(names, _UNKNOWN)
-            if found is _UNKNOWN:
-                found = None
+            path: Any = self._stored.get(names, _UNKNOWN)
+            if path is _UNKNOWN:
+                path = None
                 if type(names[3]) is str and names[2] in (3, 4):
                     entry = self.owner.entries.get((parts[0].decode(), parts[1].decode()))
                     if entry is not None and entry.namespaced == (names[2] == 4):
-                        found = self._open(entry, names[3])
-                self._stored[names] = found
-            if found is None or not parts[-1] or not parts[2]:
+                        path = self._open(entry, names[3])
+                self._stored[names] = path
+            if path is None or not parts[-1] or not parts[2]:
                 return None, None
             place = (parts[2].decode() if names[2] == 4 else None, parts[-1].decode())
         except (KeyError, TypeError, IndexError, UnicodeDecodeError):
             return None, None
-        return found, place
+        return path, place
 
     def _open(self, entry: DefinitionEntry | None, api_version: str) -> FastPath | None:
         """Return the fast path of a kind, or None if it has none."""
@@ -339,14 +339,14 @@ class FastPaths:
         if isinstance(definition, str) or not definition.established or owner.gated.gates(definition) is not None:
             return None
         fallback = owner.storage_of(definition) or next(iter(definition.versions))
-        version = at = self.at
-        if at == "stored":
+        version = version_at = self.at
+        if version_at == "stored":
             version = own_version(definition, api_version) or fallback
-        elif at not in definition.versions:
+        elif version_at not in definition.versions:
             version = fallback
-        found = self.opened.get((definition.name, version))
-        if found is None:
-            found = self.opened[definition.name, version] = FastPath(
+        path = self.opened.get((definition.name, version))
+        if path is None:
+            path = self.opened[definition.name, version] = FastPath(
                 owner, self.rows, definition, entry, version, self.root
             )
-        return found
+        return path

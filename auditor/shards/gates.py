@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.gates import ResolvedGates
     from auditor.plan.options import AuditOptions
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
 
 
 _KEY = "customFeatureGates"

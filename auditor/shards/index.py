@@ -18,8 +18,8 @@ from auditor.base import arrow, tables
 from auditor.base.errors import SelectorError
 from auditor.base.records import JsonObject
 from auditor.schema.structural import nodes_of
-from auditor.selectors.fields import field_types, plain_keys, selectable, selectable_values
-from auditor.shards.columns import array_of, constant, write_parquet
+from auditor.selectors.selectable_fields import field_types, plain_keys, selectable, selectable_values
+from auditor.shards.table_rows import array_of, constant, write_parquet
 from auditor.storage_read.read import read_object
 
 if TYPE_CHECKING:
@@ -180,12 +180,12 @@ class IndexBuilder:
 
     def _partition(self, definition: CustomResourceDefinition, version: str) -> _Partition:
         key = (definition.name, version)
-        found = self.partitions.get(key)
-        if found is None:
+        partition = self.partitions.get(key)
+        if partition is None:
             entry = self.owner.by_name[definition.name]
             folder = self.owner.folders.folder(entry.name, entry.group, version, entry.kind)
-            found = self.partitions[key] = _Partition(definition, version, self.meta, folder)
-        return found
+            partition = self.partitions[key] = _Partition(definition, version, self.meta, folder)
+        return partition
 
     def _append(self, place: _Partition, at: int, obj: JsonObject, fields: dict[str, str]) -> None:
         metadata = obj.get("metadata")
@@ -200,7 +200,7 @@ class IndexBuilder:
                 continue
             path = folder / place.folder / name
             others = written.setdefault(definition, [])
-            same = [one for other, one in others if other.fields == place.fields and other.rows == place.rows]
+            same = [entry for other, entry in others if other.fields == place.fields and other.rows == place.rows]
             if same:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(same[0], path)
@@ -209,10 +209,10 @@ class IndexBuilder:
             others.append((place, path))
 
     def _table(self, place: _Partition) -> pa.Table:
-        at, *own = zip(*place.rows, strict=True)
+        columns_, *own = zip(*place.rows, strict=True)
         if not _is_sorted(own[0], own[1]):  # in the order of keys "a-b/x" comes before "a/x", and names may differ
-            at, *own = zip(*sorted(place.rows, key=_by_name), strict=True)
-        live = arrow.take(self.live, at)
+            columns_, *own = zip(*sorted(place.rows, key=_by_name), strict=True)
+        live = arrow.take(self.live, columns_)
         given = ("namespace", "name", "uid", "created", "deleting", "labels")
         fields = (f"{prefix}:{label}" for label, _ in place.fields for prefix in ("field", "value"))
         columns: dict[str, tuple[Any, ...]] = dict(zip((*given, *fields), own, strict=True))
@@ -222,7 +222,7 @@ class IndexBuilder:
                 made.append(array_of(columns[column.name], column.type))
             elif column.name in ("cluster", "source"):
                 text = self.cluster if column.name == "cluster" else self.source
-                made.append(constant(text, len(at)))
+                made.append(constant(text, len(columns_)))
             else:
                 made.append(live[column.name].combine_chunks())
         return pa.Table.from_arrays(made, schema=place.schema)

@@ -26,7 +26,7 @@ from auditor.shards.previous import Changes
 from auditor.shards.result import shown_error
 from auditor.shards.updates import UpdateVerdicts
 from auditor.sources.encryption import make_unsealer
-from auditor.sources.manifests.rows import fast_header
+from auditor.sources.manifests.export_table import fast_header
 from auditor.sources.registry_key import classify, printable_key
 from auditor.validation.rules import RuleTime
 from auditor.validation.rules.compile import compile_rules
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
     from auditor.program.prepared import Prepared
     from auditor.program.program import Judgement
-    from auditor.shards.updates import Outcome
+    from auditor.shards.updates import UpdateOutcome
     from auditor.validation.rules.compile import RuleNode
 
 
@@ -124,7 +124,7 @@ class Observer(Protocol):
         """Return the judgement to count for an object, if it differs from that of its value."""
 
     def on_judged(
-        self, row: RowHead, definition: CustomResourceDefinition, judged: JudgedVersion, outcome: Outcome
+        self, row: RowHead, definition: CustomResourceDefinition, judged: JudgedVersion, outcome: UpdateOutcome
     ) -> None:
         """Receive a judged object."""
 
@@ -155,7 +155,7 @@ class BrokenDefinition(str):
     __slots__ = ()
 
 
-class Scope:
+class ParsedScope:
     """The scope of a run, with its selectors parsed."""
 
     def __init__(self, plan: Plan) -> None:
@@ -225,7 +225,7 @@ class ObjectJudge:
         self.has_documents = documents is not None
         self.documents = documents or plan.definitions_file.document
         self.prepared = prepared
-        self.scope = Scope(plan)
+        self.scope = ParsedScope(plan)
         self.entries = {(entry.group, entry.plural): entry for entry in plan.entries}
         self.by_kind = {(entry.group, entry.kind): entry for entry in plan.entries}
         self.by_name = {entry.name: entry for entry in plan.entries}
@@ -252,26 +252,26 @@ class ObjectJudge:
 
     def definition(self, entry: DefinitionEntry) -> CustomResourceDefinition | str:
         """Return the parsed definition, or why no server could use it."""
-        found = self.definitions.get(entry.name)
-        if found is None:
+        definition = self.definitions.get(entry.name)
+        if definition is None:
             try:
-                found = self._parse(entry)
-                if not found.versions:
-                    found = f"{entry.name}: spec.versions: no version; expected at least one"
+                definition = self._parse(entry)
+                if not definition.versions:
+                    definition = f"{entry.name}: spec.versions: no version; expected at least one"
             except AuditorError as error:
-                found = str(error)
+                definition = str(error)
             except OSError:
                 raise
             except Exception as error:  # noqa: BLE001 - its objects are lost by name, and no others
-                found = BrokenDefinition(f"{entry.name}: {shown_error(error)}")
-            if not isinstance(found, str) and found.name != entry.name:  # a document may lack a name
-                found = replace(found, name=entry.name)
-            if not isinstance(found, str) and found.conversion == "Webhook":
-                found = replace(found, webhook=self.converter or self.plan.lost_webhook(entry.name))
-            self.definitions[entry.name] = found
-        if type(found) is BrokenDefinition:
-            raise EngineError(entry.name, f"the definition cannot be used: {found}")
-        return found
+                definition = BrokenDefinition(f"{entry.name}: {shown_error(error)}")
+            if not isinstance(definition, str) and definition.name != entry.name:  # a document may lack a name
+                definition = replace(definition, name=entry.name)
+            if not isinstance(definition, str) and definition.conversion == "Webhook":
+                definition = replace(definition, webhook=self.converter or self.plan.lost_webhook(entry.name))
+            self.definitions[entry.name] = definition
+        if type(definition) is BrokenDefinition:
+            raise EngineError(entry.name, f"the definition cannot be used: {definition}")
+        return definition
 
     def _parse(self, entry: DefinitionEntry) -> CustomResourceDefinition:
         if self.prepared is not None:
@@ -301,18 +301,18 @@ class ObjectJudge:
     def program(self, definition: CustomResourceDefinition, version: str) -> AuditProgram:
         """Return the program of a definition at a version, built on first use."""
         key = (definition.name, version)
-        found = self.programs.get(key)
-        if found is None:
+        program = self.programs.get(key)
+        if program is None:
             rules = "rules" not in self.plan.options.skip
-            found = None if self.prepared is None else self.prepared.program(definition, version, rules=rules)
-            if found is None:
-                found = AuditProgram(definition, definition.versions[version], rules=rules, warm_up=_WARM_UP)
+            program = None if self.prepared is None else self.prepared.program(definition, version, rules=rules)
+            if program is None:
+                program = AuditProgram(definition, definition.versions[version], rules=rules, warm_up=_WARM_UP)
                 if self.prepared is not None:
-                    self.prepared.keep(found, rules=rules)
-            if found.rule_program is not None:
-                found.rule_program.time = self.rule_time
-            self.programs[key] = found
-        return found
+                    self.prepared.keep(program, rules=rules)
+            if program.rule_program is not None:
+                program.rule_program.time = self.rule_time
+            self.programs[key] = program
+        return program
 
     def storage_of(self, definition: CustomResourceDefinition) -> str | None:
         """Return the name of the storage version of a definition."""
@@ -399,25 +399,25 @@ class ObjectJudge:
         namespace, name = metadata.get("namespace"), metadata.get("name")
         namespace = namespace if isinstance(namespace, str) else None
         name = name if isinstance(name, str) else None
-        found = ExportedObject(KeyClass.UNREADABLE, None, None, None, namespace, name, None, decoded)
+        exported = ExportedObject(KeyClass.UNREADABLE, None, None, None, namespace, name, None, decoded)
         if not isinstance(api, str) or not isinstance(kind, str):
-            return found._replace(reason="apiVersion or kind is missing")
+            return exported._replace(reason="apiVersion or kind is missing")
         group = api.partition("/")[0] if "/" in api else ""
-        found = found._replace(group=group, kind=kind)
+        exported = exported._replace(group=group, kind=kind)
         if group == "apiextensions.k8s.io" and kind == "CustomResourceDefinition":
-            return found._replace(status=KeyClass.DEFINITION)
+            return exported._replace(status=KeyClass.DEFINITION)
         entry = self.by_kind.get((group, kind))
         if entry is not None:
-            return found._replace(status=KeyClass.CUSTOM, entry=entry)
+            return exported._replace(status=KeyClass.CUSTOM, entry=entry)
         place = classify((group, kind.lower() + "s", *(part for part in (namespace, name) if part)), {})
         if not group or place.status is KeyClass.BUILTIN:
-            return found._replace(status=KeyClass.BUILTIN)
-        return found._replace(status=KeyClass.ORPHANED, reason=f"no definition for {kind}.{group}")
+            return exported._replace(status=KeyClass.BUILTIN)
+        return exported._replace(status=KeyClass.ORPHANED, reason=f"no definition for {kind}.{group}")
 
     def source(self, number: int) -> tuple[Any, Any]:
         """Return the mapped (live table, values) of a source."""
-        found = self.sources.get(number)
-        if found is None:
+        source = self.sources.get(number)
+        if source is None:
             plan = self.plan.sources[number]
-            found = self.sources[number] = (open_live(plan), open_values(plan))
-        return found
+            source = self.sources[number] = (open_live(plan), open_values(plan))
+        return source

@@ -12,20 +12,20 @@ import pyarrow as pa
 
 from auditor.golang import jsontext
 from auditor.plan.dumps import cut_value, open_live, open_values, position_not_before
-from auditor.plan.plan import identity
-from auditor.shards.updates import NOT_ASKED, Outcome, judged_change
+from auditor.plan.run_plan import identity
+from auditor.shards.updates import NOT_ASKED, UpdateOutcome, judged_change
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, split_key
 from auditor.updates.apply import merged, replaced
 from auditor.updates.noop import NoopUpdates
-from auditor.updates.update import Place
+from auditor.updates.update import RequestName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from auditor.base.records import AuditedObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
     from auditor.program.program import AuditProgram
     from auditor.sources import SourcePlan
 
@@ -61,10 +61,10 @@ class OldObjects:
 
     def find(self, name: bytes) -> Before | None:
         """Return the object with an identity, or None if there was none."""
-        at = position_not_before(self._names, name + b"\0") - 1  # the last of this name
-        if at < 0 or self._names[at].as_py() != name:
+        position = position_not_before(self._names, name + b"\0") - 1  # the last of this name
+        if position < 0 or self._names[position].as_py() != name:
             return None
-        source, row = self._sources[at].as_py(), self._rows[at].as_py()
+        source, row = self._sources[position].as_py(), self._rows[position].as_py()
         if source not in self._open:
             self._open[source] = open_live(self._plans[source]), open_values(self._plans[source])
         table, values = self._open[source]
@@ -126,7 +126,7 @@ class Changes:
         audited: AuditedObject,
         before: Before,
         key: tuple[str | None, str | None] | None,
-    ) -> Outcome:
+    ) -> UpdateOutcome:
         """Judge the change from the old object to the audited one.
 
         Args:
@@ -138,16 +138,16 @@ class Changes:
         if audited.object is None:
             return NOT_ASKED
         if before.data is None:
-            return Outcome((None, None, None))
+            return UpdateOutcome((None, None, None))
         old = program.audit(before.data).object
         if old is None:
-            return Outcome((500, None, None))
+            return UpdateOutcome((500, None, None))
         metadata, known = audited.object.get("metadata") or {}, old.get("metadata") or {}
         if metadata.get("uid") and known.get("uid") and metadata["uid"] != known["uid"]:
             return NOT_ASKED  # deleted and created again: no update
         noop = self._noops.get(id(program))
         if noop is None:
             noop = self._noops[id(program)] = NoopUpdates(program, ratcheting=self._ratcheting)
-        place = Place(*(name or "" for name in key or (known.get("namespace"), known.get("name"))))
+        place = RequestName(*(name or "" for name in key or (known.get("namespace"), known.get("name"))))
         verdict = noop.judge_change(audited, old, place, before.revision or 1, with_status=key is not None)
         return judged_change(program, verdict)

@@ -9,13 +9,13 @@ from auditor.base import tables
 from auditor.base.paths import plain_path
 from auditor.base.release import VERSION
 from auditor.base.statuses import Impact, KeyClass, Status
-from auditor.plan.plan import has_objects
+from auditor.plan.run_plan import has_objects
 from auditor.program.impact import cache_key_fault, impacts_of, worst
-from auditor.shards.columns import ObjectRows, part_name, write_parquet
-from auditor.shards.findings import FoundRows
+from auditor.shards.finding_rows import FoundRows
 from auditor.shards.index import IndexBuilder
 from auditor.shards.result import RULES_GIVEN_UP, ShardResult, object_name
-from auditor.shards.updates import NOT_ASKED, Outcome
+from auditor.shards.table_rows import ObjectRows, part_name, write_parquet
+from auditor.shards.updates import NOT_ASKED, UpdateOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,7 +114,7 @@ class RowWriter:
         definition: CustomResourceDefinition,
         judged: JudgedVersion,
         metadata: JsonObject,
-        outcome: Outcome,
+        outcome: UpdateOutcome,
         *,
         gave_up: bool = False,
     ) -> RowClass:
@@ -128,13 +128,15 @@ class RowWriter:
             *(not audited.pruned, not audited.defaulted, gave_up),
             bool(cache_key_fault(audited.object, namespaced=definition.namespaced)),
         )
-        found = self._row_classes.get(facts) if audited.unreadable is None else None
-        if found is None:
+        row_class = self._row_classes.get(facts) if audited.unreadable is None else None
+        if row_class is None:
             names = (row.group, row.plural, row.kind)
-            found = self.new_row_class(names, definition, audited, effect, outcome, webhook=webhook, gave_up=gave_up)
+            row_class = self.new_row_class(
+                names, definition, audited, effect, outcome, webhook=webhook, gave_up=gave_up
+            )
             if audited.unreadable is None:
-                self._row_classes[facts] = found
-        return found
+                self._row_classes[facts] = row_class
+        return row_class
 
     def new_row_class(
         self,
@@ -142,7 +144,7 @@ class RowWriter:
         definition: CustomResourceDefinition,
         audited: AuditedObject,
         effect: str,
-        outcome: Outcome,
+        outcome: UpdateOutcome,
         *,
         webhook: bool = False,
         gave_up: bool = False,
@@ -192,7 +194,7 @@ class RowWriter:
         audited: AuditedObject,
         row_class: RowClass,
         reason: str | None,
-        outcome: Outcome = NOT_ASKED,
+        outcome: UpdateOutcome = NOT_ASKED,
         controller: str | None = None,
     ) -> None:
         """Write the row of a key; of an object that breaks its kind, or cannot be deleted, keep the name and why.

@@ -31,11 +31,11 @@ def sealed_by(counts: Iterable[Mapping[str, Any]]) -> list[str]:
     """
     values: dict[tuple[str, str], int] = {}
     names: dict[tuple[str, str], dict[str, None]] = {}
-    for one in counts:
-        if one.get("sealed"):
-            provider = one["provider"], one.get("error") or ""
-            values[provider] = values.get(provider, 0) + one["values"]
-            name = f"{one['name']} with key id {one['key_id']}" if one["key_id"] else one["name"]
+    for count in counts:
+        if count.get("sealed"):
+            provider = count["provider"], count.get("error") or ""
+            values[provider] = values.get(provider, 0) + count["values"]
+            name = f"{count['name']} with key id {count['key_id']}" if count["key_id"] else count["name"]
             names.setdefault(provider, {})[name] = None
     return [_text(*by, number, list(names[by])) for by, number in sorted(values.items())]
 

@@ -19,7 +19,7 @@ from auditor.shards.builtin_rows import BuiltinRows
 from auditor.shards.fast_path import FastPaths, names_of
 from auditor.shards.judge import JudgedVersion, ObjectJudge, RowHead, judged_version
 from auditor.shards.result import NO_TIME, RULES_GIVEN_UP, object_name, shown_error
-from auditor.shards.updates import NO_UPDATES, NOT_ASKED, Outcome
+from auditor.shards.updates import NO_UPDATES, NOT_ASKED, UpdateOutcome
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, listed_place, split_key
 from auditor.sources.storage_value import PROTOBUF_MAGIC
@@ -242,15 +242,15 @@ class ShardKeys:
         if self.is_torn(row):
             self.builtins.add_row(row)
             return
-        found: list[Finding] = []
+        findings: list[Finding] = []
         try:
             if b'"x-kubernetes-validations"' in row.data and self.has_objects(row):
-                found = self.broken_rules(row)
+                findings = self.broken_rules(row)
         except (AuditorError, jsontext.GoJsonError):
-            found = []
-        audited = AuditedObject(findings=tuple(found))
+            findings = []
+        audited = AuditedObject(findings=tuple(findings))
         self._row_of(row, audited, Status.DEFINITION, None, (), Impact.NONE)
-        for finding in found:
+        for finding in findings:
             self.rows.found.add(len(self.rows.objects) - 1, finding, NO_UPDATES)
 
     def is_torn(self, row: RowHead) -> bool:
@@ -318,8 +318,8 @@ class ShardKeys:
             self.rows.result.changes["updated" if before is not None else "created"] += 1
         gated = owner.gated.of(definition, row.data)  # reported once, at the first version
         observer = owner.observer
-        for one in judged:
-            audited = one.audited
+        for judged_object in judged:
+            audited = judged_object.audited
             reason = None if audited.unreadable is None else audited.unreadable.reason
             outcome = self.outcome(row, audited, definition, before)
             metadata = audited.object.get("metadata") if audited.object is not None else None
@@ -327,13 +327,13 @@ class ShardKeys:
             row.uid = metadata.get("uid")
             if row.key is None:
                 row.namespace, row.name = metadata.get("namespace", row.namespace), metadata.get("name", row.name)
-            at = (definition.name, audited.audited_version or "")
-            program = owner.programs.get(at)
+            place = (definition.name, audited.audited_version or "")
+            program = owner.programs.get(place)
             gave_up = outcome.gave_up or (program is not None and program.gave_up(audited.unevaluated_rules))
             if gave_up:
                 reason = RULES_GIVEN_UP
-                self.rows.result.note_given_up(at, [object_name(row.key, row.namespace, row.name)])
-            row_class = self.rows.row_class(row, definition, one, metadata, outcome, gave_up=gave_up)
+                self.rows.result.note_given_up(place, [object_name(row.key, row.namespace, row.name)])
+            row_class = self.rows.row_class(row, definition, judged_object, metadata, outcome, gave_up=gave_up)
             owners = metadata.get("ownerReferences")
             controller = controller_of(owners) if audited.unreadable is None else controller_in(row.data)
             self.rows.object_row(row, audited, row_class, reason, outcome, controller)
@@ -344,21 +344,21 @@ class ShardKeys:
                 self.rows.found.add(number, finding, NO_UPDATES)
             gated = []
             if program is None or program.is_cold:
-                self.rows.result.interpreted[at] += 1
+                self.rows.result.interpreted[place] += 1
             elif audited.unreadable is None and not audited.findings:
-                self.rows.result.valid[at] += 1
+                self.rows.result.valid[place] += 1
             if audited.unevaluated_rules:
-                self.rows.result.unevaluated[at] += 1
+                self.rows.result.unevaluated[place] += 1
             if observer is not None:
-                observer.on_judged(row, definition, one, outcome)
+                observer.on_judged(row, definition, judged_object, outcome)
         stored = judged[0].audited.stored_version
         if stored is not None and not self.rows.is_export:
             self.rows.result.stored[(definition.name, stored)] += 1
-        self.rows.index.add(definition, row.at, row.data, [one.audited for one in judged])
+        self.rows.index.add(definition, row.at, row.data, [judged_object.audited for judged_object in judged])
 
     def outcome(
         self, row: RowHead, audited: AuditedObject, definition: CustomResourceDefinition, before: Before | None
-    ) -> Outcome:
+    ) -> UpdateOutcome:
         """Judge the updates of an object; in an export, its metadata give its key."""
         if audited.object is None or not self.owner.plan.options.judges_updates:
             return NOT_ASKED

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from auditor.updates.managed_fields import Writers, locate, owned_roots
 from auditor.updates.noop import BLOCKS, NoopUpdates, NoopVerdict
-from auditor.updates.update import Place
+from auditor.updates.update import RequestName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ class UpdateColumns(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class UpdateOutcome:
     """The answers to updates of one object.
 
     Attributes:
@@ -87,10 +87,10 @@ class Outcome:
             field = finding.field
             if not field.startswith(owned):
                 return _NOBODY
-            found = writers.get(field)
-            if found is None:
-                found = writers[field] = managers.last(locate(obj, field)[0]) or _NOBODY
-            return found
+            writer = writers.get(field)
+            if writer is None:
+                writer = writers[field] = managers.last(locate(obj, field)[0]) or _NOBODY
+            return writer
 
         if verdict is None:
             for finding in audited.findings:
@@ -109,9 +109,9 @@ class Outcome:
 
 _NOBODY: Final = (None, None)
 
-NOT_ASKED: Final = Outcome()
+NOT_ASKED: Final = UpdateOutcome()
 """The outcome of a value that is not a readable custom resource, and of all objects of a run without updates."""
-RULES_TOOK_TOO_LONG: Final = Outcome(gave_up=True)
+RULES_TOOK_TOO_LONG: Final = UpdateOutcome(gave_up=True)
 """The outcome of an object whose rules took too much time or memory."""
 NO_UPDATES: Final = UpdateColumns(CREATE, None, None, None, None)
 """The columns of a finding of an object without an update verdict and without a known writer."""
@@ -126,7 +126,7 @@ class UpdateVerdicts:
 
     def __init__(self, *, ratcheting: bool = True) -> None:
         self.ratcheting = ratcheting
-        self._noops: dict[tuple[int, bool], tuple[NoopUpdates, Outcome]] = {}
+        self._noops: dict[tuple[int, bool], tuple[NoopUpdates, UpdateOutcome]] = {}
 
     def judge(
         self,
@@ -137,7 +137,7 @@ class UpdateVerdicts:
         revision: int | None,
         *,
         is_export: bool,
-    ) -> Outcome:
+    ) -> UpdateOutcome:
         """Judge the no-op updates of one object.
 
         Args:
@@ -153,31 +153,35 @@ class UpdateVerdicts:
         if program.gave_up(audited.unevaluated_rules):
             return RULES_TOOK_TOO_LONG  # of the create already
         noop, fine = self.of(program, audited, is_export=is_export)
-        where = Place(place[0] or "", place[1] or "")
+        where = RequestName(place[0] or "", place[1] or "")
         if not noop.is_needed(audited, data, where):
             return fine
         verdict = noop.judge(audited, where, revision or 1, data)
         tried = (verdict.put, verdict.label, verdict.status)
         put, label, status = (_code(each, _broken(program)) for each in tried)
-        return Outcome((put, label, status), verdict, is_known=True, gave_up=_gave_up(program, verdict))
+        return UpdateOutcome((put, label, status), verdict, is_known=True, gave_up=_gave_up(program, verdict))
 
-    def of(self, program: AuditProgram, audited: AuditedObject, *, is_export: bool) -> tuple[NoopUpdates, Outcome]:
+    def of(
+        self, program: AuditProgram, audited: AuditedObject, *, is_export: bool
+    ) -> tuple[NoopUpdates, UpdateOutcome]:
         """Return the judge of the no-op updates of a program's objects, and the outcome if none needs a try."""
         key = (id(program), is_export)
         known = self._noops.get(key)
         if known is None:
             noop = NoopUpdates(program, ratcheting=self.ratcheting, is_export=is_export)
             unknown = audited.unevaluated_rules > _broken(program) or noop.is_written_by_webhook
-            fine = Outcome((None if unknown else 200,) * 2 + (None if unknown or not noop.version.has_status else 200,))
+            fine = UpdateOutcome(
+                (None if unknown else 200,) * 2 + (None if unknown or not noop.version.has_status else 200,)
+            )
             known = self._noops[key] = noop, fine
         return known
 
 
-def judged_change(program: AuditProgram, verdict: NoopVerdict) -> Outcome:
+def judged_change(program: AuditProgram, verdict: NoopVerdict) -> UpdateOutcome:
     """Return the outcome of a change between two dumps."""
     broken = _broken(program)
     codes = (_code(verdict.put, broken), None, _code(verdict.status, broken))
-    return Outcome(codes, verdict, is_known=True, gave_up=_gave_up(program, verdict))
+    return UpdateOutcome(codes, verdict, is_known=True, gave_up=_gave_up(program, verdict))
 
 
 def _gave_up(program: AuditProgram, verdict: NoopVerdict) -> bool:

@@ -1,7 +1,7 @@
 """Dumps: from bytes with objects to a live table that workers cut values out of.
 
 Input: a path, a URL or ``-``: an etcd snapshot or data directory, kine's table, ``etcdctl get -w json``, manifests, a
-backup of a tool, any of them compressed, or a folder, tar or zip of these (formats.py lists them). Output: a
+backup of a tool, any of them compressed, or a folder, tar or zip of these (dump_formats.py lists them). Output: a
 `SourcePlan` with the file to map, and an Arrow file with one row for each live key, in key order, with the position of
 its value. No value is copied between processes.
 
@@ -17,6 +17,6 @@ from __future__ import annotations
 
 from auditor.sources.files.compression import Limits
 from auditor.sources.opening import open_source
-from auditor.sources.plan import Damage, SourcePlan
+from auditor.sources.source_plan import Damage, SourcePlan
 
 __all__ = ["Damage", "Limits", "SourcePlan", "open_source"]

@@ -19,7 +19,7 @@ from auditor.golang import jsontext
 from auditor.sources.files.folders import not_a_file
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
-from auditor.sources.manifests.reading import manifest_files, read_packed
+from auditor.sources.manifests.manifest_table import manifest_files, read_packed
 from auditor.sources.manifests.yaml_lists import absolute_lines
 from auditor.sources.stores.locations import is_remote
 from auditor.sources.stores.patterns import fetched
@@ -96,15 +96,15 @@ def _yaml_documents(name: str, data: bytes, start: int = 0) -> Iterator[Any]:
 def documents_of(name: str, data: bytes) -> Iterator[Any]:
     """Yield the documents of one file: JSON values one after another; YAML from the start, or after a separator."""
     data = _as_utf8(data)
-    first = at = skip_space(data, 0)
-    while at < len(data) and data[at] in b"{[":
-        end = value_end(data, at)
+    first = position = skip_space(data, 0)
+    while position < len(data) and data[position] in b"{[":
+        end = value_end(data, position)
         end = len(data) if end < 0 else end
         try:
-            document = jsontext.decode(data[at:end])
+            document = jsontext.decode(data[position:end])
         except jsontext.GoJsonError as error:
-            wrong = _broken_json(name, data, at, str(error))
-            if at > first:
+            wrong = _broken_json(name, data, position, str(error))
+            if position > first:
                 raise wrong from None
             try:
                 yield from list(_yaml_documents(name, data))
@@ -112,11 +112,11 @@ def documents_of(name: str, data: bytes) -> Iterator[Any]:
                 raise wrong from None
             return
         yield document
-        at = skip_space(data, end)
-    if at == first or data.startswith((b"---", b"#"), at):
-        yield from _yaml_documents(name, data, at)
-    elif at < len(data):
-        raise _broken_json(name, data, at, "neither JSON nor a separator of YAML documents")
+        position = skip_space(data, end)
+    if position == first or data.startswith((b"---", b"#"), position):
+        yield from _yaml_documents(name, data, position)
+    elif position < len(data):
+        raise _broken_json(name, data, position, "neither JSON nor a separator of YAML documents")
 
 
 def _refuse(error: OSError) -> None:

@@ -140,9 +140,9 @@ def unknown_dump(name: str, head: bytes, size: int) -> SourceError:
         return UnknownDump(name, refused[0], ACCEPTED, refused[1])
     pages = intact_pages(head)
     if pages is not None:
-        found = f"an etcd database with both meta pages damaged; pages of {pages[0]} bytes look intact"
-        return DamagedDump(name, found, "a meta page that holds", "try --salvage, or save it again")
+        reason = f"an etcd database with both meta pages damaged; pages of {pages[0]} bytes look intact"
+        return DamagedDump(name, reason, "a meta page that holds", "try --salvage, or save it again")
     shown = head[:24].decode("ascii", "replace")
     text = f' ("{shown}")' if shown.isprintable() else ""
-    found = f"unknown format: first bytes {head[:16].hex(' ')}{text}, size {size}"
-    return UnknownDump(name, found, ACCEPTED, "see `auditor sources`; --source FORMAT overrides")
+    reason = f"unknown format: first bytes {head[:16].hex(' ')}{text}, size {size}"
+    return UnknownDump(name, reason, ACCEPTED, "see `auditor sources`; --source FORMAT overrides")

@@ -22,8 +22,8 @@ from auditor.base.progress import tell
 from auditor.sources.files.digest import map_file
 from auditor.sources.json_stream import skip_space, value_end
 from auditor.sources.live_table import UNKNOWN, KeyedRows, NewestPerKey
-from auditor.sources.plan import DamageLog, SourcePlan
 from auditor.sources.registry_key import printable_key
+from auditor.sources.source_plan import DamageLog, SourcePlan
 
 if TYPE_CHECKING:
     import mmap
@@ -54,7 +54,7 @@ _MOST_PADDING: Final = 2
 _ESCAPE: Final = re.compile(rb"\\(?:/|u00([0-7][0-9a-fA-F]))")
 
 
-class _Stop(Exception):
+class _UnexpectedText(Exception):
     """The text does not continue as expected, at this offset."""
 
     def __init__(self, at: int, reason: str) -> None:
@@ -62,7 +62,7 @@ class _Stop(Exception):
         self.at = at
 
 
-class _Reader:
+class _DocumentReader:
     """Finds the rows of all documents of a text."""
 
     def __init__(self, text: mmap.mmap | bytes, newest: NewestPerKey, damage: DamageLog) -> None:
@@ -82,14 +82,14 @@ class _Reader:
         try:
             while (at := skip_space(self.text, at)) < len(self.text):
                 at = self._document(at)
-        except _Stop as stop:
+        except _UnexpectedText as stop:
             self.damage.add(f"byte {stop.at}", f"{stop}; {self.rows} keys were read before that")
         self._flush()
 
     def _document(self, at: int) -> int:
         text = self.text
         if text[at : at + 1] != b"{":
-            raise _Stop(at, "no JSON object begins here")
+            raise _UnexpectedText(at, "no JSON object begins here")
         here, count, more = self.rows, 0, False
         at = skip_space(text, at + 1)
         while text[at : at + 1] != b"}":
@@ -99,13 +99,13 @@ class _Reader:
             else:
                 end = value_end(text, at)
                 if end < 0:
-                    raise _Stop(at, "the text ends inside a value")
+                    raise _UnexpectedText(at, "the text ends inside a value")
                 value = text[at : min(end, at + _BLOCK)]
                 if name == b"header":
-                    found = re.search(rb'"revision"\s*:\s*"?(\d{1,19}+)', value)
-                    self.revisions.extend([int(found[1])] if found else [])
-                elif name == b"count" and (found := _NUMBER.fullmatch(value)):
-                    count = int(found[1])
+                    match = re.search(rb'"revision"\s*:\s*"?(\d{1,19}+)', value)
+                    self.revisions.extend([int(match[1])] if match else [])
+                elif name == b"count" and (match := _NUMBER.fullmatch(value)):
+                    count = int(match[1])
                 elif name == b"more":
                     more = value == b"true"
                 at = end
@@ -121,14 +121,14 @@ class _Reader:
         if sign == b",":
             return skip_space(self.text, at + 1)
         if sign != close:
-            raise _Stop(at, "the text breaks off" if not sign else f"there is {sign!r} instead of a comma")
+            raise _UnexpectedText(at, "the text breaks off" if not sign else f"there is {sign!r} instead of a comma")
         return at
 
     def _name(self, at: int) -> tuple[bytes, int]:
-        found = _NAME.match(self.text, at)
-        if not found:
-            raise _Stop(at, "there is no field name")
-        return found[1], found.end()
+        match = _NAME.match(self.text, at)
+        if not match:
+            raise _UnexpectedText(at, "there is no field name")
+        return match[1], match.end()
 
     def _rows(self, at: int) -> int:
         """Read the rows after the opening bracket; return the offset after the closing one."""
@@ -141,25 +141,25 @@ class _Reader:
 
     def _usual_row(self, at: int) -> int | None:
         """Read a row in etcdctl's own format; None if it has another."""
-        found = _USUAL.match(self.text, at)
-        if not found:
+        match = _USUAL.match(self.text, at)
+        if not match:
             return None
-        start = stop = found.end()
-        if found[5] is not None:
+        start = stop = match.end()
+        if match[5] is not None:
             stop = self.text.find(b'"', start)
             if stop < 0:
-                raise _Stop(start, "the text ends inside a value")
-        end = _USUAL_END.match(self.text, stop + (found[5] is not None))
+                raise _UnexpectedText(start, "the text ends inside a value")
+        end = _USUAL_END.match(self.text, stop + (match[5] is not None))
         if not end:
             return None
-        create, mod, version = (int(found[group]) if found[group] else UNKNOWN for group in (2, 3, 4))
-        self._row(at, found[1], create, mod, version, (start, stop), valued=found[5] is not None)
+        create, mod, version = (int(match[group]) if match[group] else UNKNOWN for group in (2, 3, 4))
+        self._row(at, match[1], create, mod, version, (start, stop), valued=match[5] is not None)
         return end.end()
 
     def _any_row(self, at: int) -> int:
         text, start = self.text, at
         if text[at : at + 1] != b"{":
-            raise _Stop(at, "no row begins here")
+            raise _UnexpectedText(at, "no row begins here")
         key: bytes | None = None
         numbers: dict[bytes, int] = {}
         span, valued = (at, at), False
@@ -168,7 +168,7 @@ class _Reader:
             name, at = self._name(at)
             end = value_end(text, at)
             if end < 0:
-                raise _Stop(at, "the text ends inside a value")
+                raise _UnexpectedText(at, "the text ends inside a value")
             quoted = text[at : at + 1] == b'"'
             if name == b"key" and quoted:
                 key = text[at + 1 : end - 1]
@@ -296,7 +296,7 @@ def open_etcdctl(path: str, data_file: Path, *, number: int, workdir: Path, sha2
     text = map_file(mapped)
     damage, notes = DamageLog(), []
     newest = NewestPerKey(workdir, number)
-    reader = _Reader(text, newest, damage)
+    reader = _DocumentReader(text, newest, damage)
     reader.read(3 if text[:3] == codecs.BOM_UTF8 else 0)
     live = workdir / f"live-{number:03d}.arrow"
     rows = newest.finish(live)

@@ -12,7 +12,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from auditor.golang.text import quote
+from auditor.golang.go_text import quote
 
 if TYPE_CHECKING:
     from mmap import mmap
@@ -86,7 +86,7 @@ def value_end(data: Bytes, at: int) -> int:
 
 
 @dataclass(slots=True)
-class Layout:
+class ObjectLayout:
     """The positions of the parts of one top-level object.
 
     Attributes:
@@ -132,12 +132,12 @@ def array_items(data: Bytes, at: int, items: array[int]) -> tuple[int, str]:
         at = skip_space(data, at + 1)
 
 
-def layout(data: Bytes, at: int) -> Layout:
+def layout(data: Bytes, at: int) -> ObjectLayout:
     """Scan the object that begins at `at`, without building anything; memory is two numbers for each item.
 
     Brackets are counted; readers of the spans must check that the values between them are JSON.
     """
-    out = Layout(at)
+    out = ObjectLayout(at)
     at = skip_space(data, at + 1)
     if data[at : at + 1] == b"}":
         out.end = at + 1

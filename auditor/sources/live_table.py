@@ -150,7 +150,7 @@ class LiveTableWriter:
         self._sink.close()
 
 
-class _Run:
+class _SortedRun:
     """Rows sorted by key, each key once, in three temporary files: keys, ends of keys, numbers."""
 
     def __init__(self, stem: Path, tier: int) -> None:
@@ -199,8 +199,8 @@ class _Run:
     def samples(self, step: int) -> list[bytes]:
         """Return keys at distances of about `step` of data."""
         weights = self.ends[1:] + _ROW_WEIGHT * np.arange(1, len(self) + 1)
-        at = np.unique(np.searchsorted(weights, np.arange(step, self.weight(), step)))
-        return [self[row] for row in at.tolist()]
+        positions = np.unique(np.searchsorted(weights, np.arange(step, self.weight(), step)))
+        return [self[row] for row in positions.tolist()]
 
     def slice(self, start: int, stop: int) -> tuple[Any, NDArray[np.void]]:
         return self._array.slice(start, stop - start), self._rows[start:stop]
@@ -241,7 +241,7 @@ class NewestPerKey:
         self._parking: Future[None] | None = None
         self._held: list[KeyedRows] = []
         self._held_bytes = 0
-        self._runs: list[_Run] = []
+        self._runs: list[_SortedRun] = []
         self._made = 0
 
     def __enter__(self) -> Self:
@@ -298,9 +298,9 @@ class NewestPerKey:
             following = self._thread.submit(next, batches, None)
             yield batch
 
-    def _new_run(self, tier: int) -> _Run:
+    def _new_run(self, tier: int) -> _SortedRun:
         self._made += 1
-        return _Run(self.workdir / f"keys-{self.number:03d}-{self._made:05d}", tier)
+        return _SortedRun(self.workdir / f"keys-{self.number:03d}-{self._made:05d}", tier)
 
     def _park(self, held: list[KeyedRows]) -> None:
         """Write rows to a run: sorted, and reduced to the newest of each key."""
@@ -311,7 +311,7 @@ class NewestPerKey:
         while len(self._runs) >= _RUNS_PER_TIER and self._runs[-_RUNS_PER_TIER].tier == self._runs[-1].tier:
             self._fold(self._runs[-_RUNS_PER_TIER:])
 
-    def _fold(self, runs: list[_Run]) -> None:
+    def _fold(self, runs: list[_SortedRun]) -> None:
         """Merge the last runs, so that there are never many."""
         folded = self._new_run(runs[-1].tier + 1)
         first = len(runs) == len(self._runs)
@@ -323,7 +323,7 @@ class NewestPerKey:
             run.remove()
 
     @staticmethod
-    def _merge(runs: list[_Run]) -> Iterator[KeyedRows]:
+    def _merge(runs: list[_SortedRun]) -> Iterator[KeyedRows]:
         """Yield the newest rows of some runs in key order."""
         if not runs:
             return

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow
 
 from auditor.base.wording import by_count, counted
-from auditor.sources.plan import first_names
 from auditor.sources.registry_key import printable_key
+from auditor.sources.source_plan import first_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.sources.etcd.salvage import Lost, Salvage
     from auditor.sources.etcd.wal import WalLog
-    from auditor.sources.plan import SourcePlan
+    from auditor.sources.source_plan import SourcePlan
 
 
 pa: Any = pyarrow
@@ -63,24 +63,24 @@ def salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
 
 def wal_notes(log: WalLog) -> Iterator[str]:
     """Return notes on the contents of the write-ahead log that are not in the database."""
-    found = log.unapplied
+    newer = log.unapplied
     if log.snapshot:
         yield (
             f"the write-ahead log goes on from a snapshot (index {log.snapshot}) that the database does "
             "not hold: the member's state is newer; take a snapshot instead"
         )
-    if found.entries:
+    if newer.entries:
         from auditor.sources.etcd.wal import MOST_KEYS  # noqa: PLC0415 - for data directories only
 
-        ranges = f" and {counted(found.ranges, 'range')} of keys" if found.ranges else ""
-        leases = f" and the keys of {counted(found.leases, 'revoked lease')}" if found.leases else ""
-        keys = ("at least " if len(found.keys) >= MOST_KEYS else "") + f"{len(found.keys)} keys"
+        ranges = f" and {counted(newer.ranges, 'range')} of keys" if newer.ranges else ""
+        leases = f" and the keys of {counted(newer.leases, 'revoked lease')}" if newer.leases else ""
+        keys = ("at least " if len(newer.keys) >= MOST_KEYS else "") + f"{len(newer.keys)} keys"
         yield (
-            f"{found.entries} entries of the write-ahead log (index {found.first}..{found.last}) are newer than the "
+            f"{newer.entries} entries of the write-ahead log (index {newer.first}..{newer.last}) are newer than the "
             f"database and not applied: {keys}{ranges}{leases} may be newer; take a snapshot instead"
         )
-    if found.gap:
-        yield f"the write-ahead log begins at index {found.first}: what lies between the database and it is missing"
+    if newer.gap:
+        yield f"the write-ahead log begins at index {newer.first}: what lies between the database and it is missing"
     if log.torn:
         yield "the write-ahead log ends in a record that was being written"
     for name, reason in log.faults:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.errors import AuditorError, DamagedDump, PlanError, SourceError, UnknownDump, refusal
 from auditor.base.visible import visible
 from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of, unknown_dump
+from auditor.sources.dump_formats import FORMATS
 from auditor.sources.files.compression import (
     HEAD_SIZE,
     PACKED_SUFFIXES,
@@ -27,19 +28,18 @@ from auditor.sources.files.compression import (
     unpacked_head,
 )
 from auditor.sources.files.state import changes, states_below
-from auditor.sources.formats import FORMATS
-from auditor.sources.plan import NAMED, Damage, DamageLog, SourcePlan, damage_beside, first_names, one_line
 from auditor.sources.readers import READERS, DumpFile, Settings
 from auditor.sources.readers.etcd import open_data_dir
+from auditor.sources.source_plan import NAMED, Damage, DamageLog, SourcePlan, damage_beside, first_names, one_line
 from auditor.sources.stores.locations import copy_name, is_remote, remote_file, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import BinaryIO
 
+    from auditor.sources.dump_formats import SourceFormat
     from auditor.sources.encryption import Unsealer
     from auditor.sources.files.digest import LateDigests
-    from auditor.sources.formats import SourceFormat
 
 
 _LEVELS = 3
@@ -81,7 +81,7 @@ def open_source(
         limits: Limits of the expansion of compressed input.
         unsealer: Decrypts files of Rancher's backups; values of etcd are decrypted later.
         salvage: For a damaged etcd database, also read pages that nothing refers to.
-        source: Name of the format (`auditor.sources.formats`); empty to detect it from the content.
+        source: Name of the format (`auditor.sources.dump_formats`); empty to detect it from the content.
         digests: Receives digests that are still being computed; None to wait for them.
 
     Returns:
@@ -136,9 +136,9 @@ class _Opening:
         by_name = {plan.name: plan for plan in plans}
         if not self.settings.copied:  # a copy was read of a database in use, as the plan says
             for state in before:
-                if found := changes([state]):
+                if changed := changes([state]):
                     plan = by_name.get(state.path, plans[0])
-                    plan.damage += tuple(found)
+                    plan.damage += tuple(changed)
                     plan.sha256 = ""
             for plan in plans:
                 is_damaged = not plan.sha256
@@ -259,7 +259,7 @@ class _Opening:
         for plan in plans if isinstance(plans, list) else [plans]:
             plan.name = renamed(plan.name)
             plan.notes = tuple(map(renamed, plan.notes))
-            plan.damage = tuple(Damage(renamed(one.where), renamed(one.reason)) for one in plan.damage)
+            plan.damage = tuple(Damage(renamed(damage.where), renamed(damage.reason)) for damage in plan.damage)
         first = plans[0] if isinstance(plans, list) else plans
         first.damage += tuple(Damage(visible(name), f"not read: {reason}") for name, reason in left_out)
         return plans
@@ -379,7 +379,7 @@ class _Opening:
 
     def manifests(self, path: Path, forms: dict[Path, str], number: int) -> SourcePlan:
         """Open a folder of manifests, and report files of other known formats beside them."""
-        from auditor.sources.manifests.reading import open_directory  # noqa: PLC0415
+        from auditor.sources.manifests.manifest_table import open_directory  # noqa: PLC0415
 
         plan = open_directory(path, number=number, workdir=self.workdir)
         for child, form in forms.items():
@@ -433,7 +433,7 @@ def _beside(path: Path, left: list[str]) -> tuple[str, ...]:
 
 
 def _has_manifests(path: Path) -> bool:
-    from auditor.sources.manifests.reading import manifest_files  # noqa: PLC0415
+    from auditor.sources.manifests.manifest_table import manifest_files  # noqa: PLC0415
 
     return bool(manifest_files(path)[0])
 

@@ -19,7 +19,7 @@ from auditor.base.wording import are, counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from auditor.sources.plan import SourcePlan
+    from auditor.sources.source_plan import SourcePlan
 
 
 pa: Any = pyarrow
@@ -85,8 +85,8 @@ def _note(plan: SourcePlan, prefix: str) -> tuple[str, ...]:
         tops: Counter[bytes] = Counter()
         for index in range(batches.num_record_batches):
             keys = batches.get_batch(index).column("key")
-            at = bisect_left(keys, root.encode(), key=lambda key: key.as_py())
-            if at < len(keys) and keys[at].as_py().startswith(root.encode()):
+            position = bisect_left(keys, root.encode(), key=lambda key: key.as_py())
+            if position < len(keys) and keys[position].as_py().startswith(root.encode()):
                 return tuple(_servers_beside(batches.read_all()["key"], root))
             step = max(1, len(keys) // _NAMED_KEYS)
             tops.update(key.as_py().split(b"/", 2)[1] for key in keys[::step] if key.as_py().startswith(b"/"))
@@ -99,7 +99,7 @@ def _note(plan: SourcePlan, prefix: str) -> tuple[str, ...]:
 
 def _that_was_read(plan: SourcePlan) -> str:
     """Return what is to be added to a statement on keys of a damaged dump; empty for one that is whole."""
-    return " that was read" if any(one.reason for one in plan.damage) else ""  # an open digest has no reason
+    return " that was read" if any(damage.reason for damage in plan.damage) else ""  # an open digest has no reason
 
 
 def _servers_beside(keys: Any, root: str) -> Iterator[str]:
@@ -109,20 +109,20 @@ def _servers_beside(keys: Any, root: str) -> Iterator[str]:
         keys: Sorted keys.
         root: The prefix of the run, with slashes around it.
     """
-    at, own = 0, root.encode().split(b"/", 2)[1]
+    position, own = 0, root.encode().split(b"/", 2)[1]
     for _ in range(_NAMED_KEYS if own else 0):
-        at = bisect_left(keys, b"/", lo=at, key=_value)
-        if at >= len(keys) or not (key := keys[at].as_py()).startswith(b"/"):
+        position = bisect_left(keys, b"/", lo=position, key=_value)
+        if position >= len(keys) or not (key := keys[position].as_py()).startswith(b"/"):
             return
         top = key.split(b"/", 2)[1]
-        end = bisect_left(keys, b"/" + top + b"0", lo=at, key=_value)  # the character after the slash
+        end = bisect_left(keys, b"/" + top + b"0", lo=position, key=_value)  # the character after the slash
         for kept in (_DEFINITIONS, _NAMESPACES) if top != own else ():
-            first = bisect_left(keys, b"/" + top + kept, lo=at, hi=end, key=_value)
+            first = bisect_left(keys, b"/" + top + kept, lo=position, hi=end, key=_value)
             if first < end and keys[first].as_py().startswith(b"/" + top + kept):
-                shown, count = "/" + top.decode("utf-8", "backslashreplace"), end - at
+                shown, count = "/" + top.decode("utf-8", "backslashreplace"), end - position
                 yield (
                     f"{counted(count, 'key')} {are(count)} below {shown}/, as those of another API server: not judged "
                     f"in this run (a further --etcd-prefix {shown} of `audit` judges them)"
                 )
                 break
-        at = end
+        position = end

@@ -108,7 +108,7 @@ _BUILTIN: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KeyParts:
     """The parts of a key; `status` is custom, definition, builtin, orphaned, sealed or other; unknown parts are None.
 
     ``custom`` is preliminary: the value decides the status of the object.
@@ -147,7 +147,7 @@ def split_key(key: bytes, prefix: str) -> tuple[str, ...] | None:
 
 def classify(
     segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str], bool], sealed: Collection[str] = ()
-) -> Place:
+) -> KeyParts:
     """Classify a key.
 
     Args:
@@ -156,41 +156,41 @@ def classify(
         sealed: Names of encrypted definitions, without a key for them: the scope of their objects is not known.
     """
     if segments is None:
-        return Place(KeyClass.OTHER, reason="not below the prefix of the API server's keys")
+        return KeyParts(KeyClass.OTHER, reason="not below the prefix of the API server's keys")
     if len(segments) < 2 or not all(segments):
-        return Place(KeyClass.OTHER, reason="no key of an object")
+        return KeyParts(KeyClass.OTHER, reason="no key of an object")
     namespaced = resources.get((segments[0], segments[1]))
     if namespaced is not None:
         return _custom(segments, namespaced=namespaced)
     if segments[:2] == _CRDS:
         if len(segments) == 3:
-            return Place(KeyClass.DEFINITION, *_CRDS, None, segments[2])
-        return Place(KeyClass.OTHER, *_CRDS, reason="no key of a definition")
+            return KeyParts(KeyClass.DEFINITION, *_CRDS, None, segments[2])
+        return KeyParts(KeyClass.OTHER, *_CRDS, reason="no key of a definition")
     if segments[0] in OWN_GROUPS or "." not in segments[0]:
         return _builtin(segments)
     if len(segments) < 3:
-        return Place(KeyClass.OTHER, segments[0], segments[1], reason="no key of an object")
+        return KeyParts(KeyClass.OTHER, segments[0], segments[1], reason="no key of an object")
     namespace = segments[2] if len(segments) > 3 else None
     definition = f"{segments[1]}.{segments[0]}"
     status, reason = KeyClass.ORPHANED, f"no definition owns {definition}"
     if definition in sealed:
         status, reason = KeyClass.SEALED, f"its definition {definition} is sealed, so that it cannot be judged"
-    return Place(status, segments[0], segments[1], namespace, "/".join(segments[3:] or segments[2:]), reason)
+    return KeyParts(status, segments[0], segments[1], namespace, "/".join(segments[3:] or segments[2:]), reason)
 
 
-def _custom(segments: tuple[str, ...], *, namespaced: bool) -> Place:
+def _custom(segments: tuple[str, ...], *, namespaced: bool) -> KeyParts:
     """Classify a key of a definition; the server finds no object if its segments do not fit the scope."""
     group, plural, *rest = segments
     if len(rest) == 2 and namespaced:
-        return Place(KeyClass.CUSTOM, group, plural, rest[0], rest[1])
+        return KeyParts(KeyClass.CUSTOM, group, plural, rest[0], rest[1])
     if len(rest) == 1 and not namespaced:
-        return Place(KeyClass.CUSTOM, group, plural, None, rest[0])
+        return KeyParts(KeyClass.CUSTOM, group, plural, None, rest[0])
     form = "namespace and name" if namespaced else "a name"
     reason = f"the key does not fit the scope: {plural}.{group} wants {form} after the resource"
-    return Place(KeyClass.OTHER, group, plural, None, rest[-1] if rest else None, reason)
+    return KeyParts(KeyClass.OTHER, group, plural, None, rest[-1] if rest else None, reason)
 
 
-def listed_place(segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str], bool]) -> Place | None:
+def listed_place(segments: tuple[str, ...] | None, resources: Mapping[tuple[str, str], bool]) -> KeyParts | None:
     """Return the classification of a key below the prefix of a kind, at any depth.
 
     A LIST of the kind reads every such key, but no other request reads one that does not fit the scope.
@@ -205,17 +205,17 @@ def listed_place(segments: tuple[str, ...] | None, resources: Mapping[tuple[str,
     if segments is None or len(segments) < 2:
         return None
     if len(segments) > 2 and segments[:2] == _CRDS:
-        return Place(KeyClass.DEFINITION, *_CRDS, None, "/".join(segments[2:]) or None)
+        return KeyParts(KeyClass.DEFINITION, *_CRDS, None, "/".join(segments[2:]) or None)
     namespaced = resources.get((segments[0], segments[1])) if len(segments) > 2 else None
     if namespaced is not None:
         namespace, names = (segments[2], segments[3:]) if namespaced and len(segments) > 3 else (None, segments[2:])
-        return Place(KeyClass.CUSTOM, segments[0], segments[1], namespace or None, "/".join(names) or None)
+        return KeyParts(KeyClass.CUSTOM, segments[0], segments[1], namespace or None, "/".join(names) or None)
     place = classify(tuple(part or "-" for part in segments), resources) if segments[0] else None
     is_known = place is not None and place.status is KeyClass.BUILTIN and is_namespaced(place.plural or "") is not None
-    return Place(KeyClass.BUILTIN, place.group, place.plural) if is_known and place is not None else None
+    return KeyParts(KeyClass.BUILTIN, place.group, place.plural) if is_known and place is not None else None
 
 
-def _builtin(segments: tuple[str, ...]) -> Place:
+def _builtin(segments: tuple[str, ...]) -> KeyParts:
     """Classify a key of a built-in kind; the group of an unknown kind is None.
 
     A key like ``nodes/a`` or ``apps/deployments/a/b`` belongs to no kind: servers store nodes below ``minions``, and no
@@ -233,7 +233,7 @@ def _builtin(segments: tuple[str, ...]) -> Place:
     known = _BUILTIN.get(plural)
     place = _PLACES.get(plural, (plural,))
     if known is not None and (segments[: len(place)] != place or len(segments) == len(place)):
-        return Place(KeyClass.BUILTIN, None, "/".join(segments[: len(segments) - len(tail)]), None, "/".join(tail))
+        return KeyParts(KeyClass.BUILTIN, None, "/".join(segments[: len(segments) - len(tail)]), None, "/".join(tail))
     if group is None and known is not None:
         group = known[0]
     has_namespace = len(tail) > 1 and (known is None or known[1])
@@ -242,4 +242,4 @@ def _builtin(segments: tuple[str, ...]) -> Place:
     if known is not None and (has_namespace != known[1] or len(names) != 1):
         form = "namespace and name" if known[1] else "a name"
         reason = f"the key does not fit the scope: {plural} want {form} after {'/'.join(place)}"
-    return Place(KeyClass.BUILTIN, group, plural, namespace, "/".join(names), reason)
+    return KeyParts(KeyClass.BUILTIN, group, plural, namespace, "/".join(names), reason)

@@ -20,7 +20,7 @@ CBOR_TAG: Final = b"\xd9\xd9\xf7"
 _MAX_NAME: Final = 1024
 
 
-class Envelope(NamedTuple):
+class EncryptedPrefix(NamedTuple):
     """The prefix of an encrypted value.
 
     Attributes:
@@ -51,7 +51,7 @@ def sniff(data: bytes) -> Form:
     return "json" if data[:64].lstrip(b" \t\r\n")[:1] in {b"{", b"[", b'"', b""} else "other"
 
 
-def envelope(data: bytes) -> Envelope | None:
+def envelope(data: bytes) -> EncryptedPrefix | None:
     """Parse the prefix ``k8s:enc:<provider>:<version>:<key>:`` of an encrypted value; None if it is incomplete."""
     if not data.startswith(ENCRYPTED_PREFIX):
         return None
@@ -59,4 +59,4 @@ def envelope(data: bytes) -> Envelope | None:
     if len(parts) < 6:
         return None
     provider, version, key = (part.decode("utf-8", "backslashreplace") for part in parts[2:5])
-    return Envelope(provider, version, key, sum(len(part) + 1 for part in parts[:5]))
+    return EncryptedPrefix(provider, version, key, sum(len(part) + 1 for part in parts[:5]))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.sources.files.folders import not_a_file
-from auditor.sources.manifests.reading import manifest_files
+from auditor.sources.manifests.manifest_table import manifest_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ def every_file(folder: Path) -> tuple[list[Path], list[tuple[str, str]]]:
     """
     refused: list[OSError] = []
     chosen, others = manifest_files(folder, refused.append)
-    unfollowed = [(os.path.relpath(str(one.filename), folder), str(one.strerror)) for one in refused]
+    unfollowed = [(os.path.relpath(str(error.filename), folder), str(error.strerror)) for error in refused]
     files = []
     for path in sorted((*chosen, *others)):
         inner = path.relative_to(folder)
@@ -102,13 +102,13 @@ def kustomization_reasons(root: Path, path: Path, content: JsonObject) -> Iterat
     """
     for name in _LISTS:
         listed: Any = content.get(name)
-        for one in listed if type(listed) is list else ():
-            if type(one) is not str:
+        for item in listed if type(listed) is list else ():
+            if type(item) is not str:
                 continue
-            place = path.parent / one
+            place = path.parent / item
             inside = Path(os.path.realpath(place)).is_relative_to(os.path.realpath(root))
-            if "://" in one or not inside or not place.exists():
-                yield f"it lists {one}, which is not in this folder"
+            if "://" in item or not inside or not place.exists():
+                yield f"it lists {item}, which is not in this folder"
     changing = sorted(content.keys() - _HARMLESS)
     if changing:
         yield f"its {', '.join(changing)} may change definitions, and it was not built (kubectl kustomize FOLDER)"

@@ -39,13 +39,13 @@ def has_respelled(value: Any) -> bool:
     """Return whether a decoded value has a number whose type changes when it is sent back."""
     stack = [value]
     while stack:
-        one = stack.pop()
-        kind = type(one)
+        node = stack.pop()
+        kind = type(node)
         if kind is dict:
-            stack.extend(one.values())
+            stack.extend(node.values())
         elif kind is list:
-            stack.extend(one)
-        elif kind is float and _is_respelled(one):
+            stack.extend(node)
+        elif kind is float and _is_respelled(node):
             return True
     return False
 

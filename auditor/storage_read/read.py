@@ -23,8 +23,8 @@ from auditor.base.paths import check_paths
 from auditor.base.statuses import Impact
 from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
 from auditor.golang import cbor
+from auditor.golang.go_text import display, quote, type_name
 from auditor.golang.jsontext import GoJsonError, as_text, decode
-from auditor.golang.text import display, quote, type_name
 from auditor.releases import changes
 from auditor.schema.defaulting import copy_json, default, drop_nulls, keeps_defaults
 from auditor.schema.objectmeta import CoerceError, coerce_embedded, decode_metadata, reads_the_same, served_metadata
@@ -303,7 +303,9 @@ def _word(value: Any) -> str:
 
 
 def _is_below(path: str, dropped: Iterable[str]) -> bool:
-    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in dropped)
+    return any(
+        path == path_dropped or path.startswith((f"{path_dropped}.", f"{path_dropped}[")) for path_dropped in dropped
+    )
 
 
 LOSES_DATA: Final = Impact.LOSES_DATA.value  # the larger of the two

@@ -17,8 +17,8 @@ from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
 from auditor.base.wording import by_count, counted, objects
 from auditor.shards.result import NO_TIME
-from auditor.sources.plan import UNREAD_DEFINITIONS, Damage
 from auditor.sources.registry_key import OWN_GROUPS
+from auditor.sources.source_plan import UNREAD_DEFINITIONS, Damage
 from auditor.store.damage_lines import damage_lines
 
 if TYPE_CHECKING:
@@ -54,9 +54,11 @@ def judged_rows(manifest: dict[str, Any]) -> int:
 
 def _empty(manifest: dict[str, Any]) -> list[str]:
     """Return the clusters of a fleet without a judged object, and the databases without a key."""
-    clusters = [one["name"] for one in manifest.get("clusters") or () if not judged_rows(one)]
-    sources = (one for one in manifest["inputs"] if one.get("cluster") not in clusters and not one["damage"])
-    return clusters + [one["name"] for one in sources if one.get("is_export") is False and not one["keys"]]
+    clusters = [cluster["name"] for cluster in manifest.get("clusters") or () if not judged_rows(cluster)]
+    sources = (
+        source for source in manifest["inputs"] if source.get("cluster") not in clusters and not source["damage"]
+    )
+    return clusters + [source["name"] for source in sources if source.get("is_export") is False and not source["keys"]]
 
 
 def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()) -> list[str]:
@@ -104,9 +106,9 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
 def failed_helpers(manifest: dict[str, Any]) -> dict[str, int]:
     """Return what the command of --kms-decryptor did instead of giving a key, with the values that stayed sealed."""
     out: dict[str, int] = {}
-    for one in manifest.get("encryption") or ():
-        if error := one.get("error"):
-            out[error] = out.get(error, 0) + one["values"]
+    for provider in manifest.get("encryption") or ():
+        if error := provider.get("error"):
+            out[error] = out.get(error, 0) + provider["values"]
     return out
 
 
@@ -140,31 +142,31 @@ def scope_reasons(manifest: dict[str, Any]) -> list[str]:
 def stale_dumps(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the stale dumps, each once."""
     sections = (manifest, manifest.get("diff") or {})
-    found = [one for section in sections for one in section.get("stale") or ()]
-    return list({(one["source"], one.get("cluster")): one for one in reversed(found)}.values())[::-1]
+    stale = [dump for section in sections for dump in section.get("stale") or ()]
+    return list({(dump["source"], dump.get("cluster")): dump for dump in reversed(stale)}.values())[::-1]
 
 
 def missing_lines(manifest: dict[str, Any]) -> list[str]:
     """Return a line for each cluster whose expected dump is missing."""
     out = []
-    for one in manifest.get("missing") or ():
+    for cluster in manifest.get("missing") or ():
         seen = "no report has one"
-        if last := one.get("last_seen"):
+        if last := cluster.get("last_seen"):
             when = datetime.datetime.fromisoformat(last).astimezone(datetime.UTC)
             seen = f"the last was in the report of {when:%Y-%m-%d %H:%M} UTC"
-        out.append(f"MISSING  {one['name']}: this run has no dump of it ({seen}); the cluster was not checked")
+        out.append(f"MISSING  {cluster['name']}: this run has no dump of it ({seen}); the cluster was not checked")
     return out
 
 
 def stale_lines(stale: list[dict[str, Any]]) -> list[str]:
     """Return a line for each dump that is stale, or seems to be of another cluster."""
     out = []
-    for one in stale:
-        name = f"{one['cluster']}: {one['source']}" if one.get("cluster") else one["source"]
+    for dump in stale:
+        name = f"{dump['cluster']}: {dump['source']}" if dump.get("cluster") else dump["source"]
         word, means = "STALE", "later changes of the cluster are not in it"
-        if one.get("is_other"):
+        if dump.get("is_other"):
             word, means = "OTHER", "it is of another cluster, or the cluster was restored from a backup in between"
-        out.append(f"{word}  {name}: {one['why']}; {means}")
+        out.append(f"{word}  {name}: {dump['why']}; {means}")
     return out
 
 
@@ -172,16 +174,22 @@ def _parts(manifest: dict[str, Any]) -> list[str]:
     """Return the reasons that concern whole clusters, dumps, parts of dumps, or shards."""
     out = []
     if missing := manifest.get("missing"):
-        out.append(f"{counted(len(missing), 'cluster')} without a dump ({_first([one['name'] for one in missing])})")
+        out.append(
+            f"{counted(len(missing), 'cluster')} without a dump ({_first([cluster['name'] for cluster in missing])})"
+        )
     stale = stale_dumps(manifest)
-    if others := different(one["source"] for one in stale if one.get("is_other")):
+    if others := different(dump["source"] for dump in stale if dump.get("is_other")):
         out.append(f"{counted(len(others), 'dump')} that may be of another cluster ({_first(others)})")
-    if late := different(one["source"] for one in stale if not one.get("is_other")):
+    if late := different(dump["source"] for dump in stale if not dump.get("is_other")):
         out.append(f"{counted(len(late), 'stale dump')} ({_first(late)})")
-    damage = different((source["name"], Damage(**one)) for source in manifest["inputs"] for one in source["damage"])
-    if damaged := [name for name, one in damage if not one.is_of_definitions]:
+    damage = different((source["name"], Damage(**entry)) for source in manifest["inputs"] for entry in source["damage"])
+    if damaged := [name for name, damage_entry in damage if not damage_entry.is_of_definitions]:
         out.append(f"{counted(len(damaged), 'part')} of dumps that could not be read ({_first(damaged)})")
-    if unread := [one.where.removeprefix(UNREAD_DEFINITIONS) for _, one in damage if one.is_of_definitions]:
+    if unread := [
+        damage_entry.where.removeprefix(UNREAD_DEFINITIONS)
+        for _, damage_entry in damage
+        if damage_entry.is_of_definitions
+    ]:
         out.append(f"definitions in {counted(len(unread), 'file')} ({_first(unread)})")
     if lost := manifest["lost"]:
         unreached = [line for line in lost if line.endswith(NO_TIME)]
@@ -214,7 +222,9 @@ def unexpected(manifest: dict[str, Any]) -> int:
 def _prefixes(manifest: dict[str, Any]) -> Iterable[str]:
     """Return the prefixes of the API servers that a report is of."""
     own = manifest["options"]["etcd_prefix"]
-    return dict.fromkeys(one["options"]["etcd_prefix"] for one in manifest["clusters"]) if own is None else (own,)
+    return (
+        dict.fromkeys(cluster["options"]["etcd_prefix"] for cluster in manifest["clusters"]) if own is None else (own,)
+    )
 
 
 def _first(names: list[str]) -> str:

@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import EngineError, PlanError
-from auditor.store.reader import check_rows, rows_of
+from auditor.store.earlier_report import check_rows, rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,11 +34,15 @@ def check_report(options: AuditOptions, parts: Path, manifest: dict[str, Any], t
     has_more = "served" in (options.at, options.at_of_exports)  # a row for each version that is served
     if rows < keys or (rows > keys and not has_more):
         raise EngineError("report", f"{rows} rows of {keys} keys", "a row for each key", "please report it")
-    if (found := _rows(parts / "objects")) != rows:
-        raise EngineError("report", f"{found} rows in objects/", f"{rows}, as they were counted", "please report it")
+    if (row_counts := _rows(parts / "objects")) != rows:
+        raise EngineError(
+            "report", f"{row_counts} rows in objects/", f"{rows}, as they were counted", "please report it"
+        )
     created = sum(total.findings.values())  # those of other requests have rows as well
-    if (found := _rows(parts / "findings")) < created:
-        raise EngineError("report", f"{found} rows in findings/", f"{created} of creates alone", "please report it")
+    if (row_counts := _rows(parts / "findings")) < created:
+        raise EngineError(
+            "report", f"{row_counts} rows in findings/", f"{created} of creates alone", "please report it"
+        )
     if (known := sum(counts["statuses"].values())) != rows:
         raise EngineError("report", f"statuses of {known} rows", str(rows), "please report it")
 

@@ -34,7 +34,7 @@ def is_fleet(manifest: dict[str, Any]) -> bool:
 
 def part_of(manifest: dict[str, Any], name: str) -> dict[str, Any]:
     """Return what a manifest says of one cluster that it has rows of: its counts and kinds, among others."""
-    return next((one for one in manifest.get("clusters") or () if one["name"] == name), manifest)
+    return next((cluster for cluster in manifest.get("clusters") or () if cluster["name"] == name), manifest)
 
 
 def parts_of(report: Path, manifest: dict[str, Any], name: str) -> Iterator[tuple[Path, int]]:
@@ -57,7 +57,7 @@ def option_by_cluster(manifest: dict[str, Any], name: str) -> dict[str, Any]:
     options = manifest["options"]
     if not is_fleet(manifest):
         return {options.get("cluster") or "": options.get(name)}
-    return {one["name"]: one.get("options", options).get(name) for one in manifest["clusters"]}
+    return {cluster["name"]: cluster.get("options", options).get(name) for cluster in manifest["clusters"]}
 
 
 def with_other_option(before: dict[str, Any], now: dict[str, Any], name: str) -> set[str]:
@@ -82,7 +82,7 @@ def chosen_clusters(manifest: dict[str, Any], wanted: Sequence[str]) -> list[str
         PlanError: The report has no rows of one of them.
     """
     if is_fleet(manifest):
-        known = [one["name"] for one in manifest["clusters"]]
+        known = [cluster["name"] for cluster in manifest["clusters"]]
     else:
         known = [manifest["options"].get("cluster") or ""]
     names = _names(known, wanted)
@@ -97,7 +97,7 @@ def chosen_clusters(manifest: dict[str, Any], wanted: Sequence[str]) -> list[str
 def _names(known: list[str], wanted: Sequence[str]) -> list[str]:
     out: list[str] = []
     for text in wanted:
-        out += [text] if text in known else filter(None, (one.strip() for one in text.split(",")))
+        out += [text] if text in known else filter(None, (part.strip() for part in text.split(",")))
     return out
 
 
@@ -112,7 +112,7 @@ def _why(manifest: dict[str, Any], name: str) -> str:
     for source in manifest["inputs"]:
         if source.get("cluster") == name and source["damage"]:
             return f"nothing of cluster {name!r} was read: {source['damage'][0]['reason']}"
-    if any(one["name"] == name for one in manifest.get("missing") or ()):
+    if any(cluster["name"] == name for cluster in manifest.get("missing") or ()):
         return f"cluster {name!r} had no dump when the report was made (MISSING)"
     return f"the report has no cluster {name!r}"
 
@@ -130,12 +130,12 @@ def narrowed_manifest(manifest: dict[str, Any], wanted: Sequence[str]) -> dict[s
     names = chosen_clusters(manifest, wanted)
     if not wanted or not is_fleet(manifest):
         return manifest
-    own = [one for one in manifest["clusters"] if one["name"] in names]
-    codes = [one["exit_code"] for one in own]
+    own = [cluster for cluster in manifest["clusters"] if cluster["name"] in names]
+    codes = [cluster["exit_code"] for cluster in own]
 
     def fresh(section: dict[str, Any] | None) -> dict[str, Any]:
         stale = (section or {}).get("stale") or ()
-        return {"stale": [one for one in stale if one.get("cluster") in names]}
+        return {"stale": [dump for dump in stale if dump.get("cluster") in names]}
 
     diff = {"diff": {**manifest["diff"], **fresh(manifest["diff"])}} if manifest.get("diff") else {}
     return {
@@ -146,12 +146,16 @@ def narrowed_manifest(manifest: dict[str, Any], wanted: Sequence[str]) -> dict[s
         "inputs": [source for source in manifest["inputs"] if source.get("cluster") in names],
         "exit_code": _INCOMPLETE if _INCOMPLETE in codes else max(codes),
         "counts": {
-            **{name: sum(one["counts"][name] for one in own) for name in manifest["counts"] if name != "statuses"},
-            "statuses": dict(sum((Counter(one["counts"]["statuses"]) for one in own), Counter())),
+            **{
+                name: sum(cluster["counts"][name] for cluster in own)
+                for name in manifest["counts"]
+                if name != "statuses"
+            },
+            "statuses": dict(sum((Counter(cluster["counts"]["statuses"]) for cluster in own), Counter())),
         },
         "kinds": _kinds(own),
         **lifecycle_of(own),
-        "not_evaluated": [entry for one in own for entry in one["not_evaluated"]],
+        "not_evaluated": [entry for cluster in own for entry in cluster["not_evaluated"]],
         "missing": [],
         "lost": [text for text in manifest["lost"] if text.startswith(tuple(f"{name}: " for name in names))],
     }
@@ -159,32 +163,34 @@ def narrowed_manifest(manifest: dict[str, Any], wanted: Sequence[str]) -> dict[s
 
 def _kinds(clusters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the kinds of some clusters, each once."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for kind in (kind for one in clusters for kind in one["kinds"]):
-        sums = found.setdefault((kind["group"], kind["kind"]), {**kind, "objects": 0, "statuses": {}, "impacts": {}})
+    kinds: dict[tuple[str, str], dict[str, Any]] = {}
+    for kind in (kind for cluster in clusters for kind in cluster["kinds"]):
+        sums = kinds.setdefault((kind["group"], kind["kind"]), {**kind, "objects": 0, "statuses": {}, "impacts": {}})
         sums["objects"] += kind["objects"]
         for name in ("statuses", "impacts"):
             sums[name] = dict(Counter(sums[name]) + Counter(kind[name]))
         for name in ("breaking", "stuck"):
             sums[name] = sums[name] or kind[name]
-    return [found[name] for name in sorted(found)]
+    return [kinds[name] for name in sorted(kinds)]
 
 
 def lifecycle_of(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the sections `namespaces` and `deleting` of the manifests of clusters as those of one manifest."""
-    known = [one["namespaces"] for one in manifests if one.get("namespaces") is not None]
-    each = [one["deleting"] for one in manifests if one.get("deleting")]
+    known = [manifest["namespaces"] for manifest in manifests if manifest.get("namespaces") is not None]
+    each = [manifest["deleting"] for manifest in manifests if manifest.get("deleting")]
     namespaces = [entry for entries in known for entry in entries] if known else None
     return {"namespaces": namespaces, "deleting": _sums_of_deleting(each) if each else None}
 
 
 def _sums_of_deleting(each: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    finalizers = sum((Counter(one["finalizers"]) for one in each), Counter[str]())
+    finalizers = sum((Counter(deleting["finalizers"]) for deleting in each), Counter[str]())
     return {
-        "objects": sum(one["objects"] for one in each),
-        "long": None if any(one["long"] is None for one in each) else sum(one["long"] for one in each),
+        "objects": sum(deleting["objects"] for deleting in each),
+        "long": None
+        if any(deleting["long"] is None for deleting in each)
+        else sum(deleting["long"] for deleting in each),
         "days": each[0]["days"],
-        "unread": sum(one["unread"] for one in each),
+        "unread": sum(deleting["unread"] for deleting in each),
         "finalizers": dict(sorted(finalizers.items(), key=lambda one: (-one[1], one[0]))),
     }
 
@@ -208,7 +214,7 @@ def cluster_view(report: Path, manifest: dict[str, Any], name: str, folder: Path
     if (definitions := DefinitionsFile(report)).exists():
         lines = list(definitions.lines())
         DefinitionsFile(folder).path.write_bytes(
-            b"".join(lines[at] for at in own.get("definitions", range(len(lines))))
+            b"".join(lines[definition] for definition in own.get("definitions", range(len(lines))))
         )
     for table in _TABLES[:2]:
         (folder / table).mkdir(exist_ok=True)

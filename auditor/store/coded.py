@@ -53,7 +53,7 @@ class Coded:
 
     def numbers(self, known: Sequence[str]) -> NDArray[np.int64]:
         """Return for each row the position of its text among known ones; their number if it is none of them."""
-        places = {text: at for at, text in enumerate(known)}
+        places = {text: position for position, text in enumerate(known)}
         of_texts = [places.get(text, len(known)) if text is not None else len(known) for text in self.texts]
         return np.array(of_texts, dtype=np.int64)[self.codes]
 

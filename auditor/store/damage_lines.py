@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.releases import DEFAULT
-from auditor.sources.plan import Damage
+from auditor.sources.source_plan import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -21,8 +21,8 @@ from auditor.crds.outline import outline, skeleton, stored_versions
 from auditor.plan.dumps import first_not_before, open_live
 from auditor.releases import active
 from auditor.selectors.partitions import written_folders
-from auditor.shards.columns import array_of, part_name, write_parquet
 from auditor.shards.result import ShardResult
+from auditor.shards.table_rows import array_of, part_name, write_parquet
 from auditor.store.server_seen import server_seen
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.crds.definitions_file import DefinitionEntry
-    from auditor.plan.options import Scope
-    from auditor.plan.plan import Plan
+    from auditor.plan.options import RunScope
+    from auditor.plan.run_plan import Plan
 
 
 MANIFEST = "manifest.json"
@@ -273,12 +273,12 @@ def whole_report(name: str) -> Iterator[None]:
     except (pa.ArrowException, AttributeError, LookupError, TypeError, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno:  # it is the system that refuses it
             raise
-        found = f"cannot be used: {type(error).__name__}: {str(error)[:200]}"
+        reason = f"cannot be used: {type(error).__name__}: {str(error)[:200]}"
         advice = "it is damaged, or the auditor has a fault: audit anew, and report it if that fails too"
-        raise PlanError(name, found, "the report of an audit", advice) from error
+        raise PlanError(name, reason, "the report of an audit", advice) from error
 
 
-def scope_options(scope: Scope) -> dict[str, Any]:
+def scope_options(scope: RunScope) -> dict[str, Any]:
     """Return which objects count, as the options of a manifest have it."""
     return {
         "namespace": scope.namespace,

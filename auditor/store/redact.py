@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from auditor.shards.columns import write_parquet
+from auditor.shards.table_rows import write_parquet
 from auditor.store.manifest import MANIFEST
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ def redact_report(folder: Path, manifest: dict[str, Any]) -> None:
 def _tree(value: Any, name: str = "") -> Any:
     """Return part of a manifest without the values that its texts hold."""
     if type(value) is dict:
-        return {key: _tree(one, key) for key, one in value.items()}
+        return {key: _tree(member, key) for key, member in value.items()}
     if type(value) is list:
-        return [redacted_text(one) if type(one) is str and not name else _tree(one, name) for one in value]
+        return [redacted_text(item) if type(item) is str and not name else _tree(item, name) for item in value]
     if type(value) is not str or not value:
         return value
     if name in _VALUES:
@@ -89,13 +89,13 @@ def _tree(value: Any, name: str = "") -> Any:
 
 
 def _set(table: pa.Table, name: str, values: list[Any]) -> pa.Table:
-    at = table.schema.get_field_index(name)
-    return table.set_column(at, table.schema.field(at), pa.array(values, table.schema.field(at).type))
+    position = table.schema.get_field_index(name)
+    return table.set_column(position, table.schema.field(position), pa.array(values, table.schema.field(position).type))
 
 
 def _objects(table: pa.Table) -> pa.Table:
     reasons = table["reason"].to_pylist()
-    return _set(table, "reason", [None if one is None else redacted_text(one) for one in reasons])
+    return _set(table, "reason", [None if reason is None else redacted_text(reason) for reason in reasons])
 
 
 def _findings(table: pa.Table) -> pa.Table:
@@ -109,7 +109,7 @@ def _findings(table: pa.Table) -> pa.Table:
         words = _TYPES.get(type_, type_) + ("" if type_ in _WITHOUT_VALUE else f": {REDACTED}")
         details.append(shown)
         messages.append(f"{field}: {words}" + (f": {shown}" if shown else ""))
-    values = [None if one is None else f'"{REDACTED}"' for one in table["bad_value"].to_pylist()]
+    values = [None if value is None else f'"{REDACTED}"' for value in table["bad_value"].to_pylist()]
     for name, column in (("bad_value", values), ("detail", details), ("message", messages)):
         table = _set(table, name, column)
     return table
@@ -124,7 +124,7 @@ def _without_quoted(text: str, field: str) -> str:
 
 
 def _changes(table: pa.Table) -> pa.Table:
-    is_verdict = [one == "verdict" for one in table["change"].to_pylist()]
+    is_verdict = [change == "verdict" for change in table["change"].to_pylist()]
     for name in ("old", "new"):
         values = table[name].to_pylist()
         shown = [

@@ -46,12 +46,12 @@ def rows_where(
 def is_one_of(column: pa.ChunkedArray, *values: str | None) -> Mask:
     """Return for each row of a column of text whether it is one of some values; a dictionary is looked up once."""
     among = pa.array([value for value in values if value is not None], pa.string())
-    found = []
+    masks = []
     for chunk in column.chunks:
         if pa.types.is_dictionary(chunk.type):
-            found.append(
+            masks.append(
                 pc.fill_null(pc.take(pc.is_in(chunk.dictionary, value_set=among), chunk.indices), None in values)
             )
         else:
-            found.append(pc.or_(pc.is_in(chunk, value_set=among), pc.and_(pc.is_null(chunk), None in values)))
-    return np.concatenate([np.asarray(one) for one in found]) if found else np.zeros(0, dtype=bool)
+            masks.append(pc.or_(pc.is_in(chunk, value_set=among), pc.and_(pc.is_null(chunk), None in values)))
+    return np.concatenate([np.asarray(mask) for mask in masks]) if masks else np.zeros(0, dtype=bool)

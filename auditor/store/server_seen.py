@@ -24,7 +24,7 @@ from auditor.sources.registry_key import printable_key
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
     from auditor.sources import SourcePlan
 
 
@@ -73,7 +73,7 @@ def server_seen(plan: Plan) -> dict[str, Any] | None:
         return _seen(newest.text, newest.least, newest.least, [newest._replace(text=f"image of {newest.key}")])
     if not bounds:
         return None
-    least, most = max(one.least for one in bounds), min(one.most for one in bounds)
+    least, most = max(bound.least for bound in bounds), min(bound.most for bound in bounds)
     if least > most:  # a snapshot of a cluster amid an upgrade, or of no cluster at all
         return None
     name = f"1.{least}" if least == most else f"1.{least} or newer" if most >= _NEVER else f"1.{least} to 1.{most}"
@@ -81,7 +81,7 @@ def server_seen(plan: Plan) -> dict[str, Any] | None:
 
 
 def _seen(version: str, least: int, most: int, bounds: list[_Bound]) -> dict[str, Any]:
-    by = list(dict.fromkeys(one.text for one in bounds))
+    by = list(dict.fromkeys(bound.text for bound in bounds))
     return {
         "version": version,
         "least": least,
@@ -104,14 +104,14 @@ def _versions(source: SourcePlan, prefix: str) -> Iterator[_Bound]:
         (_NODES, ("status", "nodeInfo", "kubeletVersion"), _KUBELET_SKEW, "kubelet"),
         (_CANDIDATES, ("spec", "binaryVersion"), _CANDIDATE_SKEW, "leader candidate"),
     ):
-        found = []
+        versions = []
         for key, value in _below(source, prefix + below):
             text = _field(value, steps)
             if (version := _VERSION.fullmatch(text)) is not None:
                 minor = int(version[1])
-                found.append(_Bound(minor, minor + skew, f"{name} {text}", printable_key(key)))
-        if found:
-            yield max(found, key=lambda one: one.least)
+                versions.append(_Bound(minor, minor + skew, f"{name} {text}", printable_key(key)))
+        if versions:
+            yield max(versions, key=lambda one: one.least)
 
 
 def _api_services(source: SourcePlan, prefix: str) -> Iterator[_Bound]:
@@ -136,12 +136,12 @@ def _api_services(source: SourcePlan, prefix: str) -> Iterator[_Bound]:
 
 def _field(value: bytes, steps: tuple[str, ...]) -> str:
     try:
-        found: Any = orjson.loads(value) if value[:1] == b"{" else decode_stored(value)
+        node: Any = orjson.loads(value) if value[:1] == b"{" else decode_stored(value)
     except (WireError, orjson.JSONDecodeError, RecursionError):  # sealed, or its row says so
         return ""
     for step in steps:
-        found = found.get(step) if type(found) is dict else None
-    return found if type(found) is str else ""
+        node = node.get(step) if type(node) is dict else None
+    return node if type(node) is str else ""
 
 
 def _below(source: SourcePlan, prefix: str) -> Iterator[tuple[bytes, bytes]]:

@@ -42,12 +42,14 @@ def api_section(scan: UpgradePlan, tally: ApiTally, total: ShardResult, report: 
         "webhooks": [],
         "deprecated_versions": [
             {
-                "definition": one.name,
-                "version": one.version,
-                "objects_stored": sum(n for at, n in total.stored.items() if at == (one.name, one.version)),
-                "clients": own.get((f"{one.group}/{one.version}", one.kind), []),
+                "definition": version.name,
+                "version": version.version,
+                "objects_stored": sum(
+                    n for stored_at, n in total.stored.items() if stored_at == (version.name, version.version)
+                ),
+                "clients": own.get((f"{version.group}/{version.version}", version.kind), []),
             }
-            for one in scan.deprecated_versions
+            for version in scan.deprecated_versions
         ],
     }
     if _knows_services(scan, tally, total):
@@ -74,12 +76,12 @@ def not_compared(scan: UpgradePlan, section: dict[str, Any] | None) -> list[str]
     if scan.options.to_kubernetes and section is None:
         is_whole = scan.old.options.scope.is_everything
         out.append(f"which kinds and versions {name}, the older release, lacks" if is_whole else REMOVED_VERSIONS)
-    if section and section["helm"] and (unread := sum(one["count"] for one in section["helm"]["unread"])):
+    if section and section["helm"] and (unread := sum(release["count"] for release in section["helm"]["unread"])):
         out.append(f"{counted(unread, 'Helm release')} that could not be read")
     if section and scan.target.minor > newest_known():
-        unsure = [one for one in section["stored"] if one["state"] == "decoded"]
+        unsure = [kind for kind in section["stored"] if kind["state"] == "decoded"]
         if unsure:
-            named = ", ".join(f"{one['kind']} at {one['api_version']}" for one in unsure[:3])
+            named = ", ".join(f"{kind['kind']} at {kind['api_version']}" for kind in unsure[:3])
             out.append(f"whether {name} still decodes {named} (Kubernetes 1.{newest_known()} does)")
     return out
 
@@ -87,8 +89,13 @@ def not_compared(scan: UpgradePlan, section: dict[str, Any] | None) -> list[str]
 def api_decisions(section: dict[str, Any] | None) -> list[tuple[str, Decision]]:
     """Return the decisions of a section."""
     return [
-        (one["name"], Decision(one["decision"], one["sentence"], tuple(one["reasons"]), frozenset(one["levels"])))
-        for one in (section or {}).get("decisions", ())
+        (
+            decision["name"],
+            Decision(
+                decision["decision"], decision["sentence"], tuple(decision["reasons"]), frozenset(decision["levels"])
+            ),
+        )
+        for decision in (section or {}).get("decisions", ())
     ]
 
 
@@ -142,9 +149,9 @@ def _clients(
     target, today = scan.target, scan.today
     builtin: list[dict[str, Any]] = []
     own: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for at, count in sorted(tally.clients.items()):
-        api_version, kind, how, manager = at
-        use = {"how": how, "manager": manager or None, "objects": count, "last_write": tally.last.get(at) or None}
+    for client, count in sorted(tally.clients.items()):
+        api_version, kind, how, manager = client
+        use = {"how": how, "manager": manager or None, "objects": count, "last_write": tally.last.get(client) or None}
         api = find_api(api_version, kind)
         if api is None:
             own.setdefault((api_version, kind), []).append(use)
@@ -155,19 +162,21 @@ def _clients(
             state = "removed"
         else:
             state = "removed-before" if api.is_gone(today.minor) else "removed-by-upgrade"
-        builtin.append(_of_api(api) | use | {"state": state, "samples": _samples(tally.samples.get(at, []), report)})
+        builtin.append(
+            _of_api(api) | use | {"state": state, "samples": _samples(tally.samples.get(client, []), report)}
+        )
     return builtin, own
 
 
 def _helm(tally: ApiTally, target: Release) -> dict[str, Any]:
-    found = []
+    releases = []
     for namespace, name, revision, api_version, kind in sorted(tally.helm):
         api = find_api(api_version, kind)
         if api is not None and api.is_gone(target.minor):
-            found.append({"namespace": namespace, "release": name, "revision": revision} | _of_api(api))
+            releases.append({"namespace": namespace, "release": name, "revision": revision} | _of_api(api))
     unread = [{"reason": reason, "count": count} for reason, count in sorted(tally.helm_unread.items())]
     counts = {"read": tally.helm_read, "older": tally.helm_older, "more": tally.helm_more}
-    return {**counts, "unread": unread, "releases": found}
+    return {**counts, "unread": unread, "releases": releases}
 
 
 # -- what has no server ------------------------------------------------------------------------------------------------
@@ -181,17 +190,17 @@ def _knows_services(scan: UpgradePlan, tally: ApiTally, total: ShardResult) -> b
 
 def _webhooks(scan: UpgradePlan) -> list[tuple[str, tuple[str, str]]]:
     """Return the Service of each conversion webhook after the upgrade."""
-    found = []
+    webhooks = []
     for entry in scan.new.entries:
         text = scan.new.definitions_file.text(entry)
         spec = decode(text).get("spec") if b'"Webhook"' in text and entry.name not in scan.deleted else None
-        at: Any = spec
+        node: Any = spec
         for step in ("conversion", "webhook", "clientConfig", "service"):
-            at = at.get(step) if type(at) is dict else None
-        strategy = spec.get("conversion", {}).get("strategy") if type(at) is dict and type(spec) is dict else None
-        if strategy == "Webhook" and type(at.get("namespace")) is str and type(at.get("name")) is str:
-            found.append((entry.name, (at["namespace"], at["name"])))
-    return found
+            node = node.get(step) if type(node) is dict else None
+        strategy = spec.get("conversion", {}).get("strategy") if type(node) is dict and type(spec) is dict else None
+        if strategy == "Webhook" and type(node.get("namespace")) is str and type(node.get("name")) is str:
+            webhooks.append((entry.name, (node["namespace"], node["name"])))
+    return webhooks
 
 
 # -- what follows ------------------------------------------------------------------------------------------------------
@@ -200,16 +209,16 @@ def _webhooks(scan: UpgradePlan) -> list[tuple[str, tuple[str, str]]]:
 def _decisions(section: dict[str, Any], target: Release) -> list[tuple[str, Decision]]:
     out = []
     release = f"Kubernetes {target.name}"
-    for one in section["stored"]:
-        if one["state"] == "undecodable":
-            n = one["objects"]
+    for use in section["stored"]:
+        if use["state"] == "undecodable":
+            n = use["objects"]
             reason = f"{objects(n)} {are(n)} stored at it, and {release} does not decode {by_count(n, 'it', 'them')}"
             reason += ": no LIST of the kind works"
             sentence = f"blocks, because {reason}"
-            out.append((_at(one), Decision("blocks", sentence, (reason,), frozenset({"unreadable"}))))
+            out.append((_at(use), Decision("blocks", sentence, (reason,), frozenset({"unreadable"}))))
     helm: dict[tuple[str, str], list[str]] = {}
-    for one in (section["helm"] or {}).get("releases", ()):
-        helm.setdefault((one["kind"], one["api_version"]), []).append(f"{one['namespace']}/{one['release']}")
+    for use in (section["helm"] or {}).get("releases", ()):
+        helm.setdefault((use["kind"], use["api_version"]), []).append(f"{use['namespace']}/{use['release']}")
     for (kind, api_version), names in sorted(helm.items()):
         more = f" and {len(names) - _MANAGERS} more" if len(names) > _MANAGERS else ""
         shown = ", ".join(names[:_MANAGERS]) + more
@@ -217,9 +226,9 @@ def _decisions(section: dict[str, Any], target: Release) -> list[tuple[str, Deci
         decision = Decision(ATTENTION, f"attention: {reason}", (reason,), frozenset({"invalid"}))
         out.append((f"{kind} at {api_version}", decision))
     used: dict[str, list[str]] = {}
-    for one in section["clients"]:
-        if one["state"] == "removed-by-upgrade" and one["how"] == "managedFields":
-            used.setdefault(_at(one), []).append(f"{one['manager'] or 'unknown'} ({objects(one['objects'])})")
+    for use in section["clients"]:
+        if use["state"] == "removed-by-upgrade" and use["how"] == "managedFields":
+            used.setdefault(_at(use), []).append(f"{use['manager'] or 'unknown'} ({objects(use['objects'])})")
     for name, managers in used.items():
         more = f" and {len(managers) - _MANAGERS} more" if len(managers) > _MANAGERS else ""
         shown = ", ".join(managers[:_MANAGERS]) + more

@@ -9,8 +9,9 @@ from auditor.base.visible import shell_word, visible
 from auditor.crds.as_v1 import as_manifest
 from auditor.shards.upgrade import with_status
 from auditor.store.upgrade_apis import api_decisions
-from auditor.upgrade import Decision, Effect, decide_all
+from auditor.upgrade import Decision, UpgradeEffect, decide_all
 from auditor.upgrade.definition_change import is_unserved, parsed, webhook_of
+from auditor.upgrade.definition_names import conflicts
 from auditor.upgrade.migration import (
     APPLY,
     MANAGED_FIELDS,
@@ -21,7 +22,6 @@ from auditor.upgrade.migration import (
     Step,
     common_version,
 )
-from auditor.upgrade.names import conflicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,10 +57,10 @@ def name_conflicts(scan: UpgradePlan) -> dict[str, tuple[str, ...]]:
         known = by_group.get(entry.group, [])
         if entry.name in scan.applied and any(name != entry.name for name, _ in known):
             others = [document for name, document in known if name != entry.name and name not in scan.deleted]
-            found = conflicts(scan.new.definitions_file.document(entry), others)
+            conflicts_ = conflicts(scan.new.definitions_file.document(entry), others)
             before = next((document for name, document in known if name == entry.name), None)
-            if found and (before is None or found != conflicts(before, others) or is_unserved(before)):
-                out[entry.name] = found
+            if conflicts_ and (before is None or conflicts_ != conflicts(before, others) or is_unserved(before)):
+                out[entry.name] = conflicts_
     return out
 
 
@@ -77,7 +77,9 @@ def plan_of(
     if before is not None and len(migration.steps) > 1:
         used.insert(0, webhook_of(old))  # objects are rewritten while the old definition is there
     steps = [
-        _webhook_step(at, is_needed=not is_empty) for place, at in enumerate(used) if at and at not in used[:place]
+        _webhook_step(namespace, is_needed=not is_empty)
+        for place, namespace in enumerate(used)
+        if namespace and namespace not in used[:place]
     ]
     steps += [
         {
@@ -108,20 +110,20 @@ def _webhook_step(webhook: JsonObject, *, is_needed: bool) -> dict[str, Any]:
         text = f"see yourself that the conversion webhook at {where} answers: kubectl cannot test it"
         return {"do": _WEBHOOK, "text": text, "commands": [], "back": []}
     space, name, port = (str(service.get(key, "")) for key in ("namespace", "name", "port"))
-    at = f"-n {shell_word(space)}"
+    options = f"-n {shell_word(space)}"
     shown = visible(f"{space}/{name}")
     text = f"see that Service {shown} of the conversion webhook has a ready endpoint"
     fail = "exit 1" if is_needed else 'echo "  until it has, requests at other versions than the stored one fail" >&2'
     selected = shell_word(f"kubernetes.io/service-name={name}")
     port_path = f"{{.spec.ports[?(@.port=={port})].port}}"
     external = f"Service {shown} is an ExternalName, which kubectl cannot test: see yourself that it answers"
-    get = f"kind=$(kubectl get service {shell_word(name)} {at} -o jsonpath='{{.spec.type}}') || kind="
+    get = f"kind=$(kubectl get service {shell_word(name)} {options} -o jsonpath='{{.spec.type}}') || kind="
     test = (
         f'if [ "$kind" = ExternalName ]; then echo {_text(external)} >&2; '
         f'elif [ -z "$kind" ]; then echo {_text(f"Service {shown} cannot be read")} >&2; {fail}; '
-        f'elif [ -z "$(kubectl get service {shell_word(name)} {at} -o jsonpath={_text(port_path)})" ]; then '
+        f'elif [ -z "$(kubectl get service {shell_word(name)} {options} -o jsonpath={_text(port_path)})" ]; then '
         f"echo {_text(f'Service {shown} has no port {port}')} >&2; {fail}; "
-        f'elif [ -z "$(kubectl get endpointslices {at} -l {selected} -o go-template={_text(_READY)})" ]; then '
+        f'elif [ -z "$(kubectl get endpointslices {options} -l {selected} -o go-template={_text(_READY)})" ]; then '
         f"echo {_text(f'Service {shown} has no ready endpoint')} >&2; {fail}; fi"
     )
     if not is_needed:
@@ -143,7 +145,7 @@ class _Commands:
     def of(self, step: Step, steps: Iterable[Step]) -> Iterator[str]:
         """Yield the commands of a step."""
         if step.do == APPLY:
-            creates = self.is_new or any(one.do == RECREATE for one in steps)
+            creates = self.is_new or any(step.do == RECREATE for step in steps)
             yield f"kubectl {'create' if creates else 'replace'} -f -"
         elif step.do == STORE_AT:
             yield f"kubectl patch crd {self.name} --type=json -p {_quoted(self._move(step.version))}"
@@ -168,7 +170,7 @@ class _Commands:
     def back(self, step: Step, steps: Iterable[Step]) -> Iterator[str]:
         """Yield the commands that return to the definition before the plan, from `$copy`, once a step was begun."""
         new = self.new
-        is_emptied = any(one.do == RECREATE for one in steps)
+        is_emptied = any(step.do == RECREATE for step in steps)
         if step.do == RECREATE:
             yield 'kubectl create -f "$copy"'
         elif step.do != APPLY:
@@ -195,14 +197,14 @@ class _Commands:
         storage = None if new is None else new.storage_version
         if old is None or new is None or storage is None or storage.name in old.versions:
             return
-        at = common_version(old, new)
-        if at is None:
+        version = common_version(old, new)
+        if version is None:
             return
         gone = tuple(name for name in new.versions if name not in old.versions)
-        yield f"# fields that {at} does not have are lost"
+        yield f"# fields that {version} does not have are lost"
         back = _Commands(self.name, new, old, is_new=False)
-        steps = [Step(STORE_AT, "", at), Step(REWRITE, "", at), Step(MANAGED_FIELDS, "", at, gone)]
-        for step in (*steps, Step(STORED_VERSIONS, "", at, (at,))):
+        steps = [Step(STORE_AT, "", version), Step(REWRITE, "", version), Step(MANAGED_FIELDS, "", version, gone)]
+        for step in (*steps, Step(STORED_VERSIONS, "", version, (version,))):
             yield from back.of(step, ())
 
     def check(self, *, wait: bool) -> Iterator[str]:
@@ -223,7 +225,9 @@ class _Commands:
 
     def _move(self, version: str) -> list[dict[str, Any]]:
         names = list(self.old.versions) if self.old is not None else []
-        before = next((at for at, one in enumerate(names) if self.old and self.old.versions[one].storage), 0)
+        before = next(
+            (position for position, name in enumerate(names) if self.old and self.old.versions[name].storage), 0
+        )
         after = names.index(version)
         return [
             {"op": "test", "path": f"/spec/versions/{after}/name", "value": version},
@@ -247,11 +251,11 @@ class _Commands:
         )
         patch = patch.replace("GONE", f"{group}/{gone}").replace("THERE", f"{group}/{version}")
         quoted = "'" + patch.replace("AT", "'\"$at\"'") + "'"
-        one = what.removesuffix(" -A")
+        resource = what.removesuffix(" -A")
         return (
             f"while found=$(kubectl get {what} --show-managed-fields -o go-template={_text(template)}) || exit 1; "
             '[ -n "$found" ]; do echo "$found" | sort -u -k1,1 -k3,3 | while read -r name at namespace; do '
-            f'kubectl patch {one} "$name" ${{namespace:+-n "$namespace"}} --type=json -p {quoted}; done; done'
+            f'kubectl patch {resource} "$name" ${{namespace:+-n "$namespace"}} --type=json -p {quoted}; done; done'
         )
 
 
@@ -259,9 +263,11 @@ def _resource(name: str, definition: CustomResourceDefinition | None, version: s
     """Return what kubectl calls the kind at a version; at the first served one if that is not served."""
     if definition is None:
         return name
-    served = [one.name for one in definition.served_versions]
-    at = version if version in served or not served else served[0]
-    return shell_word(f"{definition.plural}.{at}.{definition.group}") + (" -A" if definition.namespaced else "")
+    served = [version.name for version in definition.served_versions]
+    served_version = version if version in served or not served else served[0]
+    return shell_word(f"{definition.plural}.{served_version}.{definition.group}") + (
+        " -A" if definition.namespaced else ""
+    )
 
 
 def _text(text: str) -> str:
@@ -278,17 +284,17 @@ def _quoted(value: Any) -> str:
 def plan_document(section: dict[str, Any], scan: UpgradePlan) -> dict[str, Any]:
     """Return the plan of a whole upgrade as JSON data, with the definitions to apply."""
     definitions = []
-    for one in section["definitions"]:
-        plan = one["plan"]
-        if one["action"] in ("none", "delete"):
+    for definition in section["definitions"]:
+        plan = definition["plan"]
+        if definition["action"] in ("none", "delete"):
             continue
-        _, new = scan.documents(one["name"])
+        _, new = scan.documents(definition["name"])
         manifest = None if new is None else as_manifest(new)
         definitions.append(
             {
-                "name": one["name"],
+                "name": definition["name"],
                 "canBeCarriedOut": bool(plan and plan["steps"]),
-                "because": (plan["needs"] if plan else None) or (one["sentence"] if not plan else None),
+                "because": (plan["needs"] if plan else None) or (definition["sentence"] if not plan else None),
                 "note": plan["note"] if plan else None,
                 "steps": plan["steps"] if plan else [],
                 "manifest": manifest,
@@ -311,16 +317,16 @@ def after_first_hop(section: dict[str, Any], first: dict[str, Any]) -> dict[str,
         first: That of the first.
     """
     definitions = []
-    for one in section["definitions"]:
-        plan = one["plan"]
-        if one["decision"] == "blocks" and one["is_only_unmigrated"] and plan and plan["steps"]:
+    for definition in section["definitions"]:
+        plan = definition["plan"]
+        if definition["decision"] == "blocks" and definition["is_only_unmigrated"] and plan and plan["steps"]:
             steps = [step["text"] for step in plan["steps"] if step["do"] not in (_WEBHOOK, APPLY, _CHECK)]
-            effects = [Effect("step", text, about=text)._asdict() for text in steps]
-            effects += [effect for effect in one["effects"] if effect["type"] != "refused"]
+            effects = [UpgradeEffect("step", text, about=text)._asdict() for text in steps]
+            effects += [effect for effect in definition["effects"] if effect["type"] != "refused"]
             sentence = f"safe after the first hop and these steps: {', '.join(steps)}"
             definitions.append(
                 {
-                    **one,
+                    **definition,
                     "decision": "safe-after",
                     "sentence": sentence,
                     "reasons": steps,
@@ -329,10 +335,13 @@ def after_first_hop(section: dict[str, Any], first: dict[str, Any]) -> dict[str,
                 }
             )
         else:
-            definitions.append(one)
-    blocked = [one for one in first["definitions"] if one["decision"] == "blocks"]
-    decisions = [(f"{one['name']}, first hop", _decision(one)) for one in blocked]
-    last = [*api_decisions(section["apis"]), *((one["name"], _decision(one)) for one in definitions)]
+            definitions.append(definition)
+    blocked = [definition for definition in first["definitions"] if definition["decision"] == "blocks"]
+    decisions = [(f"{definition['name']}, first hop", _decision(definition)) for definition in blocked]
+    last = [
+        *api_decisions(section["apis"]),
+        *((definition["name"], _decision(definition)) for definition in definitions),
+    ]
     decided = decide_all([*decisions, *last])
     named = [*decided.reasons[:3]]
     kept = {key: first[key] for key in ("decision", "sentence", "new_crds", "definitions")}

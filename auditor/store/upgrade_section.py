@@ -11,7 +11,7 @@ from auditor.base.statuses import Status
 from auditor.base.visible import shell_word
 from auditor.crds.definition import parse_definition
 from auditor.gates.change import gate_changes
-from auditor.golang.text import quote
+from auditor.golang.go_text import quote
 from auditor.plan.options import FAIL_ON
 from auditor.releases.changes import between
 from auditor.shards.gates import GatedFields
@@ -19,7 +19,16 @@ from auditor.shards.upgrade import ApiTally
 from auditor.store.upgrade_apis import REMOVED_VERSIONS, api_decisions, api_section, not_compared
 from auditor.store.upgrade_helm import deleted_by_helm, helm_decisions, helm_section
 from auditor.store.upgrade_plan import name_conflicts, plan_of
-from auditor.upgrade import INCOMPLETE, NAMED, Tally, change_of_definition, decide, decide_all, hits_of, migration_of
+from auditor.upgrade import (
+    INCOMPLETE,
+    NAMED,
+    UpgradeTally,
+    change_of_definition,
+    decide,
+    decide_all,
+    hits_of,
+    migration_of,
+)
 from auditor.upgrade.definition_change import parsed
 from auditor.upgrade.release_change import release_change, with_release_change
 
@@ -29,7 +38,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.gates.paths import GatePath
-    from auditor.plan.options import AuditOptions, Scope
+    from auditor.plan.options import AuditOptions, RunScope
     from auditor.shards.result import ShardResult
     from auditor.shards.upgrade import UpgradePlan
     from auditor.upgrade import Decision, DefinitionChange, Sample
@@ -42,11 +51,15 @@ _RECORDS: Final = ("refused", "accepted", "dearer", "cheaper")
 
 
 def upgrade_section(
-    scan: UpgradePlan, tallies: Mapping[str, Tally], total: ShardResult, report: str, seen: ApiTally | None = None
+    scan: UpgradePlan,
+    tallies: Mapping[str, UpgradeTally],
+    total: ShardResult,
+    report: str,
+    seen: ApiTally | None = None,
 ) -> dict[str, Any]:
     """Return the results of the scan: the decision, then each definition that is applied or deleted, by name."""
     known = not any(source.is_export for source in scan.new.sources)
-    is_damaged = any(not one.is_of_definitions for source in scan.new.sources for one in source.damage)
+    is_damaged = any(not damage.is_of_definitions for source in scan.new.sources for damage in source.damage)
     is_complete = not (total.out_of_scope or total.lost or total.given_up or is_damaged)
     entries = {entry.name: entry for entry in (*scan.new.entries, *scan.old.entries)}
     definitions, decisions = [], []
@@ -61,7 +74,7 @@ def upgrade_section(
         change = replace(change_of_definition(name, old, new), not_accepted=conflicts.get(name, ()))
         if (reason := scan.undecodable.get(name)) and not change.refusals:
             change = replace(change, refusals=(reason,))
-        tally = tallies.get(name, Tally())
+        tally = tallies.get(name, UpgradeTally())
         if sealed := total.statuses[((entries[name].group, entries[name].kind), Status.SEALED)]:
             tally.categories["sealed"] = sealed
             tally.objects += sealed
@@ -98,7 +111,7 @@ def upgrade_section(
         "missing": scan.options.missing,
         "assumed_formats": dict(scan.options.assumptions),
         "apis": apis,
-        "helm": {"upgrades": helm, "levels": sorted({level for _, one in of_helm for level in one.levels})},
+        "helm": {"upgrades": helm, "levels": sorted({level for _, decision in of_helm for level in decision.levels})},
         "not_compared": not_compared(scan, apis),
         "definitions": definitions,
         "kept": len(entries) - len(definitions),
@@ -114,7 +127,7 @@ def _extent(scan: UpgradePlan, apis: dict[str, Any] | None) -> str:
 
 
 def _releases(
-    scan: UpgradePlan, tallies: Mapping[str, Tally], released: Mapping[str, ReleaseChange]
+    scan: UpgradePlan, tallies: Mapping[str, UpgradeTally], released: Mapping[str, ReleaseChange]
 ) -> dict[str, Any] | None:
     """Return the releases before and after, with what differs between them; None if objects are judged as by one."""
     if not scan.changes_release:
@@ -124,7 +137,7 @@ def _releases(
 
 
 def _records(
-    scan: UpgradePlan, tallies: Mapping[str, Tally], definitions: Mapping[str, ReleaseChange]
+    scan: UpgradePlan, tallies: Mapping[str, UpgradeTally], definitions: Mapping[str, ReleaseChange]
 ) -> list[dict[str, Any]]:
     """Return each record between two releases with what it changes; last, without a name, what no record changes alone.
 
@@ -133,7 +146,7 @@ def _records(
         tallies: The counts of each definition, by name.
         definitions: What the releases say to each definition, by name.
     """
-    known = [(one.name, str(one.affects), one.what) for one in between(*scan.releases)]
+    known = [(record.name, str(record.affects), record.what) for record in between(*scan.releases)]
     out = []
     for name, affects, what in (*known, ("", "", "")):
         counts: Counter[str] = Counter()
@@ -141,7 +154,7 @@ def _records(
         for definition, tally in tallies.items():
             counts.update({category: n for (own, category), n in tally.records.items() if own == name})
             shown = tally.samples.get(f"record {name}", [])[: _SAMPLES - len(samples)]
-            samples += [{"definition": definition, "key": one.key, "text": one.text} for one in shown]
+            samples += [{"definition": definition, "key": sample.key, "text": sample.text} for sample in shown]
         concerned = {
             how: sorted(own for own, change in definitions.items() if name in change.records_of(how))
             for how in _RECORDS
@@ -165,7 +178,7 @@ def qualified(section: dict[str, Any], reasons: list[str], *, scope_only: bool) 
     """
     if not reasons or scope_only:
         return {**section, "not_judged": reasons}
-    definitions = [{**one, **_unsure(one)} for one in section["definitions"]]
+    definitions = [{**definition, **_unsure(definition)} for definition in section["definitions"]]
     unsure = _unsure(section)
     unsure["sentence"] += f"; not judged: {', '.join(reasons)}"
     return {**section, **unsure, "definitions": definitions, "not_judged": reasons}
@@ -179,9 +192,9 @@ def _unsure(one: dict[str, Any]) -> dict[str, Any]:
     return {"decision": "unknown", "sentence": f"not all was judged: no harm found in the rest{rest}"}
 
 
-def _is_in_scope(scope: Scope, entry: DefinitionEntry) -> bool:
+def _is_in_scope(scope: RunScope, entry: DefinitionEntry) -> bool:
     """Whether the kind of a definition counts in this run, as for its objects."""
-    names = {part.lower() for one in (entry.kind, entry.plural) for part in (one, f"{one}.{entry.group}")}
+    names = {part.lower() for name in (entry.kind, entry.plural) for part in (name, f"{name}.{entry.group}")}
     excluded, included = ({name.lower() for name in some} for some in (scope.exclude, scope.include))
     return not (names & excluded) and (not included or bool(names & included))
 
@@ -191,10 +204,12 @@ class _Gates:
 
     def __init__(self, scan: UpgradePlan) -> None:
         options = (scan.old.options, scan.new.options)
-        self._asked = any(one.gate_sidecars or one.field_gates for one in options)
+        self._asked = any(option.gate_sidecars or option.field_gates for option in options)
         self._before, self._after = GatedFields(scan.old.options), GatedFields(scan.new.options)
 
-    def of(self, old: JsonObject | None, new: JsonObject | None, tally: Tally, report: str) -> dict[str, Any] | None:
+    def of(
+        self, old: JsonObject | None, new: JsonObject | None, tally: UpgradeTally, report: str
+    ) -> dict[str, Any] | None:
         """Return changed gates and fields that close or open, with the objects that use them; None if none changes."""
         if not self._asked and not any(_has_gates(document) for document in (old, new)):
             return None
@@ -214,13 +229,13 @@ class _Gates:
         return {
             "changes": [
                 {
-                    "gate": one.gate,
-                    "change": one.change,
-                    "before": one.before or None,
-                    "after": one.after or None,
-                    "fields": [used(path) for path in one.paths],
+                    "gate": change.gate,
+                    "change": change.change,
+                    "before": change.before or None,
+                    "after": change.after or None,
+                    "fields": [used(path) for path in change.paths],
                 }
-                for one in made.changes
+                for change in made.changes
             ],
             "closed": [
                 used(path) | {"samples": _samples(tally.samples.get(f"gate {path}", []), report)}
@@ -283,12 +298,12 @@ def warnings_of(change: DefinitionChange) -> list[dict[str, Any]]:
     ]
 
 
-def _of_objects(tally: Tally, report: str) -> dict[str, Any]:
+def _of_objects(tally: UpgradeTally, report: str) -> dict[str, Any]:
     managed = [
         {"version": version, "objects": count, "samples": _samples(tally.samples.get(f"managed {version}", []), report)}
         for version, count in sorted(tally.managed.items())
     ]
-    own = {name: _samples(found, report) for name, found in tally.samples.items() if " " not in name}
+    own = {name: _samples(samples, report) for name, samples in tally.samples.items() if " " not in name}
     ranked = sorted(tally.changes.items(), key=lambda item: (-item[1], item[0]))
     return {
         "objects": tally.objects,
@@ -315,17 +330,17 @@ def _of_objects(tally: Tally, report: str) -> dict[str, Any]:
 def _samples(found: list[Sample], report: str) -> list[dict[str, Any]]:
     return [
         {
-            "key": one.key,
-            "text": one.text,
-            "last_manager": one.manager,
-            "last_write": one.time,
-            "command": f"auditor show {shell_word(str(report))} {shell_word(one.key)}",
+            "key": sample.key,
+            "text": sample.text,
+            "last_manager": sample.manager,
+            "last_write": sample.time,
+            "command": f"auditor show {shell_word(str(report))} {shell_word(sample.key)}",
         }
-        for one in found
+        for sample in found
     ]
 
 
-def _formats(scan: UpgradePlan, change: DefinitionChange, tally: Tally, report: str) -> list[dict[str, Any]]:
+def _formats(scan: UpgradePlan, change: DefinitionChange, tally: UpgradeTally, report: str) -> list[dict[str, Any]]:
     """Return each position with a format that this release does not know, also if no object has a value there."""
     places = {*tally.formats, *change.unknown_formats}
     return [
@@ -341,18 +356,18 @@ def _formats(scan: UpgradePlan, change: DefinitionChange, tally: Tally, report: 
     ]
 
 
-def _narrowed(change: DefinitionChange, tally: Tally) -> list[dict[str, Any]]:
+def _narrowed(change: DefinitionChange, tally: UpgradeTally) -> list[dict[str, Any]]:
     """Return where schemas are narrower, with the objects concerned today: those with the most first."""
     rows = [
         {
-            "versions": list(one.versions),
-            "field": one.path or None,
-            "change": one.change,
-            "old": one.old or None,
-            "new": one.new or None,
-            "objects": hits_of(one, tally.hits, tally.objects),
+            "versions": list(change_path.versions),
+            "field": change_path.path or None,
+            "change": change_path.change,
+            "old": change_path.old or None,
+            "new": change_path.new or None,
+            "objects": hits_of(change_path, tally.hits, tally.objects),
         }
-        for one in change.narrowed
+        for change_path in change.narrowed
     ]
     return sorted(rows, key=lambda row: -row["objects"])
 
@@ -360,5 +375,5 @@ def _narrowed(change: DefinitionChange, tally: Tally) -> list[dict[str, Any]]:
 def reaches(options: AuditOptions, section: Mapping[str, Any]) -> bool:
     """Return whether the changes of the upgrade reach --fail-on; earlier errors do not count."""
     decided = [*section["definitions"], *(section["apis"] or {}).get("decisions", ())]
-    reached = {level for one in (*decided, section["helm"]) for level in one["levels"]}
+    reached = {level for part in (*decided, section["helm"]) for level in part["levels"]}
     return not reached.isdisjoint(FAIL_ON[1 : FAIL_ON.index(options.fail_on) + 1])

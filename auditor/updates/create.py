@@ -21,8 +21,8 @@ from auditor.builtin.gotyped import GoDecodeError, parse_members
 from auditor.builtin.scheme import served_kind, served_versions
 from auditor.builtin.strict import REPEATED, UNKNOWN, check_strictly, metadata_error
 from auditor.crds.definition import document_name, parse_definition
+from auditor.golang.go_text import quote
 from auditor.golang.jsontext import encode
-from auditor.golang.text import quote
 from auditor.schema.defaulting import default
 from auditor.schema.objectmeta import CoerceError, decode_metadata, to_json
 from auditor.sources.registry_key import OWN_GROUPS
@@ -49,7 +49,7 @@ _SUFFIX: Final = "xxxxx"
 _STRICT: Final = {UNKNOWN: "UnknownField", REPEATED: "DuplicateField"}
 
 
-class Names(NamedTuple):
+class ManifestNames(NamedTuple):
     """The header of a manifest; missing parts are empty."""
 
     group: str = ""
@@ -75,7 +75,7 @@ class CreateAnswer:
         gave_up: Whether rules took too much time or memory.
     """
 
-    names: Names
+    names: ManifestNames
     status: Status = Status.VALID
     reason: str | None = None
     place: str = ""
@@ -110,7 +110,7 @@ class CreateJudge:
         self.enforce = enforce
         self.field_validation = field_validation
         self.rule_time = rule_time
-        self._documents = {(_group(one), _kind(one)): one for one in documents}
+        self._documents = {(_group(document), _kind(document)): document for document in documents}
         self._definitions: dict[tuple[str, str], CustomResourceDefinition | str] = {}
         self._programs: dict[tuple[str, str, str], _VersionProgram] = {}
 
@@ -129,7 +129,7 @@ class CreateJudge:
             repeated: Paths of fields that occur twice.
         """
         if type(value) is not dict:
-            return CreateAnswer(Names(), Status.UNREADABLE, "invalid object to validate (not a mapping)")
+            return CreateAnswer(ManifestNames(), Status.UNREADABLE, "invalid object to validate (not a mapping)")
         names, reason = _names_of(value)
         if reason:
             return CreateAnswer(names, Status.UNREADABLE, reason)
@@ -155,7 +155,7 @@ class CreateJudge:
             self._custom(answer, program, value, repeated)
         return answer
 
-    def _served(self, names: Names) -> _VersionProgram | CreateAnswer:
+    def _served(self, names: ManifestNames) -> _VersionProgram | CreateAnswer:
         """Return the checks of the version that a custom resource names, or the answer if there is no such version."""
         definition = self._definition(names.group, names.kind)
         if definition is None:
@@ -168,7 +168,7 @@ class CreateJudge:
             return CreateAnswer(names, Status.UNREADABLE, definition)
         version = definition.versions.get(names.version)
         if version is None or not version.served:
-            served = [one.name for one in definition.served_versions]
+            served = [version.name for version in definition.served_versions]
             return CreateAnswer(names, Status.UNSERVED, _no_match(names, served), "apiVersion")
         if version.unserved_reason:
             return CreateAnswer(names, Status.UNREADABLE, f"unusable CRD {definition.name}: {version.unserved_reason}")
@@ -211,9 +211,9 @@ class CreateJudge:
             if "metadata" in value:
                 value["metadata"] = to_json(decode_metadata(value["metadata"], drop=False))
             _prepare_metadata(value, answer.names.namespace)
-            found = check_builtin_metadata(value, group, version, name, namespaced=kind.namespaced)
-            answer.findings += sorted(found, key=Finding.sort_key)
-            if found:
+            findings = check_builtin_metadata(value, group, version, name, namespaced=kind.namespaced)
+            answer.findings += sorted(findings, key=Finding.sort_key)
+            if findings:
                 answer.status = Status.INVALID
 
     def _checked(self, answer: CreateAnswer, document: JsonObject) -> None:
@@ -236,20 +236,20 @@ class CreateJudge:
             return None
         if key not in self._definitions:
             try:
-                found: CustomResourceDefinition | str = parse_definition(document)
+                definition: CustomResourceDefinition | str = parse_definition(document)
             except AuditorError as error:
-                found = str(error)
-            if not isinstance(found, str) and not found.versions:
-                found = f"{document_name(document)}: spec.versions: no version; expected at least one"
-            self._definitions[key] = found
+                definition = str(error)
+            if not isinstance(definition, str) and not definition.versions:
+                definition = f"{document_name(document)}: spec.versions: no version; expected at least one"
+            self._definitions[key] = definition
         return self._definitions[key]
 
     def _program(self, definition: CustomResourceDefinition, version: CrdVersion) -> _VersionProgram:
         key = definition.group, definition.kind, version.name
-        found = self._programs.get(key)
-        if found is None:
-            found = self._programs[key] = _VersionProgram(definition, version, self.rule_time)
-        return found
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = _VersionProgram(definition, version, self.rule_time)
+        return program
 
     def _custom(self, answer: CreateAnswer, program: _VersionProgram, obj: JsonObject, repeated: Iterable[str]) -> None:
         try:
@@ -281,10 +281,10 @@ class _VersionProgram:
     def findings(self, obj: JsonObject) -> tuple[list[Finding], int, bool]:
         """Return the findings, the number of rules without an answer, and whether rules exceeded a limit."""
         rules = self.rules
-        found = self.validator.run(obj, None if rules is None else rules.run)
-        found = found or self.validator.check_common(obj)
+        findings = self.validator.run(obj, None if rules is None else rules.run)
+        findings = findings or self.validator.check_common(obj)
         left = 0 if rules is None else rules.unevaluated()
-        return sorted(found, key=Finding.sort_key), left, rules is not None and left > len(rules.broken)
+        return sorted(findings, key=Finding.sort_key), left, rules is not None and left > len(rules.broken)
 
 
 def _prepare(obj: JsonObject, program: _VersionProgram, namespace: str) -> None:
@@ -307,14 +307,14 @@ def _prepare_metadata(obj: JsonObject, namespace: str) -> JsonObject:
     return metadata
 
 
-def _names_of(value: JsonObject) -> tuple[Names, str]:
+def _names_of(value: JsonObject) -> tuple[ManifestNames, str]:
     """Return the header of a manifest, and its fault."""
     api, kind, metadata = value.get("apiVersion"), value.get("kind"), value.get("metadata")
     metadata = metadata if type(metadata) is dict else {}
-    own = [one if type(one) is str else "" for one in (kind, metadata.get("namespace"), metadata.get("name"))]
+    own = [text if type(text) is str else "" for text in (kind, metadata.get("namespace"), metadata.get("name"))]
     api = api if type(api) is str else ""
     group, slash, version = api.partition("/")
-    names = Names(group, version, *own) if slash else Names("", api, *own)
+    names = ManifestNames(group, version, *own) if slash else ManifestNames("", api, *own)
     missing = [f"{word} not set" for word, text in (("apiVersion", api), ("kind", own[0])) if not text]
     if missing:
         return names, missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
@@ -323,7 +323,7 @@ def _names_of(value: JsonObject) -> tuple[Names, str]:
     return names, ""
 
 
-def _no_match(names: Names, served: list[str]) -> str:
+def _no_match(names: ManifestNames, served: list[str]) -> str:
     api = f"{names.group}/{names.version}".removeprefix("/")
     text = f'no matches for kind "{names.kind}" in version "{api}"'
     return f"{text} (served: {', '.join(served)})" if served else text
@@ -336,12 +336,12 @@ def _strict_finding(what: str, path: str) -> Finding:
 
 def _group(document: JsonObject) -> str:
     spec = document.get("spec")
-    found = spec.get("group") if type(spec) is dict else None
-    return found if type(found) is str else ""
+    group = spec.get("group") if type(spec) is dict else None
+    return group if type(group) is str else ""
 
 
 def _kind(document: JsonObject) -> str:
     spec = document.get("spec")
     names = spec.get("names") if type(spec) is dict else None
-    found = names.get("kind") if type(names) is dict else None
-    return found if type(found) is str else ""
+    kind = names.get("kind") if type(names) is dict else None
+    return kind if type(kind) is str else ""

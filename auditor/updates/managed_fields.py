@@ -174,8 +174,8 @@ class _Owned:
             step: A key or an index.
             value: The value that the step leads into.
         """
-        found = self._below.get(step)
-        if found is None:
+        owned = self._below.get(step)
+        if owned is None:
             names = dict.fromkeys(self._having(f"f:{step}"), f"f:{step}") if type(step) is str else {}
             if type(step) is int:
                 if self._items is None:
@@ -183,8 +183,8 @@ class _Owned:
                 names = dict.fromkeys(self._having(f"i:{step}"), f"i:{step}") | self._items.names(value[step])
             members = [(self._some[number][0], self._some[number][1][name]) for number, name in names.items()]
             left = next((writer for number, (writer, _) in enumerate(self._some) if number not in names), None)
-            found = self._below[step] = (_Owned(members), left)
-        return found
+            owned = self._below[step] = (_Owned(members), left)
+        return owned
 
     def _having(self, name: str) -> list[int]:
         """Return which managers own a name."""
@@ -209,9 +209,9 @@ class _Items:
         self._by_keys: dict[tuple[str, ...], dict[str, list[_Name]]] = {}
         self._by_value: dict[str, list[_Name]] = {}
         for number, owned in enumerate(sets):
-            for at, name in enumerate(owned):
+            for position, name in enumerate(owned):
                 with suppress(orjson.JSONDecodeError):
-                    self._add(name, (number, at, name))
+                    self._add(name, (number, position, name))
 
     def _add(self, name: str, whose: _Name) -> None:
         if name.startswith("v:"):
@@ -226,10 +226,10 @@ class _Items:
 
     def names(self, item: Any) -> dict[int, str]:
         """Return the name by which each manager owns an item, by number; the first name of its set counts."""
-        found: list[_Name] = []
+        names: list[_Name] = []
         if self._by_value:
-            found += self._by_value.get(canonical_text(item), ())
+            names += self._by_value.get(canonical_text(item), ())
         if type(item) is dict:
             for keys, items in self._by_keys.items():
-                found += items.get(canonical_text([item.get(key) for key in keys]), ())
-        return {number: name for number, _, name in sorted(found, reverse=True)}
+                names += items.get(canonical_text([item.get(key) for key in keys]), ())
+        return {number: name for number, _, name in sorted(names, reverse=True)}

@@ -24,7 +24,7 @@ from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import ABSENT, StructuralSchema, nodes_of
 from auditor.storage_read.numbers_as_sent import has_respelled, may_be_respelled
 from auditor.updates.managed_fields import locate
-from auditor.updates.update import Place, TriedUpdate, UpdateProgram
+from auditor.updates.update import RequestName, TriedUpdate, UpdateProgram
 from auditor.validation.node import tolerated_values, validate_value
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class NoopUpdates:
         storage = self.definition.storage_version
         return self.definition.conversion == "Webhook" and storage is not None and storage.name != self.version.name
 
-    def is_needed(self, audited: AuditedObject, data: bytes, place: Place, *, proven: bool = False) -> bool:
+    def is_needed(self, audited: AuditedObject, data: bytes, place: RequestName, *, proven: bool = False) -> bool:
         """Return whether an object's no-op updates must be tried; if False, all of them pass.
 
         Args:
@@ -146,7 +146,7 @@ class NoopUpdates:
         return False
 
     def may_be_needed(
-        self, identity: tuple[str | None, str, str | None], data: bytes, place: Place, *, defaulted: bool
+        self, identity: tuple[str | None, str, str | None], data: bytes, place: RequestName, *, defaulted: bool
     ) -> bool:
         """Do as `is_needed` for an object that is proven valid from its bytes, without a decoded object.
 
@@ -163,7 +163,7 @@ class NoopUpdates:
             return True
         return self._has_doubles and (may_be_respelled(data) or (self._respelled_default and defaulted))
 
-    def judge(self, audited: AuditedObject, place: Place, revision: int, data: bytes = b"") -> NoopVerdict:
+    def judge(self, audited: AuditedObject, place: RequestName, revision: int, data: bytes = b"") -> NoopVerdict:
         """Try the no-op updates of a readable object.
 
         Args:
@@ -198,7 +198,7 @@ class NoopUpdates:
         return NoopVerdict(put, label, status, end_delete, verdicts, _impacts(put, label, status, end_delete, verdicts))
 
     def judge_change(
-        self, audited: AuditedObject, before: JsonObject, place: Place, revision: int, *, with_status: bool
+        self, audited: AuditedObject, before: JsonObject, place: RequestName, revision: int, *, with_status: bool
     ) -> NoopVerdict:
         """Try the update from an old object to the one of another dump.
 
@@ -236,9 +236,9 @@ class NoopUpdates:
 
         def once(new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
             ratchets = twin is not None
-            for metadata, ratcheted, found in told:
+            for metadata, ratcheted, findings in told:
                 if ratcheted is ratchets and metadata == new["metadata"]:
-                    return found
+                    return findings
             told.append((new["metadata"], ratchets, rules(new, old, twin)))
             return told[-1][2]
 
@@ -251,7 +251,7 @@ class NoopUpdates:
         obj = audited.object or {}
         return obj.get("kind") == self.definition.kind and not self._is_respelled(audited, data)
 
-    def _is_answered_alike(self, known: tuple[Finding, ...], metadata: JsonObject, place: Place) -> bool:
+    def _is_answered_alike(self, known: tuple[Finding, ...], metadata: JsonObject, place: RequestName) -> bool:
         """Return whether an object that is sent to /status gets the same answer as in a PUT of the whole object.
 
         If only metadata are invalid, both requests check these alone; but /status ignores repeated owners and a
@@ -266,7 +266,7 @@ class NoopUpdates:
             and len(metadata.get("ownerReferences") or ()) < 2
         )
 
-    def _label(self, old: JsonObject, place: Place, revision: int, put: TriedUpdate) -> TriedUpdate:
+    def _label(self, old: JsonObject, place: RequestName, revision: int, put: TriedUpdate) -> TriedUpdate:
         """Return the answer to the patch of a label: that to the unchanged PUT, unless there is nothing to patch.
 
         A rule that compares metadata with the old ones may depend on the label.
@@ -311,7 +311,7 @@ class NoopUpdates:
             twin = CorrelatedObject(new, old, self.version.structural)
             twin.dropped = dropped = []
             validate_value(self.update.validator.create.root, new, twin)
-        return {finding.words: guard for guard, found in tolerated_values(dropped) for finding in found}
+        return {finding.words: guard for guard, findings in tolerated_values(dropped) for finding in findings}
 
     def _guard_of_rule(self, finding: Finding, old: JsonObject, new: JsonObject) -> str | None:
         """Return the nearest unchanged node at or above the owner of a rule."""
@@ -357,21 +357,21 @@ def _impacts(
     verdicts: tuple[tuple[str, str | None], ...],
 ) -> tuple[Impact, ...]:
     """Return the impacts of the answers on a client that writes the object."""
-    found: list[Impact] = []
+    impacts: list[Impact] = []
     if _is_refused(end_delete):
-        found.append(Impact.BLOCKS_DELETE)
+        impacts.append(Impact.BLOCKS_DELETE)
     refused = {name for name, tried in (("put", put), ("label", label), ("status", status)) if _is_refused(tried)}
     if "put" in refused and (label is None or "label" in refused):
-        found.append(BLOCKS)
+        impacts.append(BLOCKS)
     elif "put" in refused:
-        found.append(Impact.BLOCKS_SPEC)
+        impacts.append(Impact.BLOCKS_SPEC)
     elif "label" in refused:
-        found.append(Impact.BLOCKS_METADATA)
-    if "status" in refused and BLOCKS not in found:
-        found.append(Impact.BLOCKS_STATUS)
+        impacts.append(Impact.BLOCKS_METADATA)
+    if "status" in refused and BLOCKS not in impacts:
+        impacts.append(Impact.BLOCKS_STATUS)
     if any(verdict != BLOCKS for verdict, _ in verdicts):
-        found.append(TOLERATED)
-    return tuple(found)
+        impacts.append(TOLERATED)
+    return tuple(impacts)
 
 
 def _is_refused(tried: TriedUpdate | None) -> bool:
@@ -380,8 +380,8 @@ def _is_refused(tried: TriedUpdate | None) -> bool:
 
 def _metadata_nodes(schema: StructuralSchema | None) -> list[StructuralSchema]:
     """Return the nodes of a root schema whose rules can access metadata."""
-    found = [] if schema is None else [schema]
-    for one in found:
-        found += one.all_of
-        found += [below for name, below in one.properties.items() if name == "metadata"]
-    return found
+    nodes = [] if schema is None else [schema]
+    for node in nodes:
+        nodes += node.all_of
+        nodes += [below for name, below in node.properties.items() if name == "metadata"]
+    return nodes

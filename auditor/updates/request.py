@@ -17,7 +17,7 @@ from auditor.storage_read.read import ReadError, choose_version, decode_value, f
 from auditor.updates.update import (
     REQUESTS,
     CheckedUpdate,
-    Place,
+    RequestName,
     TriedUpdate,
     UpdateProgram,
     refused_read,
@@ -45,22 +45,22 @@ _kept = _Kept()
 
 def _program(definition: CustomResourceDefinition, version: str) -> AuditProgram:
     key = (id(definition), version, active())
-    found = _kept.programs.get(key)
-    if found is None:
+    program = _kept.programs.get(key)
+    if program is None:
         if len(_kept.programs) >= _MAX_PROGRAMS:
             _kept.programs.clear()
-        found = _kept.programs[key] = AuditProgram(definition, definition.versions[version])
-    return found
+        program = _kept.programs[key] = AuditProgram(definition, definition.versions[version])
+    return program
 
 
 def _update_program(program: AuditProgram, *, ratcheting: bool = True) -> UpdateProgram:
     key = (id(program), ratcheting)
-    found = _kept.updates.get(key)
-    if found is None:
+    program_ = _kept.updates.get(key)
+    if program_ is None:
         if len(_kept.updates) >= _MAX_PROGRAMS:
             _kept.updates.clear()
-        found = _kept.updates[key] = UpdateProgram(program, ratcheting=ratcheting)
-    return found
+        program_ = _kept.updates[key] = UpdateProgram(program, ratcheting=ratcheting)
+    return program_
 
 
 def audit_object(
@@ -102,9 +102,9 @@ def _by_kind(catalog: CrdCatalog, header: Any) -> CustomResourceDefinition | Non
     if header is not None:
         api_version, kind = header.get("apiVersion"), header.get("kind")
         if type(api_version) is str and type(kind) is str:
-            found = catalog.by_group_kind(api_version.rpartition("/")[0], kind)
-            if found is not None:
-                return found
+            definition = catalog.by_group_kind(api_version.rpartition("/")[0], kind)
+            if definition is not None:
+                return definition
     return next(iter(catalog.crds.values())) if len(catalog.crds) == 1 else None
 
 
@@ -198,10 +198,10 @@ def try_update(
     """
     if request not in REQUESTS:
         raise ValueError(f"request {request!r}: expected one of {', '.join(REQUESTS)}")
-    found = _by_key(catalog, key)
-    if found is None:
+    parts = _by_key(catalog, key)
+    if parts is None:
         return TriedUpdate(404, "the server could not find the requested resource")
-    definition, place = found
+    definition, place = parts
     header: Any = None
     body: JsonObject | None = None
     try:
@@ -234,13 +234,13 @@ def _decoded(value: bytes | JsonObject) -> JsonObject:
     return deepcopy(value)
 
 
-def _by_key(catalog: CrdCatalog, key: str) -> tuple[CustomResourceDefinition, Place] | None:
+def _by_key(catalog: CrdCatalog, key: str) -> tuple[CustomResourceDefinition, RequestName] | None:
     """Return the definition of a key, under any prefix, and the namespace and name in it."""
     parts = key.strip("/").split("/")
-    for at in range(len(parts) - 1):
-        definition = catalog.crds.get(f"{parts[at + 1]}.{parts[at]}")
+    for position in range(len(parts) - 1):
+        definition = catalog.crds.get(f"{parts[position + 1]}.{parts[position]}")
         if definition is not None:
-            rest = parts[at + 2 :]
+            rest = parts[position + 2 :]
             if len(rest) == (2 if definition.namespaced else 1):
-                return definition, Place(rest[0] if definition.namespaced else "", rest[-1])
+                return definition, RequestName(rest[0] if definition.namespaced else "", rest[-1])
     return None

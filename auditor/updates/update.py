@@ -25,7 +25,7 @@ from auditor.schema.defaulting import default
 from auditor.schema.objectmeta import CoerceError
 from auditor.storage_read.numbers_as_sent import as_sent
 from auditor.storage_read.read import CorruptValue, ReadError, answer_to_one, coerce
-from auditor.validation.findings import unique
+from auditor.validation.field_errors import unique
 from auditor.validation.update import UpdateValidator
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ deletion.
 _LABEL: Final = "auditor/update"
 
 
-class Place(NamedTuple):
+class RequestName(NamedTuple):
     """Namespace (empty if cluster-scoped) and name in the URL of a request, as in the object's key."""
 
     namespace: str
@@ -204,7 +204,7 @@ class UpdateProgram:
     # -- requests ---------------------------------------------------------------------------------------------------
 
     def attempt(
-        self, request: str, old: JsonObject, place: Place, revision: int, body: JsonObject | None = None
+        self, request: str, old: JsonObject, place: RequestName, revision: int, body: JsonObject | None = None
     ) -> TriedUpdate:
         """Try one request.
 
@@ -220,18 +220,18 @@ class UpdateProgram:
         if type(metadata) is dict:
             old["metadata"] = {**metadata, "resourceVersion": str(revision)}
         try:
-            new, found = self._attempt(request, old, place, revision, body)
+            new, answer = self._attempt(request, old, place, revision, body)
         except _Refusal as refusal:
             return TriedUpdate(refusal.code, str(refusal))
         except (CoerceError, ReadError) as error:
             return TriedUpdate(400, str(error))
-        return self._answer(new, old, place, found)
+        return self._answer(new, old, place, answer)
 
     def attempt_same(
         self,
         request: str,
         old: JsonObject,
-        place: Place,
+        place: RequestName,
         rules: UpdateRules | None = None,
         dropped: list[Any] | None = None,
         known: tuple[Finding, ...] | None = None,
@@ -251,10 +251,10 @@ class UpdateProgram:
             self._address(new, place)
         except _Refusal as refusal:
             return TriedUpdate(refusal.code, str(refusal))
-        found = self.judge(new, old, is_status=request == "status", rules=rules, dropped=dropped, known=known)
-        return self._answer(new, old, place, found)
+        answer = self.judge(new, old, is_status=request == "status", rules=rules, dropped=dropped, known=known)
+        return self._answer(new, old, place, answer)
 
-    def _answer(self, new: JsonObject, old: JsonObject, place: Place, found: list[Finding] | None) -> TriedUpdate:
+    def _answer(self, new: JsonObject, old: JsonObject, place: RequestName, found: list[Finding] | None) -> TriedUpdate:
         if found is None:
             return TriedUpdate(500, "panic: the schema is not structural")
         if found:
@@ -265,7 +265,7 @@ class UpdateProgram:
         return TriedUpdate(200, unevaluated_rules=self.unevaluated_rules)
 
     def _attempt(
-        self, request: str, old: JsonObject, place: Place, revision: int, body: JsonObject | None
+        self, request: str, old: JsonObject, place: RequestName, revision: int, body: JsonObject | None
     ) -> tuple[JsonObject, list[Finding] | None]:
         if request == "status" and not self.version.has_status:
             raise _Refusal(404, "the server could not find the requested resource")
@@ -313,7 +313,7 @@ class UpdateProgram:
             default(sent, self.version.structural)
         return sent
 
-    def _address(self, new: JsonObject, place: Place) -> None:
+    def _address(self, new: JsonObject, place: RequestName) -> None:
         """Compare the object with the URL, and complete its namespace from there."""
         metadata = _metadata(new)
         wanted = place.namespace if self.definition.namespaced else ""
@@ -384,12 +384,12 @@ class UpdateProgram:
             metadata["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
         if self.validator.crashes(new, old):
             return None
-        found = self.validator.check_common(new, old, known)
+        findings = self.validator.check_common(new, old, known)
         if is_status:
-            return found + self._run_status(new, old, rules, known)
-        return found + self._run(new, old, rules, dropped, known)
+            return findings + self._run_status(new, old, rules, known)
+        return findings + self._run(new, old, rules, dropped, known)
 
-    def _invalid(self, old: JsonObject, place: Place, found: list[Finding]) -> TriedUpdate:
+    def _invalid(self, old: JsonObject, place: RequestName, found: list[Finding]) -> TriedUpdate:
         texts = [finding.words for finding in unique(found)]
         joined = bounded_join(texts, _LONGEST)
         shown = joined if len(texts) == 1 else f"[{joined}]"
@@ -418,10 +418,10 @@ _BEYOND: Final = 2**63
 
 
 def _metadata(obj: JsonObject) -> JsonObject:
-    found = obj.get("metadata")
-    if type(found) is not dict:
-        found = obj["metadata"] = {}
-    return found
+    metadata = obj.get("metadata")
+    if type(metadata) is not dict:
+        metadata = obj["metadata"] = {}
+    return metadata
 
 
 def _set(metadata: JsonObject, name: str, value: Any) -> None:

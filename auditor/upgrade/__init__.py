@@ -3,14 +3,15 @@
 Input: the old and the new definition, an object read and judged under both (by `auditor.program`). Output: typed
 records of what changes for the object (`changes.py`), of the changes of the definition itself
 (`definition_change.py`), counts (`tally.py`), and one sentence (`decision.py`). `pairing.py` tells which objects need
-no comparison; `formats.py` finds values that no release has judged yet. Nothing here reads dumps or writes tables.
+no comparison; `unknown_formats.py` finds values that no release has judged yet. Nothing here reads dumps or writes
+tables.
 
 Source: apiextensions-apiserver pkg/apiserver/validation/ratcheting.go (KEP-4008), pkg/apiserver/schema/{pruning,
 defaulting}, pkg/registry/customresourcedefinition/strategy.go.
 """
 
 from auditor.upgrade.changes import (
-    Change,
+    PathChange,
     compare_reads,
     compare_round_trips,
     compare_verdicts,
@@ -19,30 +20,30 @@ from auditor.upgrade.changes import (
     worst_by_field,
 )
 from auditor.upgrade.client_versions import OtherVersion, client_version, other_versions
-from auditor.upgrade.decision import INCOMPLETE, NAMED, Decision, Effect, decide, decide_all, deletion
+from auditor.upgrade.decision import INCOMPLETE, NAMED, Decision, UpgradeEffect, decide, decide_all, deletion
 from auditor.upgrade.definition_change import DefinitionChange, after_update, as_sent, change_of_definition
-from auditor.upgrade.formats import UnknownFormats, parse_assumptions
 from auditor.upgrade.in_cluster import in_cluster
 from auditor.upgrade.migration import Migration, common_version, migration_of
 from auditor.upgrade.pairing import Pairing
 from auditor.upgrade.schema_change import NEW_TRANSITION, SchemaChange, has_value, hits_of, schema_changes
-from auditor.upgrade.tally import Sample, Tally
+from auditor.upgrade.tally import Sample, UpgradeTally
+from auditor.upgrade.unknown_formats import UnknownFormats, parse_assumptions
 
 __all__ = [
     "INCOMPLETE",
     "NAMED",
     "NEW_TRANSITION",
-    "Change",
     "Decision",
     "DefinitionChange",
-    "Effect",
     "Migration",
     "OtherVersion",
     "Pairing",
+    "PathChange",
     "Sample",
     "SchemaChange",
-    "Tally",
     "UnknownFormats",
+    "UpgradeEffect",
+    "UpgradeTally",
     "after_update",
     "as_sent",
     "change_of_definition",

@@ -137,12 +137,12 @@ def helm_release(obj: JsonObject, statuses: frozenset[str] = DEPLOYED) -> HelmRe
 
 
 def _kinds(manifest: str) -> frozenset[tuple[str, str]]:
-    found = set()
+    kinds = set()
     for document in _DOCUMENTS.split(manifest):
         api_version, kind = _API_VERSION.search(document), _KIND.search(document)
         if api_version is not None and kind is not None:
-            found.add((api_version[1], kind[1]))
-    return frozenset(found)
+            kinds.add((api_version[1], kind[1]))
+    return frozenset(kinds)
 
 
 def _decoded(data: bytes) -> bytes:

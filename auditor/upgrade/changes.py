@@ -30,7 +30,7 @@ _VERDICTS: Final = ("tolerated-globally", "tolerated-while-unchanged", "invalid"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PathChange:
     """One path of an object that an upgrade changes.
 
     Attributes:
@@ -64,7 +64,7 @@ class Change:
 
 def compare_reads(
     old: AuditedObject, new: AuditedObject, stored: Callable[[], Any], *, may_confuse: bool = True
-) -> list[Change]:
+) -> list[PathChange]:
     """Compare what two reads of the same stored bytes show.
 
     Args:
@@ -87,18 +87,18 @@ def compare_reads(
         lost = [path for path in new.pruned if path not in dropped and not is_below(path, dropped)]
         back = [path for path in old.pruned if path not in drops and not is_below(path, drops)]
     value = stored() if lost else None
-    found = [Change(PRUNED, path, old=value_at(value, path)) for path in lost]
-    found += [Change(PRUNED, path, new=value_at(after, path)) for path in back]
+    read_changes = [PathChange(PRUNED, path, old=value_at(value, path)) for path in lost]
+    read_changes += [PathChange(PRUNED, path, new=value_at(after, path)) for path in back]
     # What is nowhere was a default of the stored version, pruned again on the way to another.
-    found = [one for one in found if one.old is not ABSENT or one.new is not ABSENT]
-    told = {one.path for one in found}
-    walk = _Walk(told, frozenset(old.defaulted), frozenset(new.defaulted))
-    found += walk.compare(before, after, "")
-    found.sort(key=lambda one: one.path or "")
-    return found + changes
+    read_changes = [change for change in read_changes if change.old is not ABSENT or change.new is not ABSENT]
+    told = {change.path for change in read_changes}
+    walk = _ChangesWalk(told, frozenset(old.defaulted), frozenset(new.defaulted))
+    read_changes += walk.compare(before, after, "")
+    read_changes.sort(key=lambda one: one.path or "")
+    return read_changes + changes
 
 
-def compare_round_trips(old: AuditedObject, new: AuditedObject) -> list[Change]:
+def compare_round_trips(old: AuditedObject, new: AuditedObject) -> list[PathChange]:
     """Return what an object loses by a conversion to another version and back, by path.
 
     Args:
@@ -106,24 +106,24 @@ def compare_round_trips(old: AuditedObject, new: AuditedObject) -> list[Change]:
         new: Converted and converted back, at the same version; readable.
     """
     defaults = frozenset(old.defaulted)
-    walk = _Walk(set(), defaults, frozenset(new.defaulted))
-    found = [
-        Change(CONVERTED, one.path, one.old, one.new)
-        for one in walk.compare(old.object or {}, new.object or {}, "")
-        if one.old is not ABSENT and one.path not in defaults and not is_below(one.path or "", defaults)
+    walk = _ChangesWalk(set(), defaults, frozenset(new.defaulted))
+    changes = [
+        PathChange(CONVERTED, change.path, change.old, change.new)
+        for change in walk.compare(old.object or {}, new.object or {}, "")
+        if change.old is not ABSENT and change.path not in defaults and not is_below(change.path or "", defaults)
     ]
-    return sorted(found, key=lambda one: one.path or "")
+    return sorted(changes, key=lambda one: one.path or "")
 
 
-def _selectors(old: AuditedObject, new: AuditedObject) -> list[Change]:
+def _selectors(old: AuditedObject, new: AuditedObject) -> list[PathChange]:
     if new.select_error != old.select_error:
         before, after = (error if error is not None else ABSENT for error in (old.select_error, new.select_error))
-        return [Change(SELECTOR, None, before, after)]
+        return [PathChange(SELECTOR, None, before, after)]
     if old.selectable == new.selectable:
         return []
     labels = sorted(old.selectable.keys() & new.selectable.keys())
     return [
-        Change(SELECTOR, label, old.selectable[label], new.selectable[label])
+        PathChange(SELECTOR, label, old.selectable[label], new.selectable[label])
         for label in labels
         if old.selectable[label] != new.selectable[label]
     ]
@@ -141,7 +141,7 @@ def _shown_alike(one: Any, other: Any) -> bool:
     return bool(one == other) and encode(one) == encode(other)
 
 
-class _Walk:
+class _ChangesWalk:
     """Walks two objects together, down to where they differ."""
 
     def __init__(self, told: set[str | None], old_defaults: frozenset[str], new_defaults: frozenset[str]) -> None:
@@ -150,32 +150,32 @@ class _Walk:
         self.new_defaults = new_defaults
         self.both = old_defaults & new_defaults
 
-    def compare(self, before: Any, after: Any, path: str) -> Iterator[Change]:
+    def compare(self, before: Any, after: Any, path: str) -> Iterator[PathChange]:
         if type(before) is dict and type(after) is dict and path not in self.both:
             for key in {**before, **after}:
                 if path or key != "apiVersion":
                     below = f"{path}.{key}" if path else key
                     yield from self._child(before.get(key, ABSENT), after.get(key, ABSENT), below)
         elif type(before) is list and type(after) is list and len(before) == len(after) and path not in self.both:
-            for index, (one, other) in enumerate(zip(before, after, strict=True)):
-                yield from self._child(one, other, f"{path}[{index}]")
+            for index, (pair, other) in enumerate(zip(before, after, strict=True)):
+                yield from self._child(pair, other, f"{path}[{index}]")
         elif not _shown_alike(before, after):
-            yield Change(DEFAULT_CHANGED, path, before, after)
+            yield PathChange(DEFAULT_CHANGED, path, before, after)
 
-    def _child(self, before: Any, after: Any, path: str) -> Iterator[Change]:
+    def _child(self, before: Any, after: Any, path: str) -> Iterator[PathChange]:
         if path in self.told:
             return
         if before is ABSENT or (before is None and path in self.new_defaults and path not in self.old_defaults):
-            yield Change(DEFAULTED if path in self.new_defaults else DEFAULT_CHANGED, path, before, after)
+            yield PathChange(DEFAULTED if path in self.new_defaults else DEFAULT_CHANGED, path, before, after)
         elif after is ABSENT:
-            yield Change(DEFAULT_CHANGED, path, before, after)
+            yield PathChange(DEFAULT_CHANGED, path, before, after)
         else:
             yield from self.compare(before, after, path)
 
 
 def is_below(path: str, others: Container[str]) -> bool:
     """Return whether a path is below one of others; looks up each of its parents, so `others` should be a set."""
-    return any(path[:at] in others for at, letter in enumerate(path) if letter in ".[")
+    return any(path[:position] in others for position, letter in enumerate(path) if letter in ".[")
 
 
 def value_at(obj: Any, path: str) -> Any:
@@ -205,11 +205,11 @@ def worst_by_field(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     return worst
 
 
-def compare_verdicts(old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
+def compare_verdicts(old: Mapping[str, str], new: Mapping[str, str]) -> list[PathChange]:
     """Return the fields whose worst verdict differs, by field; without findings there is nothing (`ABSENT`)."""
     fields = sorted(old.keys() | new.keys())
     return [
-        Change(VERDICT, field, old.get(field, ABSENT), new.get(field, ABSENT))
+        PathChange(VERDICT, field, old.get(field, ABSENT), new.get(field, ABSENT))
         for field in fields
         if old.get(field) != new.get(field)
     ]

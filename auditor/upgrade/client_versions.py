@@ -38,7 +38,7 @@ def client_version(definition: CustomResourceDefinition) -> str | None:
     storage = definition.storage_version
     if storage is not None and storage.served:
         return storage.name
-    served = [one.name for one in definition.served_versions]
+    served = [version.name for version in definition.served_versions]
     return served[0] if served else None if storage is None else storage.name
 
 
@@ -58,8 +58,8 @@ def other_versions(
     first = client_version(old)
     if first is None:
         return ()
-    stays = any(one.name == first for one in new.served_versions)
-    served = {one.name for one in old.served_versions}
+    stays = any(version.name == first for version in new.served_versions)
+    served = {version.name for version in old.served_versions}
     is_converted = new.conversion == "Webhook"
     out = []
     for after in new.served_versions:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from auditor.upgrade.definition_change import DefinitionChange
-    from auditor.upgrade.tally import Tally
+    from auditor.upgrade.tally import UpgradeTally
 
 
 ATTENTION: Final = "attention"
@@ -30,11 +30,11 @@ _LEVELS: Final = {
 }
 
 
-class Effect(NamedTuple):
+class UpgradeEffect(NamedTuple):
     """One thing that an upgrade does; each is a cause of the report.
 
     Attributes:
-        type: What it is: a key of `auditor.causes.severity.OF_UPGRADE`, for objects a category of `Tally`.
+        type: What it is: a key of `auditor.causes.severity.OF_UPGRADE`, for objects a category of `UpgradeTally`.
         text: The same in words.
         objects: Number of objects; 0 if it concerns the definition.
         about: The version, field or name that tells it from others of its type and definition.
@@ -65,18 +65,18 @@ class Decision(NamedTuple):
     levels: frozenset[str] = frozenset()
     attention: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[UpgradeEffect, ...] = ()
 
 
 def deletion(reason: str, count: int) -> Decision:
     """Return the decision on a definition that is deleted with so many objects."""
-    levels, effects = frozenset({"data-loss"}), (Effect("deleted", reason, count),)
+    levels, effects = frozenset({"data-loss"}), (UpgradeEffect("deleted", reason, count),)
     return Decision("blocks", f"blocks, because {reason}", (reason,), levels, effects=effects)
 
 
 def decide(
     change: DefinitionChange,
-    tally: Tally,
+    tally: UpgradeTally,
     stored: Mapping[str, int] | None,
     *,
     unknown: str = "",
@@ -125,24 +125,24 @@ def decide(
     return Decision("safe", f"safe{noted}", notes=notes, effects=rest_effects)
 
 
-def _texts(effects: list[Effect]) -> tuple[tuple[str, ...], tuple[Effect, ...]]:
+def _texts(effects: list[UpgradeEffect]) -> tuple[tuple[str, ...], tuple[UpgradeEffect, ...]]:
     """Return the texts of some effects, and these."""
     return tuple(effect.text for effect in effects), tuple(effects)
 
 
 def decide_all(decisions: Sequence[tuple[str, Decision]]) -> Decision:
     """Judge an upgrade by the decisions on its definitions, given with their names."""
-    levels = frozenset().union(*(one.levels for _, one in decisions))
+    levels = frozenset().union(*(decision.levels for _, decision in decisions))
     starts = (("blocks", "blocks, because of"), ("safe-after", "safe after the steps for"), (ATTENTION, "attention:"))
     for word, start in starts:
-        concerned = [(name, one) for name, one in decisions if one.word == word]
+        concerned = [(name, decision) for name, decision in decisions if decision.word == word]
         if concerned:
-            texts = [f"{name} ({'; '.join(one.reasons)})" for name, one in concerned[:NAMED]]
+            texts = [f"{name} ({'; '.join(decision.reasons)})" for name, decision in concerned[:NAMED]]
             more = len(concerned) - NAMED
             if more > 0:
                 texts.append(f"{more} more definition{'s' if more > 1 else ''}")
             return Decision(word, f"{start} {listed(texts)}", tuple(name for name, _ in concerned), levels)
-    noted = [name for name, one in decisions if "; " in one.sentence]
+    noted = [name for name, decision in decisions if "; " in decision.sentence]
     note = f"; see the notes on {listed(noted)}" if noted else ""
     return Decision("safe", f"safe{note}")
 
@@ -159,7 +159,7 @@ def _plan_text(migration: Migration, *, is_refused: bool) -> str:
 # -- what blocks -------------------------------------------------------------------------------------------------------
 
 
-def _blocking(change: DefinitionChange, tally: Tally) -> tuple[list[Effect], frozenset[str]]:
+def _blocking(change: DefinitionChange, tally: UpgradeTally) -> tuple[list[UpgradeEffect], frozenset[str]]:
     """Return the reasons, those of the server first, and the levels that they reach."""
     refused = _refused(change)
     levels = {"blocked"} if refused else set()
@@ -174,60 +174,62 @@ def _blocking(change: DefinitionChange, tally: Tally) -> tuple[list[Effect], fro
     return [*refused, *harm], frozenset(levels)
 
 
-def _refused(change: DefinitionChange) -> list[Effect]:
+def _refused(change: DefinitionChange) -> list[UpgradeEffect]:
     if change.refusals:
         shown = "; ".join(_short(text) for text in change.refusals[:_SHOWN])
         more = len(change.refusals) - _SHOWN
         also = f" (and {more} more)" if more > 0 else ""
-        return [Effect("refused", f"the server refuses the definition: {shown}{also}")]
+        return [UpgradeEffect("refused", f"the server refuses the definition: {shown}{also}")]
     if change.unreadable:
-        return [Effect("not-served", f"the server cannot serve it: {_short(change.unreadable)}")]
+        return [UpgradeEffect("not-served", f"the server cannot serve it: {_short(change.unreadable)}")]
     if change.not_accepted and change.action == "create":
-        return [Effect("not-served", f"the server never serves it: {'; '.join(change.not_accepted)}")]
+        return [UpgradeEffect("not-served", f"the server never serves it: {'; '.join(change.not_accepted)}")]
     return []
 
 
-def _harm(tally: Tally, *, is_refused: bool) -> list[Effect]:
+def _harm(tally: UpgradeTally, *, is_refused: bool) -> list[UpgradeEffect]:
     counts = tally.categories
     out = []
     if n := counts["unreadable"]:
         text = f"{objects(n)} can no longer be read, so that no LIST of the kind works"
-        out.append(Effect("unreadable", text, n))
+        out.append(UpgradeEffect("unreadable", text, n))
     if (n := counts["unmigrated"]) and not is_refused:
         text = f"{objects(n)} stored at a removed version can no longer be read, so that no LIST of the kind works"
-        out.append(Effect("unmigrated", text, n))
+        out.append(UpgradeEffect("unmigrated", text, n))
     if n := counts["blocked"]:
         text = f"updates of {objects(n)} that pass today are refused{_at(tally, 'blocked')}"
-        out.append(Effect("blocked", text, n))
+        out.append(UpgradeEffect("blocked", text, n))
     if n := counts["invalid"]:
-        verb, at = by_count(n, "becomes", "become"), _at(tally, "invalid")
-        out.append(Effect("invalid", f"{objects(n)} {verb} invalid{at}, and whether updates pass is not known", n))
+        verb, where = by_count(n, "becomes", "become"), _at(tally, "invalid")
+        out.append(
+            UpgradeEffect("invalid", f"{objects(n)} {verb} invalid{where}, and whether updates pass is not known", n)
+        )
     if n := counts["data-loss"]:
         paths = [path for (what, path, _, _), _ in tally.changes.most_common() if what in (PRUNED, CONVERTED)]
         shown = ", ".join(dict.fromkeys(paths[:_SHOWN]))
-        at = _at(tally, "data-loss")
-        text = f"{objects(n)} {by_count(n, 'loses', 'lose')} stored data{at and f' with a write{at}'} ({shown})"
-        out.append(Effect("data-loss", text, n))
+        where = _at(tally, "data-loss")
+        text = f"{objects(n)} {by_count(n, 'loses', 'lose')} stored data{where and f' with a write{where}'} ({shown})"
+        out.append(UpgradeEffect("data-loss", text, n))
     if n := tally.migration_refused:
         text = f"{objects(n)} stored at a removed version cannot be migrated: the write is refused"
-        out.append(Effect("migration-refused", text, n))
+        out.append(UpgradeEffect("migration-refused", text, n))
     return out
 
 
-def _at(tally: Tally, category: str) -> str:
+def _at(tally: UpgradeTally, category: str) -> str:
     """Return at which versions objects have a category; empty if it is the same at all that clients use."""
-    found = sorted((version, n) for (own, version), n in tally.versions.items() if own == category)
-    if all(n == tally.categories[category] for _, n in found):
-        return f" at {listed([version for version, _ in found])}" if found else ""
-    return f" ({', '.join(f'{n} at {version}' for version, n in found)})"
+    versions = sorted((version, n) for (own, version), n in tally.versions.items() if own == category)
+    if all(n == tally.categories[category] for _, n in versions):
+        return f" at {listed([version for version, _ in versions])}" if versions else ""
+    return f" ({', '.join(f'{n} at {version}' for version, n in versions)})"
 
 
 # -- what must be done first -------------------------------------------------------------------------------------------
 
 
 def _steps(
-    change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None, unknown: str
-) -> tuple[list[Effect], frozenset[str]]:
+    change: DefinitionChange, tally: UpgradeTally, stored: Mapping[str, int] | None, unknown: str
+) -> tuple[list[UpgradeEffect], frozenset[str]]:
     out, levels = [], set()
     for version, count in sorted(tally.managed.items()):
         if version not in change.versions_removed:
@@ -236,20 +238,20 @@ def _steps(
         until = f"until then server-side apply fails on {by_count(count, 'it', 'them')}"
         at_least = "at least " if unknown else ""
         text = f"{version} is taken out of the managedFields of {at_least}{objects(count)} ({until})"
-        out.append(Effect("managed-fields", text, count, version))
+        out.append(UpgradeEffect("managed-fields", text, count, version))
     fails = _without_webhook(change, stored) if change.is_new_webhook and tally.objects else ""
     if fails:
         levels.add("unreadable")
-        out.append(Effect("webhook", f"the conversion webhook answers (without it {fails})"))
+        out.append(UpgradeEffect("webhook", f"the conversion webhook answers (without it {fails})"))
     elif tally.categories["needs-conversion"]:
         n = tally.categories["needs-conversion"]
         levels.add("unreadable")
         text = f"the conversion webhook answers (without it {objects(n)} cannot be read)"
-        out.append(Effect("needs-conversion", text, n))
+        out.append(UpgradeEffect("needs-conversion", text, n))
     if tally.categories["sealed"]:
         n = tally.categories["sealed"]
         text = f"{objects(n)} {are(n)} judged with the keys of {by_count(n, 'its', 'their')} sealed values"
-        out.append(Effect("sealed", text, n))
+        out.append(UpgradeEffect("sealed", text, n))
     return out, frozenset(levels)
 
 
@@ -265,11 +267,11 @@ def _without_webhook(change: DefinitionChange, stored: Mapping[str, int] | None)
             return ""
         writes = f", and every write at {', '.join(others)}" if others else ""
         return f"every LIST fails at each version that an object is not stored at{writes}"
-    at = {version: count for version, count in stored.items() if count}
-    lists = [version for version in change.served_after if at.keys() - {version}]
-    moved = sum(count for version, count in at.items() if version != change.storage_after)
+    counts = {version: count for version, count in stored.items() if count}
+    lists = [version for version in change.served_after if counts.keys() - {version}]
+    moved = sum(count for version, count in counts.items() if version != change.storage_after)
     writes = f"every write at {', '.join(others)}" if others else ""
-    if moved and moved == sum(at.values()):
+    if moved and moved == sum(counts.values()):
         writes = "every write to an object at every version"
     elif moved:
         writes = f"every write to {objects(moved)} at every version{f', and {writes}' if writes else ''}"
@@ -280,57 +282,57 @@ def _without_webhook(change: DefinitionChange, stored: Mapping[str, int] | None)
 # -- what needs attention ----------------------------------------------------------------------------------------------
 
 
-def _attention(change: DefinitionChange, tally: Tally, stored: Mapping[str, int] | None) -> list[Effect]:
+def _attention(change: DefinitionChange, tally: UpgradeTally, stored: Mapping[str, int] | None) -> list[UpgradeEffect]:
     out = []
     if change.is_unserved and change.not_accepted:
         names = "; ".join(change.not_accepted)
         text = f"no server serves it as long as other definitions have its names ({names}): requests get 404"
-        out.append(Effect("names", text))
+        out.append(UpgradeEffect("names", text))
     if change.action not in ("update", "create"):
         return out
     for version in (*change.served_removed, *change.no_longer_served):
         how = "removed" if version in change.served_removed else "no longer served"
         text = f"{version} is {how}: requests for it get 404{_users(tally, f'version {version}')}"
-        out.append(Effect("version-removed", text, about=version))
+        out.append(UpgradeEffect("version-removed", text, about=version))
     if change.served_removed and stored is None and tally.objects:
         text = "an export does not show at which version objects are stored: make sure that none is at one removed"
-        out.append(Effect("stored-versions-unknown", text))
+        out.append(UpgradeEffect("stored-versions-unknown", text))
     if change.versions and not change.served_after:
         out[-1:] = [out[-1]._replace(text=f"{out[-1].text}; no version is served any more")] if out else []
     for subresource in dict.fromkeys(name for _, name in change.subresources_removed):
-        at = ", ".join(version for version, name in change.subresources_removed if name == subresource)
-        text = f"the {subresource} subresource of {at} is removed{_users(tally, f'subresource {subresource}')}"
-        out.append(Effect("subresource-removed", text, about=subresource))
-    for one in change.narrowed:
-        if one.change == NEW_TRANSITION and (n := hits_of(one, tally.hits, tally.objects)):
-            where = one.path or "the object"
-            text = f"a new rule compares {where} with its old value ({_short(one.new, 80)}): {_may_refuse(n)}"
-            out.append(Effect("new-rule", text, n, f"{where} {one.new}"))
+        phrase = ", ".join(version for version, name in change.subresources_removed if name == subresource)
+        text = f"the {subresource} subresource of {phrase} is removed{_users(tally, f'subresource {subresource}')}"
+        out.append(UpgradeEffect("subresource-removed", text, about=subresource))
+    for narrowed in change.narrowed:
+        if narrowed.change == NEW_TRANSITION and (n := hits_of(narrowed, tally.hits, tally.objects)):
+            where = narrowed.path or "the object"
+            text = f"a new rule compares {where} with its old value ({_short(narrowed.new, 80)}): {_may_refuse(n)}"
+            out.append(UpgradeEffect("new-rule", text, n, f"{where} {narrowed.new}"))
     if tally.categories["tolerated"]:
         n = tally.categories["tolerated"]
         fails = "" if change.has_status and _only_status(tally) else ", but a restore or a re-creation fails"
         verb = by_count(n, "becomes", "become")
-        at = _at(tally, "tolerated")
-        text = f"{objects(n)} {verb} invalid{at}: tolerated while the fields concerned do not change{fails}"
-        out.append(Effect("tolerated", text, n))
+        phrase = _at(tally, "tolerated")
+        text = f"{objects(n)} {verb} invalid{phrase}: tolerated while the fields concerned do not change{fails}"
+        out.append(UpgradeEffect("tolerated", text, n))
     for version, path in change.fields_removed:
         text = f"field selectors at {version} can no longer use {path}: such queries are refused"
-        out.append(Effect("selector-removed", text, about=f"{version} {path}"))
+        out.append(UpgradeEffect("selector-removed", text, about=f"{version} {path}"))
     others = [version for version in change.served_after if version != change.storage_after]
     if change.is_new_webhook and others and not tally.objects:
         text = f"another conversion webhook converts between versions: without it writes at {listed(others)} fail"
-        out.append(Effect("webhook", text))
+        out.append(UpgradeEffect("webhook", text))
     if change.not_accepted and change.action == "update" and not change.is_unserved:
-        out.append(Effect("names", f"the server does not accept all names: {'; '.join(change.not_accepted)}"))
+        out.append(UpgradeEffect("names", f"the server does not accept all names: {'; '.join(change.not_accepted)}"))
     if tally.categories["unconverted"]:
         n = tally.categories["unconverted"]
         text = f"{objects(n)} {are(n)} shown at a removed version, and only the conversion webhook knows "
         text += f"{by_count(n, 'it', 'them')} at another: not judged (an export does not show the stored version)"
-        out.append(Effect("unconverted", text, n))
+        out.append(UpgradeEffect("unconverted", text, n))
     return out
 
 
-def _only_status(tally: Tally) -> bool:
+def _only_status(tally: UpgradeTally) -> bool:
     """Return whether all that is newly invalid is in the status, which a create drops."""
     return all(path == "status" or path.startswith("status.") for kind, path in tally.hits if kind == "invalid")
 
@@ -339,7 +341,7 @@ def _may_refuse(count: int) -> str:
     return f"updates of {objects(count)} that change it may be refused"
 
 
-def _users(tally: Tally, what: str) -> str:
+def _users(tally: UpgradeTally, what: str) -> str:
     """Return which managers use what goes, as far as managedFields say it."""
     users = [(manager, n) for (used, manager), n in tally.users.items() if used == what]
     users.sort(key=lambda item: (-item[1], item[0]))
@@ -350,17 +352,17 @@ def _users(tally: Tally, what: str) -> str:
     return f"; managedFields of {objects(tally.uses[what])} name it: {shown}{more}"
 
 
-def _notes(tally: Tally) -> list[Effect]:
+def _notes(tally: UpgradeTally) -> list[UpgradeEffect]:
     notes = []
     if n := tally.categories["drift"]:
-        verb, at = by_count(n, "reads", "read"), _at(tally, "drift")
-        notes.append(Effect("drift", f"{objects(n)} {verb} differently{at} because of defaults", n))
+        verb, where = by_count(n, "reads", "read"), _at(tally, "drift")
+        notes.append(UpgradeEffect("drift", f"{objects(n)} {verb} differently{where} because of defaults", n))
     for path, n in sorted(tally.closed.items()):
         text = f"{objects(n)} {by_count(n, 'has', 'have')} {path}, which is switched off: if created again they lose it"
-        notes.append(Effect("gate", text, n, path))
+        notes.append(UpgradeEffect("gate", text, n, path))
     if n := tally.unreadable_before:
         text = f"{objects(n)} cannot be read already today, so that no LIST of the kind works before or after"
-        notes.append(Effect("unreadable-before", text, n))
+        notes.append(UpgradeEffect("unreadable-before", text, n))
     return notes
 
 

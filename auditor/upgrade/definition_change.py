@@ -10,9 +10,9 @@ from auditor.crdcheck import check_crd, check_crd_update
 from auditor.crds.as_v1 import as_v1
 from auditor.crds.definition import parse_definition
 from auditor.crds.outline import conditions_of, outline, stored_versions
-from auditor.upgrade.formats import UnknownFormats
 from auditor.upgrade.in_cluster import in_cluster
 from auditor.upgrade.schema_change import schema_changes
+from auditor.upgrade.unknown_formats import UnknownFormats
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -111,7 +111,7 @@ def is_unserved(document: JsonObject) -> bool:
 
 
 def _true_conditions(document: JsonObject) -> set[str]:
-    return {str(one.get("type")) for one in conditions_of(document) if one.get("status") == "True"}
+    return {str(condition.get("type")) for condition in conditions_of(document) if condition.get("status") == "True"}
 
 
 def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> DefinitionChange:
@@ -146,8 +146,10 @@ def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> Defini
         name,
         action,
         versions=tuple(after.versions),
-        served_after=tuple(one.name for one in after.served_versions),
-        versions_added=tuple(one for one in after.versions if before is not None and one not in before.versions),
+        served_after=tuple(version.name for version in after.served_versions),
+        versions_added=tuple(
+            version for version in after.versions if before is not None and version not in before.versions
+        ),
         versions_removed=removed,
         no_longer_served=_no_longer_served(before, after),
         storage_before=_storage(before),
@@ -175,7 +177,7 @@ def after_update(old: JsonObject | None, new: JsonObject) -> JsonObject:
     if old is None:
         return new
     stored = stored_versions(old)
-    stored += [one.name for one in outline(new) if one.storage and one.name not in stored][:1]
+    stored += [version.name for version in outline(new) if version.storage and version.name not in stored][:1]
     return {**new, "status": {"storedVersions": stored}}
 
 
@@ -188,11 +190,11 @@ def _is_same(old: JsonObject, new: JsonObject) -> bool:
 
 def _unchanged(name: str, document: JsonObject) -> DefinitionChange:
     versions = outline(document)
-    storage = next((one.name for one in versions if one.storage), None)
+    storage = next((version.name for version in versions if version.storage), None)
     return DefinitionChange(
         name,
         "none",
-        versions=tuple(one.name for one in versions),
+        versions=tuple(version.name for version in versions),
         storage_before=storage,
         storage_after=storage,
         stored_versions=tuple(stored_versions(document)),
@@ -248,13 +250,13 @@ def _no_longer_served(before: CustomResourceDefinition | None, after: CustomReso
     if before is None:
         return ()
     served = {version.name for version in before.served_versions}
-    return tuple(one.name for one in after.versions.values() if one.name in served and not one.served)
+    return tuple(version.name for version in after.versions.values() if version.name in served and not version.served)
 
 
 def _served_removed(before: CustomResourceDefinition | None, after: CustomResourceDefinition) -> tuple[str, ...]:
     """Return the versions that clients can ask for today, and that the new definition does not have."""
     served = () if before is None else before.served_versions
-    return tuple(one.name for one in served if one.name not in after.versions)
+    return tuple(version.name for version in served if version.name not in after.versions)
 
 
 def _subresources_removed(
@@ -287,7 +289,7 @@ def webhook_of(document: JsonObject | None) -> JsonObject:
         return {}
     webhook = conversion.get("webhook")
     places = (webhook.get("clientConfig") if type(webhook) is dict else None, conversion.get("webhookClientConfig"))
-    config = next((one for one in places if type(one) is dict), {})
+    config = next((place for place in places if type(place) is dict), {})
     service = config.get("service")
     if type(service) is dict:
         return {"service": {"port": 443, **service}}

@@ -28,7 +28,7 @@ def status_versions(document: JsonObject) -> list[str]:
     """Return ``status.storedVersions`` of a document; empty means it has none."""
     status = document.get("status")
     given = status.get("storedVersions") if type(status) is dict else None
-    return [one for one in given if type(one) is str] if type(given) is list else []
+    return [version for version in given if type(version) is str] if type(given) is list else []
 
 
 def in_cluster(document: JsonObject, known: JsonObject | None = None) -> JsonObject:
@@ -44,7 +44,7 @@ def in_cluster(document: JsonObject, known: JsonObject | None = None) -> JsonObj
     if known is not None and has_status({"status": known}):
         own = status_versions(document)
         stored = own or stored
-        names = [one for one in known["storedVersions"] if type(one) is str]
+        names = [version for version in known["storedVersions"] if type(version) is str]
         return {**document, "status": {**known, "storedVersions": [*names, *(s for s in stored if s not in names)]}}
     conditions = [{"type": name, "status": "True"} for name in _CONDITIONS]
     status: dict[str, Any] = {"conditions": conditions, "storedVersions": stored}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.upgrade.definition_change import DefinitionChange
-    from auditor.upgrade.tally import Tally
+    from auditor.upgrade.tally import UpgradeTally
 
 
 STORE_AT: Final = "store-at"
@@ -73,8 +73,8 @@ def common_version(old: CustomResourceDefinition, new: CustomResourceDefinition)
 
     It is the storage version of today where it stays: what is rewritten then is stored at it.
     """
-    storage = (one.storage_version for one in (old, new))
-    wanted = (*(one.name for one in storage if one is not None), *new.versions)
+    storage = (definition.storage_version for definition in (old, new))
+    wanted = (*(version.name for version in storage if version is not None), *new.versions)
     return next((name for name in wanted if name in old.versions and name in new.versions), None)
 
 
@@ -82,7 +82,7 @@ def migration_of(
     change: DefinitionChange,
     old: CustomResourceDefinition | None,
     new: CustomResourceDefinition | None,
-    tally: Tally,
+    tally: UpgradeTally,
     stored: Mapping[str, int] | None,
     *,
     is_complete: bool,
@@ -105,36 +105,36 @@ def migration_of(
         return Migration()
     gone = _gone(change, stored)
     harm = _harm(tally)
-    at = common_version(old, new)
+    version = common_version(old, new)
     steps: list[Step] = []
     note = ""
     if gone:
         is_empty = stored is not None and is_complete and not sum(stored.values()) and not tally.categories["sealed"]
-        if at is None and is_empty:
+        if version is None and is_empty:
             empty = Step(RECREATE, "delete the definition, which has no objects")
             return Migration((empty, last), is_needed=True)
-        needs = _needs(change, at, harm)
+        needs = _needs(change, version, harm)
         if needs:
             return Migration(needs=needs, is_needed=True)
-        steps, note = _rewriting(change, gone, at or "", stored, is_complete=is_complete)
+        steps, note = _rewriting(change, gone, version or "", stored, is_complete=is_complete)
         if not is_complete:
             note = f"{note}; {_INCOMPLETE}".removeprefix("; ")
     elif harm:
         return Migration()
     named = {version: count for version, count in tally.managed.items() if version in change.versions_removed}
-    if named and at is not None:
+    if named and version is not None:
         text = f"take {', '.join(sorted(named))} out of the managedFields of {objects(max(named.values()))}"
-        steps.insert(_before_patch(steps), Step(MANAGED_FIELDS, text, at, tuple(sorted(named))))
+        steps.insert(_before_patch(steps), Step(MANAGED_FIELDS, text, version, tuple(sorted(named))))
     return Migration((*steps, last), is_needed=bool(steps), note=note)
 
 
 def _gone(change: DefinitionChange, stored: Mapping[str, int] | None) -> tuple[str, ...]:
     """Return the versions that are listed as stored, or that objects are stored at, and that go."""
     named = (*change.unmigrated, *(version for version, count in (stored or {}).items() if count))
-    return tuple(one for one in dict.fromkeys(named) if one not in change.versions)
+    return tuple(version for version in dict.fromkeys(named) if version not in change.versions)
 
 
-def _harm(tally: Tally) -> str:
+def _harm(tally: UpgradeTally) -> str:
     """Return what a rewritten object would suffer; empty if there is nothing."""
     if tally.migration_refused:
         n = tally.migration_refused
@@ -178,7 +178,7 @@ def _rewriting(
         steps.append(Step(STORE_AT, f"make {at} the storage version of today's definition", at))
     known = stored is not None and is_complete
     count = sum((stored or {}).get(version, 0) for version in gone)
-    remaining = tuple(one for one in change.stored_versions if one not in gone)
+    remaining = tuple(version for version in change.stored_versions if version not in gone)
     if count or not known:
         number = objects(count) if known else "every object"
         steps.append(Step(REWRITE, f"rewrite {number} stored as {listed(gone)}", at))
@@ -190,4 +190,4 @@ def _rewriting(
 
 
 def _before_patch(steps: list[Step]) -> int:
-    return next((at for at, step in enumerate(steps) if step.do == STORED_VERSIONS), len(steps))
+    return next((position for position, step in enumerate(steps) if step.do == STORED_VERSIONS), len(steps))

@@ -52,7 +52,7 @@ class Pairing:
         return known
 
     def _same_version(self, name: str | None) -> bool:
-        before, after = (None if name is None else one.versions.get(name) for one in (self.old, self.new))
+        before, after = (None if name is None else definition.versions.get(name) for definition in (self.old, self.new))
         if before is None or after is None:
             return before is after
         return same_version(before, after)
@@ -93,25 +93,25 @@ def _may_confuse(old: CustomResourceDefinition, new: CustomResourceDefinition) -
 
 def _leaves(definition: CustomResourceDefinition) -> dict[str, set[type]]:
     """Return the types of truth values and of 0 and 1 in defaults, by the last key above each."""
-    found: dict[str, set[type]] = {}
-    trees = {id(one.structural): one.structural for one in definition.versions.values()}
+    leaves: dict[str, set[type]] = {}
+    trees = {id(version.structural): version.structural for version in definition.versions.values()}
     todo: list[tuple[str, Any]] = [("", tree) for tree in trees.values() if tree is not None]
     while todo:
-        key, one = todo.pop()
-        if type(one) is StructuralSchema:
-            todo += one.properties.items()
-            todo += [(key, one.items), (key, one.additional_properties), (key, [one.default])]
-        elif type(one) is dict:
-            todo += one.items()
-        elif type(one) is list:
-            todo += [(key, item) for item in one]
-        elif type(one) in (bool, int, float) and one in (0, 1):
-            found.setdefault(key, set()).add(type(one))
-    return found
+        key, value = todo.pop()
+        if type(value) is StructuralSchema:
+            todo += value.properties.items()
+            todo += [(key, value.items), (key, value.additional_properties), (key, [value.default])]
+        elif type(value) is dict:
+            todo += value.items()
+        elif type(value) is list:
+            todo += [(key, item) for item in value]
+        elif type(value) in (bool, int, float) and value in (0, 1):
+            leaves.setdefault(key, set()).add(type(value))
+    return leaves
 
 
-_NAMES = tuple(one.name for one in fields(StructuralSchema))
-_LEGACY_NAMES = tuple(one.name for one in fields(LegacyKeywords))
+_NAMES = tuple(field.name for field in fields(StructuralSchema))
+_LEGACY_NAMES = tuple(field.name for field in fields(LegacyKeywords))
 
 
 def same_schema(one: Any, other: Any) -> bool:

@@ -9,7 +9,7 @@ from auditor.crdcheck import check_crd
 from auditor.crds.as_v1 import as_manifest
 from auditor.releases import running_as
 from auditor.releases.changes import between
-from auditor.upgrade.decision import ATTENTION, Decision, Effect
+from auditor.upgrade.decision import ATTENTION, Decision, UpgradeEffect
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -54,13 +54,13 @@ def release_change(document: JsonObject, old: Release, new: Release) -> ReleaseC
         return made
     is_forward = old.minor <= new.minor
     older, said = (old, before) if is_forward else (new, after)
-    found: set[tuple[str, str]] = set()
+    differences: set[tuple[str, str]] = set()
     for record in between(old, new):
         alone = _said(document, replace(older, also=frozenset({record.name})))
-        one = _compared(said, alone) if is_forward else _compared(alone, said)
-        found |= {(how, record.name) for how in differs if getattr(one, how)}
-    found |= {(how, "") for how in differs if not any(how == own for own, _ in found)}
-    return made._replace(records=tuple(sorted(found)))
+        difference = _compared(said, alone) if is_forward else _compared(alone, said)
+        differences |= {(how, record.name) for how in differs if getattr(difference, how)}
+    differences |= {(how, "") for how in differs if not any(how == own for own, _ in differences)}
+    return made._replace(records=tuple(sorted(differences)))
 
 
 _HOW: Final = ("refused", "accepted", "dearer", "cheaper")
@@ -84,7 +84,7 @@ def _said(document: JsonObject, release: Release) -> _Said:
     with running_as(release):
         checked = check_crd(as_manifest(document))
     reason = [] if checked.unreadable is None else [checked.unreadable.reason]
-    return _Said(frozenset([*reason, *(str(one.words) for one in checked.findings)]), tuple(checked.costs))
+    return _Said(frozenset([*reason, *(str(finding.words) for finding in checked.findings)]), tuple(checked.costs))
 
 
 _LONGEST: Final = 160
@@ -98,7 +98,7 @@ def with_release_change(decision: Decision, change: ReleaseChange, release: Rele
     """Return the decision on a definition, with what the server of a new release says to a create of it."""
     if change.refused:
         text = f"Kubernetes {release.name} refuses a create of it: {_cut(change.refused[0])}"
-        effects = (Effect("create-refused", text), *decision.effects)
+        effects = (UpgradeEffect("create-refused", text), *decision.effects)
         if decision.word == "safe":
             noted = "".join(f"; {note}" for note in decision.notes)
             levels = frozenset({"invalid"})
@@ -114,6 +114,6 @@ def with_release_change(decision: Decision, change: ReleaseChange, release: Rele
         return decision._replace(
             sentence=f"{decision.sentence}; {note}",
             notes=(*decision.notes, note),
-            effects=(*decision.effects, Effect("create-accepted", note)),
+            effects=(*decision.effects, UpgradeEffect("create-accepted", note)),
         )
     return decision

@@ -63,7 +63,7 @@ def schema_changes(old: CustomResourceDefinition, new: CustomResourceDefinition)
     A version that only the new definition has is compared with the old storage version: if it is the new storage
     version, or if it is served and no webhook converts to it.
     """
-    found: dict[_Key, list[str]] = {}
+    texts: dict[_Key, list[str]] = {}
     storage = old.storage_version
     is_plain = new.conversion != "Webhook"
     for name, after in new.versions.items():
@@ -71,10 +71,10 @@ def schema_changes(old: CustomResourceDefinition, new: CustomResourceDefinition)
         if before is None:
             continue
         for key in dict.fromkeys(_of_version(before, after)):
-            found.setdefault(key, []).append(name)
+            texts.setdefault(key, []).append(name)
     return tuple(
         SchemaChange(tuple(versions), path, change, was, now, finding)
-        for (path, change, was, now, finding), versions in sorted(found.items())
+        for (path, change, was, now, finding), versions in sorted(texts.items())
     )
 
 
@@ -139,9 +139,9 @@ def _texts(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[
         if now and now != was:
             yield path, name, was, now, path
     if new.enum is not None:
-        gone = [] if old.enum is None else [encode(one) for one in old.enum if one not in new.enum]
+        gone = [] if old.enum is None else [encode(value) for value in old.enum if value not in new.enum]
         if old.enum is None:
-            yield path, "enum", "", ", ".join(encode(one) for one in new.enum), path
+            yield path, "enum", "", ", ".join(encode(value) for value in new.enum), path
         elif gone:
             yield path, "enum", ", ".join(gone), "no longer allowed", path
 
@@ -151,7 +151,7 @@ def _text(value: Any) -> str:
 
 
 def _rules(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[_Key]:
-    known = {one.rule for one in old.rules}
+    known = {rule.rule for rule in old.rules}
     for rule in new.rules:
         if rule.rule not in known:
             change = NEW_TRANSITION if _OLD_SELF.search(rule.rule) else "new rule"
@@ -159,7 +159,7 @@ def _rules(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[
 
 
 def _lists(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[_Key]:
-    was, now = (_list_type(one) for one in (old, new))
+    was, now = (_list_type(schema) for schema in (old, new))
     if was != now:
         yield path, "list type", was, now, path
     if old.map_type != new.map_type and "atomic" in (old.map_type, new.map_type):
@@ -202,10 +202,10 @@ def _children(old: StructuralSchema, new: StructuralSchema, path: str, depth: in
                 yield from _narrower(anything, child, _below(path, name), depth + 1)
         if not is_map and (new.type in ("", "object")):
             yield path, UNKNOWN_PRUNED, "", "", _below(path, "*")
-    one, other = _node(old.additional_properties), _node(new.additional_properties)
-    if one is not None and other is None and not _keeps_unknown(new):
+    values, other = _node(old.additional_properties), _node(new.additional_properties)
+    if values is not None and other is None and not _keeps_unknown(new):
         yield path, FIELD_REMOVED, "map of keys", "", _below(path, "*")
-    yield from _narrower(one, other, _below(path, "*"), depth + 1)
+    yield from _narrower(values, other, _below(path, "*"), depth + 1)
     yield from _narrower(old.items, new.items, f"{path}[*]", depth + 1)
 
 
@@ -254,9 +254,9 @@ def _has(value: Any, steps: Sequence[str]) -> bool:
         return value is not None
     first, rest = steps[0], steps[1:]
     if first == "[*]":
-        return type(value) is list and any(_has(one, rest) for one in value)
+        return type(value) is list and any(_has(item, rest) for item in value)
     if type(value) is not dict:
         return False
     if first == "*":
-        return any(_has(one, rest) for one in value.values())
+        return any(_has(member, rest) for member in value.values())
     return first in value and _has(value[first], rest)

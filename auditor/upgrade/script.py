@@ -98,8 +98,8 @@ def plan_script(document: dict[str, Any]) -> str:
     """Return a plan, as `plan_document` returns it, as a script for sh."""
     digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:12]
     lines = [_HEAD.replace("DIGEST", digest)]
-    for number, one in enumerate(document["definitions"], 1):
-        lines += [f"# {_comment(one['name'])}", *_definition(number, one), ""]
+    for number, definition in enumerate(document["definitions"], 1):
+        lines += [f"# {_comment(definition['name'])}", *_definition(number, definition), ""]
     return "\n".join([*lines, _TAIL])
 
 
@@ -121,8 +121,8 @@ def _definition(number: int, one: dict[str, Any]) -> Iterator[str]:
         yield "save"
     elif recreates:
         yield 'if [ -n "$uid" ]; then save; fi'
-    for at, step in enumerate(steps, 1):
-        yield f"say {shlex.quote(_comment(f'{at}. ' + step['text']))}"
+    for step_number, step in enumerate(steps, 1):
+        yield f"say {shlex.quote(_comment(f'{step_number}. ' + step['text']))}"
         if step["back"] and step["do"] != APPLY:  # what is refused leaves everything as the step before
             yield f"way_back={_lines(step['back'])}"
         for command in step["commands"]:

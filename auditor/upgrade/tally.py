@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from auditor.upgrade.changes import Change
+    from auditor.upgrade.changes import PathChange
 
 
 SAMPLES: Final = 3
@@ -42,7 +42,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class UpgradeTally:
     """Counts over the objects of one definition.
 
     Categories are effects on an object; it can have several of them, except the last. ``unreadable``: readable before,
@@ -105,14 +105,14 @@ class Tally:
         if len(kept) < SAMPLES:
             kept.append(one)
 
-    def count(self, change: Change, path: str) -> None:
+    def count(self, change: PathChange, path: str) -> None:
         """Count one change at a plain path."""
         old, new = change.texts() if change.change == "default-changed" else ("", "")
         texts = [text if text is not None and len(text) <= _LONGEST else "" for text in (old, new)]
         name = change.change if change.change != "pruned" or change.is_loss else SHOWN_AGAIN
         self.changes[(name, path, texts[0], texts[1])] += 1
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: UpgradeTally) -> None:
         """Add the counts of objects that come later in key order."""
         self.objects += other.objects
         self.to_migrate += other.to_migrate
@@ -121,5 +121,5 @@ class Tally:
         for name in _COUNTERS:
             getattr(self, name).update(getattr(other, name))
         for category, samples in other.samples.items():
-            for one in samples:
-                self.sample(category, one)
+            for sample in samples:
+                self.sample(category, sample)

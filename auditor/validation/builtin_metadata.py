@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.golang.go_text import quote
 from auditor.golang.net import GoNetError, parse_addr, parse_ip_sloppy
-from auditor.golang.text import quote
 from auditor.releases import changes
-from auditor.validation.findings import invalid, unique
-from auditor.validation.names import (
+from auditor.validation.field_errors import invalid, unique
+from auditor.validation.name_checks import (
     NameRule,
     dns_1035_label,
     dns_label,
@@ -91,9 +91,9 @@ def check_builtin_metadata(obj: JsonObject, group: str, version: str, kind: str,
     Returns:
         The findings in the server's order.
     """
-    metadata, found = read_metadata(obj)
-    if found:
-        return found
+    metadata, findings = read_metadata(obj)
+    if findings:
+        return findings
     key = group, kind
     if kind in _GENERATIONS.get(group, ()):
         metadata = {**metadata, "generation": 1}
@@ -103,13 +103,13 @@ def check_builtin_metadata(obj: JsonObject, group: str, version: str, kind: str,
     if key == ("", "LimitRange") and not name:
         metadata = {**metadata, "name": _DRAWN}
     if (group, version, kind) != _EVENT and key != _UNCHECKED:
-        found = check_metadata(metadata, namespaced=namespaced, name_rule=_name_rule(key, obj.get("spec")))
+        findings = check_metadata(metadata, namespaced=namespaced, name_rule=_name_rule(key, obj.get("spec")))
         if group != _ADMISSION and key not in _ANY_FINALIZER:
-            found += _finalizers(metadata)
+            findings += _finalizers(metadata)
         if key == ("batch", "CronJob") and len(name) > _LONGEST_CRON_JOB:
             detail = f"must be no more than {_LONGEST_CRON_JOB} characters"
-            found.append(invalid(_CHECK, "metadata.name", name, detail))
-    return unique(found or check_metadata(metadata, namespaced=namespaced, name_rule=path_segment))
+            findings.append(invalid(_CHECK, "metadata.name", name, detail))
+    return unique(findings or check_metadata(metadata, namespaced=namespaced, name_rule=path_segment))
 
 
 def _finalizers(metadata: JsonObject) -> list[Finding]:

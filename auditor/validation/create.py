@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.golang.text import display, type_name
+from auditor.golang.go_text import display, type_name
 from auditor.schema.structural import StructuralSchema, nodes_of
 from auditor.validation.embedded import compile_embedded
-from auditor.validation.findings import has_blocking, invalid, rules_not_checked, unique
+from auditor.validation.field_errors import has_blocking, invalid, rules_not_checked, unique
 from auditor.validation.listtype import compile_list_types
-from auditor.validation.names import path_segment, subdomain_name
+from auditor.validation.name_checks import path_segment, subdomain_name
 from auditor.validation.node import compile_schema, validate_value
 from auditor.validation.objectmeta import check_metadata, read_metadata
 
@@ -39,13 +39,13 @@ def check_scale_status(obj: JsonObject, scale: Scale | None) -> list[Finding]:
     """Check the observed number of replicas and the label selector."""
     if scale is None:
         return []
-    found = _replicas(obj, scale.status_replicas_path)
+    replicas = _replicas(obj, scale.status_replicas_path)
     path = scale.label_selector_path
     if path:
         value, problem = _look_up(obj, path, str)
         if problem:
-            found.append(invalid("scale", path, value, problem))
-    return found
+            replicas.append(invalid("scale", path, value, problem))
+    return replicas
 
 
 def _replicas(obj: JsonObject, path: str) -> list[Finding]:
@@ -93,12 +93,12 @@ def check_type_meta(obj: JsonObject, kind: str, api_version: str) -> list[Findin
         kind: The kind of the definition.
         api_version: ``group/version`` of the request.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if (own := _text(obj.get("kind"))) != kind:
-        found.append(invalid("type-meta", "kind", own, f"must be {kind}"))
+        findings.append(invalid("type-meta", "kind", own, f"must be {kind}"))
     if (own := _text(obj.get("apiVersion"))) != api_version:
-        found.append(invalid("type-meta", "apiVersion", own, f"must be {api_version}"))
-    return found
+        findings.append(invalid("type-meta", "apiVersion", own, f"must be {api_version}"))
+    return findings
 
 
 class CreateValidator:
@@ -131,17 +131,17 @@ class CreateValidator:
         Returns:
             The findings in the order of the checks; the caller sorts.
         """
-        found = self.check_type_meta(obj)
-        if not found:
-            found = self.check_metadata(obj)
-            found += validate_value(self.root, obj)
-            found += check_scale_spec(obj, self.version.scale)
-            found += check_scale_status(obj, self.version.scale)
-        found += self.check_embedded(obj)
-        found += self.check_list_types(obj)
+        findings = self.check_type_meta(obj)
+        if not findings:
+            findings = self.check_metadata(obj)
+            findings += validate_value(self.root, obj)
+            findings += check_scale_spec(obj, self.version.scale)
+            findings += check_scale_status(obj, self.version.scale)
+        findings += self.check_embedded(obj)
+        findings += self.check_list_types(obj)
         if rules is not None and self.has_rules:
-            found += [rules_not_checked()] if has_blocking(found) else rules(obj)
-        return found
+            findings += [rules_not_checked()] if has_blocking(findings) else rules(obj)
+        return findings
 
     def check_type_meta(self, obj: JsonObject) -> list[Finding]:
         """Check kind and apiVersion."""
@@ -149,24 +149,24 @@ class CreateValidator:
 
     def check_metadata(self, obj: JsonObject) -> list[Finding]:
         """Check metadata as the strategy does on a create."""
-        metadata, found = read_metadata(obj)
-        if found:
-            return found
+        metadata, findings = read_metadata(obj)
+        if findings:
+            return findings
         return unique(check_metadata(metadata, namespaced=self.definition.namespaced, name_rule=subdomain_name))
 
     def check_embedded(self, obj: JsonObject) -> list[Finding]:
         """Check the embedded resources."""
-        found: list[Finding] = []
+        findings: list[Finding] = []
         if self._embedded is not None:
-            self._embedded.check(obj, None, found)
-        return found
+            self._embedded.check(obj, None, findings)
+        return findings
 
     def check_list_types(self, obj: JsonObject) -> list[Finding]:
         """Check that sets and map lists have no duplicates."""
-        found: list[Finding] = []
+        findings: list[Finding] = []
         if self._list_types is not None:
-            self._list_types.check(obj, None, found)
-        return found
+            self._list_types.check(obj, None, findings)
+        return findings
 
     def check_common(self, obj: JsonObject) -> list[Finding]:
         """Check metadata as the generic registry does before the object is created.
@@ -175,9 +175,9 @@ class CreateValidator:
 
         Source: apiserver pkg/registry/rest/create.go (BeforeCreate).
         """
-        metadata, found = read_metadata(obj)
-        if found:
-            return found
+        metadata, findings = read_metadata(obj)
+        if findings:
+            return findings
         return check_metadata(metadata, namespaced=self.definition.namespaced, name_rule=path_segment)
 
 

@@ -13,8 +13,8 @@ from auditor.base.trail import Trail, structured
 from auditor.releases import changes
 from auditor.schema.objectmeta import CoerceError, decode_metadata
 from auditor.schema.structural import folded
-from auditor.validation.findings import invalid, required, unique
-from auditor.validation.names import dns_1035_label, go_lower, group_version, path_segment
+from auditor.validation.field_errors import invalid, required, unique
+from auditor.validation.name_checks import dns_1035_label, go_lower, group_version, path_segment
 from auditor.validation.objectmeta import check_metadata
 
 if TYPE_CHECKING:

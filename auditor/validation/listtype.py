@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.trail import Trail, structured
 from auditor.golang.jsontext import encode
 from auditor.schema.structural import ListType, folded
-from auditor.validation.findings import duplicate, invalid
+from auditor.validation.field_errors import duplicate, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.golang.text import type_name
+from auditor.golang.go_text import type_name
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject

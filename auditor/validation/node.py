@@ -17,9 +17,17 @@ from auditor.base.errors import TooMuchToReport
 from auditor.base.longtext import LONG
 from auditor.base.trail import Trail, dotted
 from auditor.schema.structural import StructuralSchema
-from auditor.validation import formats
-from auditor.validation.findings import finding
-from auditor.validation.keywords import arrays, legacy, logical, numbers, objects, strings, types
+from auditor.validation import string_formats
+from auditor.validation.field_errors import finding
+from auditor.validation.keywords import (
+    array_keywords,
+    legacy,
+    logical,
+    number_keywords,
+    object_keywords,
+    string_keywords,
+    type_keywords,
+)
 from auditor.validation.keywords.failure import MOST_FINDINGS, too_many_failures
 
 if TYPE_CHECKING:
@@ -38,7 +46,7 @@ _NO_SCHEMA: Final = StructuralSchema()
 _FormatOf: TypeAlias = "Callable[[StructuralSchema], str]"
 
 
-class Node:
+class SchemaNode:
     """One schema position.
 
     Attributes:
@@ -84,8 +92,8 @@ def _tolerate(twin: CorrelatedObject, trail: Trail, sink: Sink, before: int) -> 
 
 
 def compile_schema(
-    schema: StructuralSchema | None, format_of: Callable[[StructuralSchema], str] = formats.strip_format
-) -> tuple[Node, dict[StructuralSchema, Node]]:
+    schema: StructuralSchema | None, format_of: Callable[[StructuralSchema], str] = string_formats.strip_format
+) -> tuple[SchemaNode, dict[StructuralSchema, SchemaNode]]:
     """Compile a schema.
 
     Args:
@@ -95,7 +103,7 @@ def compile_schema(
     Returns:
         The root node, and the nodes of all positions outside branches by their schema.
     """
-    nodes: dict[StructuralSchema, Node] = {}
+    nodes: dict[StructuralSchema, SchemaNode] = {}
     return _place(schema or _NO_SCHEMA, nodes, format_of), nodes
 
 
@@ -104,7 +112,9 @@ class _Unfilled(dict[type, tuple[int, "tuple[Check, ...]"]]):
 
     __slots__ = ("_fill", "_node")
 
-    def __init__(self, node: Node, fill: Callable[[Node], dict[type, tuple[int, tuple[Check, ...]]]]) -> None:
+    def __init__(
+        self, node: SchemaNode, fill: Callable[[SchemaNode], dict[type, tuple[int, tuple[Check, ...]]]]
+    ) -> None:
         super().__init__()
         self._node = node
         self._fill = fill
@@ -114,7 +124,9 @@ class _Unfilled(dict[type, tuple[int, "tuple[Check, ...]"]]):
         return self[kind]
 
 
-def _place(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf) -> Node:
+def _place(
+    schema: StructuralSchema, nodes: dict[StructuralSchema, SchemaNode] | None, format_of: _FormatOf
+) -> SchemaNode:
     """Return the node of a position; `nodes` is None below a branch."""
     if nodes is None:
         return _unfilled(schema, None, format_of)
@@ -130,14 +142,16 @@ def _place(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None,
     return node
 
 
-def _unfilled(schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf) -> Node:
-    node = Node(schema)
+def _unfilled(
+    schema: StructuralSchema, nodes: dict[StructuralSchema, SchemaNode] | None, format_of: _FormatOf
+) -> SchemaNode:
+    node = SchemaNode(schema)
     node.kinds = _Unfilled(node, lambda node: _kinds(node, nodes, format_of))
     return node
 
 
 def _kinds(
-    node: Node, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
+    node: SchemaNode, nodes: dict[StructuralSchema, SchemaNode] | None, format_of: _FormatOf
 ) -> dict[type, tuple[int, tuple[Check, ...]]]:
     """Compile the checks of each kind of value."""
     schema = node.schema
@@ -147,25 +161,25 @@ def _kinds(
     else:
         names = (schema.type,) if schema.type else ()
     format_ = format_of(schema)
-    enum = types.enum(schema.enum) if schema.enum else None
+    enum = type_keywords.enum(schema.enum) if schema.enum else None
 
-    null_type = types.null_type(names, nullable=schema.nullable)
+    null_type = type_keywords.null_type(names, nullable=schema.nullable)
     null_enum = enum(_NONE) if enum else None
     made[_NONE] = (0 if null_type else 1, tuple(check for check in (null_type, null_enum) if check))
 
     branches = _branches(schema, format_of)
-    numeric = numbers.number(schema, names, format_)
+    numeric = number_keywords.number(schema, names, format_)
     keywords: dict[type, list[Check | None]] = {
-        str: [strings.string(schema), strings.format_(format_)],
+        str: [string_keywords.string(schema), string_keywords.format_(format_)],
         int: [numeric.get(int)],
         float: [numeric.get(float)],
         bool: [],
         list: _of_lists(schema, nodes, format_of),
         dict: _of_maps(schema, nodes, format_of),
     }
-    known = bool(format_) and formats.is_known(format_)
+    known = bool(format_) and string_formats.is_known(format_)
     for kind, own in keywords.items():
-        passed, type_check = types.type_(kind, names, format_)
+        passed, type_check = type_keywords.type_(kind, names, format_)
         # Each validator that applies counts one: this schema, composites twice, enum; type, and those of the kind.
         count = 4 + (1 if names or format_ else 0) + passed + _COUNTS[kind] + (1 if kind is str and known else 0)
         checks: list[Check | None] = [type_check, *branches, *own, enum(kind) if enum else None]
@@ -190,23 +204,23 @@ def _branches(schema: StructuralSchema, format_of: _FormatOf) -> list[Check]:
 
 
 def _of_lists(
-    schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
+    schema: StructuralSchema, nodes: dict[StructuralSchema, SchemaNode] | None, format_of: _FormatOf
 ) -> list[Check | None]:
     checks: list[Check | None] = []
     if schema.items is not None:
-        checks.append(arrays.items(_place(schema.items, nodes, format_of)))
+        checks.append(array_keywords.items(_place(schema.items, nodes, format_of)))
     old = schema.legacy
     if old is not None and old.items:
         first = tuple(_place(item, nodes, format_of) for item in old.items)
         rest = old.additional_items
         further = _place(rest, nodes, format_of) if isinstance(rest, StructuralSchema) else None
         checks.append(legacy.positional_items(first, further, closed=rest is False))
-    checks.append(arrays.sizes(schema))
+    checks.append(array_keywords.sizes(schema))
     return checks
 
 
 def _of_maps(
-    schema: StructuralSchema, nodes: dict[StructuralSchema, Node] | None, format_of: _FormatOf
+    schema: StructuralSchema, nodes: dict[StructuralSchema, SchemaNode] | None, format_of: _FormatOf
 ) -> list[Check | None]:
     checks: list[Check | None] = []
     extra = schema.additional_properties
@@ -222,21 +236,21 @@ def _of_maps(
         checks.append(legacy.pattern_properties(patterns, frozenset(below), closed=closed))
         matches = legacy.any_matcher(tuple(matched for matched, _ in patterns))
     if below or closed or rest is not None:
-        checks.append(objects.fields(below, rest, closed=closed, matches=matches))
-    checks.append(objects.sizes(schema))
+        checks.append(object_keywords.fields(below, rest, closed=closed, matches=matches))
+    checks.append(object_keywords.sizes(schema))
     if old is not None and old.dependencies:
         schemas = {
-            key: _place(one, None, format_of)
-            for key, one in old.dependencies.items()
-            if isinstance(one, StructuralSchema)
+            key: _place(dependency, None, format_of)
+            for key, dependency in old.dependencies.items()
+            if isinstance(dependency, StructuralSchema)
         }
-        names = {key: one for key, one in old.dependencies.items() if isinstance(one, tuple)}
+        names = {key: dependency for key, dependency in old.dependencies.items() if isinstance(dependency, tuple)}
         checks.append(legacy.dependencies(schemas, names))
     return checks
 
 
 def validate_value(
-    node: Node,
+    node: SchemaNode,
     value: Any,
     twin: CorrelatedObject | None = None,
     prefix: str = "",
@@ -269,7 +283,7 @@ def tolerated_values(dropped: Iterable[tuple[Trail, Sink]]) -> list[tuple[str, l
 
 
 def _findings(sink: Sink, prefix: str) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     seen: set[str | LongText] = set()
     left = _MOST_TEXT
     for describe, trail, offending, parameter in sink:
@@ -285,7 +299,7 @@ def _findings(sink: Sink, prefix: str) -> list[Finding]:
         if complaint.name and complaint.name != ".":
             name = complaint.name.removeprefix(".")
             field = f"{prefix}.{name}" if prefix else name
-        found.append(finding("schema", field, complaint.type, complaint.bad_value, complaint.detail))
-        if len(found) > MOST_FINDINGS:
+        findings.append(finding("schema", field, complaint.type, complaint.bad_value, complaint.detail))
+        if len(findings) > MOST_FINDINGS:
             raise too_many_failures()
-    return found
+    return findings

@@ -10,11 +10,11 @@ from __future__ import annotations
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
+from auditor.golang.go_text import quote, type_name
 from auditor.golang.jsontext import encode
-from auditor.golang.text import quote, type_name
 from auditor.golang.unicode import unprintable
 from auditor.releases import changes
-from auditor.validation.findings import (
+from auditor.validation.field_errors import (
     ADDRESS,
     NOT_SUPPORTED,
     finding,
@@ -28,7 +28,7 @@ from auditor.validation.findings import (
     too_long,
 )
 from auditor.validation.metaconvert import Mismatch, convert_metadata, is_clean
-from auditor.validation.names import NameRule, dns_label, go_lower, group_version, label_key, label_value
+from auditor.validation.name_checks import NameRule, dns_label, go_lower, group_version, label_key, label_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -79,19 +79,19 @@ def check_metadata(
         check: The check that findings name.
         fields: Those of the two required fields that may be invalid.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     prefix: str = metadata.get("generateName", "")
     if prefix:
-        found.extend(invalid(check, f"{path}.generateName", prefix, text) for text in name_rule(prefix, True))
+        findings.extend(invalid(check, f"{path}.generateName", prefix, text) for text in name_rule(prefix, True))
     if "name" in fields:
-        found += _name(metadata, name_rule, path, check)
+        findings += _name(metadata, name_rule, path, check)
     if "namespace" in fields:
-        found += _namespace(metadata, path, check, namespaced=namespaced)
-    found += _generation(metadata, path, check)
-    found += _common(metadata, path, check)
+        findings += _namespace(metadata, path, check, namespaced=namespaced)
+    findings += _generation(metadata, path, check)
+    findings += _common(metadata, path, check)
     if finalizers := metadata.get("finalizers"):
-        found.extend(_finalizers(finalizers, f"{path}.finalizers", check))
-    return found
+        findings.extend(_finalizers(finalizers, f"{path}.finalizers", check))
+    return findings
 
 
 def _name(metadata: JsonObject, name_rule: NameRule, path: str, check: str) -> list[Finding]:
@@ -119,7 +119,7 @@ def check_metadata_update(new: JsonObject, old: JsonObject, part: JsonObject | N
         part: Fields of the new metadata in which a create would find a fault, if known.
     """
     path = "metadata"
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if old.get("deletionTimestamp") is not None:
         extra = sorted(set(new.get("finalizers", ())) - set(old.get("finalizers", ())))
         if extra:
@@ -128,20 +128,20 @@ def check_metadata_update(new: JsonObject, old: JsonObject, part: JsonObject | N
                 "no new finalizers can be added if the object is being deleted, found new finalizers "
                 f"[]string{{{listed}}}"
             )
-            found.append(forbidden(_CHECK, f"{path}.finalizers", detail))
+            findings.append(forbidden(_CHECK, f"{path}.finalizers", detail))
     if not new.get("resourceVersion", ""):
-        found.append(invalid(_CHECK, f"{path}.resourceVersion", "", "must be specified for an update"))
+        findings.append(invalid(_CHECK, f"{path}.resourceVersion", "", "must be specified for an update"))
     if changes.NEGATIVE_GENERATION.holds:
-        found.extend(_generation(new, path, _CHECK))
+        findings.extend(_generation(new, path, _CHECK))
     generation = new.get("generation", 0)
     if generation < old.get("generation", 0):
         is_cleared = generation == 0 and changes.CLEARED_GENERATION.holds
         detail = "field cannot be cleared once set" if is_cleared else "must not be decremented"
-        found.append(invalid(_CHECK, f"{path}.generation", generation, detail))
+        findings.append(invalid(_CHECK, f"{path}.generation", generation, detail))
     for name in ("name", "namespace"):
         value = new.get(name, "")
         if value != old.get(name, ""):
-            found.append(invalid(_CHECK, f"{path}.{name}", value, _IMMUTABLE))
+            findings.append(invalid(_CHECK, f"{path}.{name}", value, _IMMUTABLE))
     for name, empty in (
         ("uid", ""),
         ("creationTimestamp", None),
@@ -150,9 +150,9 @@ def check_metadata_update(new: JsonObject, old: JsonObject, part: JsonObject | N
     ):
         value = new.get(name, empty)
         if value != old.get(name, empty):
-            found.append(invalid(_CHECK, f"{path}.{name}", value, _IMMUTABLE, shown=_kept_field(name, value)))
-    found.extend(_common(new if part is None else part, path, _CHECK))
-    return found
+            findings.append(invalid(_CHECK, f"{path}.{name}", value, _IMMUTABLE, shown=_kept_field(name, value)))
+    findings.extend(_common(new if part is None else part, path, _CHECK))
+    return findings
 
 
 def _kept_field(name: str, value: str | int | None) -> str:
@@ -172,45 +172,45 @@ def _generation(metadata: JsonObject, path: str, check: str) -> list[Finding]:
 
 def _common(metadata: JsonObject, path: str, check: str) -> list[Finding]:
     """Run the checks that creates and updates share."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if labels := metadata.get("labels"):
         where = f"{path}.labels"
         for key, value in labels.items():
             if texts := label_key(key):
-                found.extend(invalid(check, where, key, text) for text in texts)
+                findings.extend(invalid(check, where, key, text) for text in texts)
             if texts := label_value(value):
-                found.extend(invalid(check, where, value, text) for text in texts)
+                findings.extend(invalid(check, where, value, text) for text in texts)
     if annotations := metadata.get("annotations"):
-        found.extend(_annotations(annotations, f"{path}.annotations", check))
+        findings.extend(_annotations(annotations, f"{path}.annotations", check))
     if owners := metadata.get("ownerReferences"):
-        found.extend(_owners(owners, f"{path}.ownerReferences", check))
+        findings.extend(_owners(owners, f"{path}.ownerReferences", check))
     if managed := metadata.get("managedFields"):
         for index, entry in enumerate(managed):
-            found.extend(_managed(entry, f"{path}.managedFields[{index}]", check))
-    return found
+            findings.extend(_managed(entry, f"{path}.managedFields[{index}]", check))
+    return findings
 
 
 def _annotations(annotations: dict[str, str], where: str, check: str) -> list[Finding]:
-    found = [invalid(check, where, key, text) for key in annotations for text in label_key(go_lower(key))]
+    findings = [invalid(check, where, key, text) for key in annotations for text in label_key(go_lower(key))]
     if sum(map(len, annotations)) + sum(map(len, annotations.values())) > _MAX_ANNOTATIONS // 4:
         size = sum(len(text.encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
         if size > _MAX_ANNOTATIONS:
-            found.append(too_long(check, where, _MAX_ANNOTATIONS))
-    return found
+            findings.append(too_long(check, where, _MAX_ANNOTATIONS))
+    return findings
 
 
 def _owners(owners: list[JsonObject], where: str, check: str) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     first, every = "", None
     by_index = changes.OWNERS_BY_INDEX.holds
     for index, owner in enumerate(owners):
         path = f"{where}[{index}]" if by_index else where
         parts = group_version(owner.get("apiVersion", ""))
-        found.extend(_parts_of_owner(owner, parts, path, check) if by_index else _older(owner, parts, path, check))
+        findings.extend(_parts_of_owner(owner, parts, path, check) if by_index else _older(owner, parts, path, check))
         kind: str = owner.get("kind", "")
         if parts == ("", "v1") and kind == "Event":
             detail = "/v1, Kind=Event is disallowed from being an owner"
-            found.append(invalid(check, path, _owner(owner), detail, shown=_owner_text(owner)))
+            findings.append(invalid(check, path, _owner(owner), detail, shown=_owner_text(owner)))
         if owner.get("controller") is True:
             current = f"{kind}/{owner.get('name', '')}"
             if first:
@@ -221,10 +221,10 @@ def _owners(owners: list[JsonObject], where: str, check: str) -> list[Finding]:
                 if every is None:  # the finding is the same for each of them
                     shown = intern(_owners_text(owners))
                     every = [_owner(ref) for ref in owners], shown
-                found.append(invalid(check, where, every[0], detail, shown=every[1]))
+                findings.append(invalid(check, where, every[0], detail, shown=every[1]))
             else:
                 first = current
-    return found
+    return findings
 
 
 def _parts_of_owner(owner: JsonObject, parts: tuple[str, str] | None, path: str, check: str) -> Iterator[Finding]:
@@ -266,7 +266,7 @@ def _owner_text(owner: JsonObject) -> str:
 
 
 def _owners_text(owners: list[JsonObject]) -> str:
-    texts = [_owner_text(one) for one in owners]
+    texts = [_owner_text(owner) for owner in owners]
     return shown_as(f"[{','.join(texts)}]", f"[]v1.OwnerReference{{{', '.join(texts)}}}")
 
 
@@ -274,38 +274,38 @@ _OWNER_TEXTS: Final = {"apiVersion": "APIVersion", "kind": "Kind", "name": "Name
 
 
 def _finalizers(finalizers: list[str], where: str, check: str) -> list[Finding]:
-    found = [invalid(check, where, text, message) for text in finalizers for message in label_key(text)]
+    findings = [invalid(check, where, text, message) for text in finalizers for message in label_key(text)]
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
-        found.append(invalid(check, where, list(finalizers), detail, shown=shown_texts(finalizers)))
-    return found
+        findings.append(invalid(check, where, list(finalizers), detail, shown=shown_texts(finalizers)))
+    return findings
 
 
 def _managed(entry: JsonObject, path: str, check: str) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     operation: str = entry.get("operation", "")
     if operation not in ("Apply", "Update") and not changes.MANAGER_OPERATIONS.holds:
         detail = "must be `Apply` or `Update`"
-        found.append(invalid(check, f"{path}.operation", operation, detail, shown=shown_text(operation)))
+        findings.append(invalid(check, f"{path}.operation", operation, detail, shown=shown_text(operation)))
     elif not operation:
-        found.append(required(check, f"{path}.operation", "must not be empty"))
+        findings.append(required(check, f"{path}.operation", "must not be empty"))
     elif operation not in ("Apply", "Update"):
         detail = not_supported_detail(("Apply", "Update"))
         shown = shown_text(operation)
-        found.append(finding(check, f"{path}.operation", NOT_SUPPORTED, operation, detail, shown=shown))
+        findings.append(finding(check, f"{path}.operation", NOT_SUPPORTED, operation, detail, shown=shown))
     fields_type: str = entry.get("fieldsType", "")
     if fields_type not in ("", "FieldsV1"):
-        found.append(invalid(check, f"{path}.fieldsType", fields_type, "must be `FieldsV1`"))
+        findings.append(invalid(check, f"{path}.fieldsType", fields_type, "must be `FieldsV1`"))
     manager: str = entry.get("manager", "")
     if _longer(manager, 128):
-        found.append(too_long(check, f"{path}.manager", 128))
-    found.extend(
+        findings.append(too_long(check, f"{path}.manager", 128))
+    findings.extend(
         invalid(check, f"{path}.manager", manager, f"invalid character U+{ord(letter):04X} (at position {position})")
         for position, letter in unprintable(manager)
     )
     if _longer(entry.get("subresource", ""), 256):
-        found.append(too_long(check, f"{path}.subresource", 256))
-    return found
+        findings.append(too_long(check, f"{path}.subresource", 256))
+    return findings
 
 
 def _longer(text: str, limit: int) -> bool:

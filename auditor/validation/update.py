@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.create import check_scale_spec, check_scale_status
-from auditor.validation.findings import has_blocking, rules_not_checked, unique
+from auditor.validation.field_errors import has_blocking, rules_not_checked, unique
 from auditor.validation.keywords.legacy import matcher
-from auditor.validation.names import path_segment
+from auditor.validation.name_checks import path_segment
 from auditor.validation.node import validate_value
 from auditor.validation.objectmeta import check_metadata, check_metadata_update, read_metadata
 
@@ -70,21 +70,21 @@ class UpdateValidator:
         if ratchet and not (is_proven and (rules is None or not create.has_rules)):
             twin = CorrelatedObject(new, old, create.version.structural)
             twin.dropped = dropped
-        found = create.check_type_meta(new)
-        if not found:
-            found = self.check_metadata(new, old, known)
+        findings = create.check_type_meta(new)
+        if not findings:
+            findings = self.check_metadata(new, old, known)
             if not is_proven:
                 # Ratcheting only drops findings: without any, no correlation is needed.
                 plain = [] if known is not None else validate_value(create.root, new)
                 if known is not None or (plain and twin is not None):
                     plain = validate_value(create.root, new, twin)
-                found += plain
-            found += check_scale_spec(new, create.version.scale)
-            found += check_scale_status(new, create.version.scale)
+                findings += plain
+            findings += check_scale_spec(new, create.version.scale)
+            findings += check_scale_status(new, create.version.scale)
         if known is None or any(finding.check == "embedded" for finding in known):
-            found += create.check_embedded(new)
-        found += self._list_types(new, old, known, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
-        return found + self._rules(found, new, old, twin, rules)
+            findings += create.check_embedded(new)
+        findings += self._list_types(new, old, known, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
+        return findings + self._rules(findings, new, old, twin, rules)
 
     def crashes(self, new: JsonObject, old: JsonObject) -> bool:
         """Return whether the server fails on this update (code 500) instead of judging it.
@@ -121,14 +121,14 @@ class UpdateValidator:
         """
         create = self.create
         twin = CorrelatedObject(new, old, create.version.structural) if ratchet else None
-        found = create.check_type_meta(new)
-        if not found:
-            found = self.check_metadata(new, old, known)
+        findings = create.check_type_meta(new)
+        if not findings:
+            findings = self.check_metadata(new, old, known)
             if known is None or _may_fail(known, "status"):
-                found += self._status(new, old, twin)
-            found += check_scale_status(new, create.version.scale)
-        found += self._list_types(new, old, known, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
-        return found + self._rules(found, new, old, twin, rules)
+                findings += self._status(new, old, twin)
+            findings += check_scale_status(new, create.version.scale)
+        findings += self._list_types(new, old, known, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
+        return findings + self._rules(findings, new, old, twin, rules)
 
     def _status(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
         schema = self.create.root.schema.properties.get("status")
@@ -145,8 +145,8 @@ class UpdateValidator:
     ) -> list[Finding]:
         if known is not None and (ratchet or not any(finding.check == "list-type" for finding in known)):
             return []
-        found = self.create.check_list_types(new)
-        return [] if found and ratchet and self.create.check_list_types(old) else found
+        findings = self.create.check_list_types(new)
+        return [] if findings and ratchet and self.create.check_list_types(old) else findings
 
     def _rules(
         self,
@@ -172,11 +172,11 @@ class UpdateValidator:
         """
         if known is not None:
             return unique([*self._read_metadata(new["metadata"], old["metadata"], known)[1]])
-        new_metadata, found = read_metadata(new)
-        if found:
-            return found
-        old_metadata, found = read_metadata(old)
-        return found or unique(check_metadata_update(new_metadata, old_metadata))
+        new_metadata, findings = read_metadata(new)
+        if findings:
+            return findings
+        old_metadata, findings = read_metadata(old)
+        return findings or unique(check_metadata_update(new_metadata, old_metadata))
 
     def check_common(self, new: JsonObject, old: JsonObject, known: Collection[Finding] | None = None) -> list[Finding]:
         """Check metadata as the generic registry does before every update, also of /status; never ratcheted.
@@ -189,12 +189,12 @@ class UpdateValidator:
         if known is not None:
             common, update = self._read_metadata(new["metadata"], old["metadata"], known)
             return common + update
-        new_metadata, found = read_metadata(new)
-        if found:
-            return found
-        old_metadata, found = read_metadata(old)
-        if found:
-            return found
+        new_metadata, findings = read_metadata(new)
+        if findings:
+            return findings
+        old_metadata, findings = read_metadata(old)
+        if findings:
+            return findings
         namespaced = self.create.definition.namespaced
         return check_metadata(new_metadata, namespaced=namespaced, name_rule=path_segment) + check_metadata_update(
             new_metadata, old_metadata
@@ -238,4 +238,6 @@ _FIELDS: Final = frozenset(
 
 def _may_fail(known: Collection[Finding], key: str) -> bool:
     """Return whether the schema may have findings below a key; findings of a oneOf have no field."""
-    return any(one.check == "schema" and (one.field.startswith(key) or one.field == "<nil>") for one in known)
+    return any(
+        finding.check == "schema" and (finding.field.startswith(key) or finding.field == "<nil>") for finding in known
+    )

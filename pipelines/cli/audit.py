@@ -12,7 +12,7 @@ import click
 from auditor.base.machine import processors
 from auditor.base.visible import visible
 from auditor.plan.limits import bound_process
-from auditor.plan.options import AuditOptions, Scope
+from auditor.plan.options import AuditOptions, RunScope
 from pipelines.cli.options.made import of_run, options, recorded
 from pipelines.cli.report.report import formats_help
 from pipelines.console import ignore_closed_stdout
@@ -93,7 +93,7 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
     with ExitStack() as stack:
         messages = stack.enter_context(sent_at_the_end())  # when the lock of the root is free again
         if outputs and not dry_run:
-            from pipelines.run.report.formats import failed_runs_noted  # noqa: PLC0415 - only when asked
+            from pipelines.run.report.file_formats import failed_runs_noted  # noqa: PLC0415 - only when asked
 
             stack.enter_context(failed_runs_noted(outputs))
         if root:
@@ -118,7 +118,7 @@ def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
     parse_field_selector(flags["fields"])
     parse_rules(flags["severity"])
     prefixes = flags["etcd_prefix"]
-    scope = Scope(**recorded(Scope, flags))
+    scope = RunScope(**recorded(RunScope, flags))
     made = {
         **recorded(AuditOptions, flags),
         "at_of_exports": "stored" if _is_default("at") else flags["at"],
@@ -168,8 +168,8 @@ def _run(
     """Run the audit, write its formats, add its messages to a list, print its summary, and return the exit code."""
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
     from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
+    from pipelines.run.report.file_formats import parse_outputs, prints  # noqa: PLC0415
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
-    from pipelines.run.report.formats import parse_outputs, prints  # noqa: PLC0415
     from pipelines.run.report_target import read_of_run  # noqa: PLC0415
 
     outputs = parse_outputs(texts, options.report)

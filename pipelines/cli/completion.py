@@ -23,7 +23,7 @@ from auditor.printing.print_rows import FORMS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.run.names import Names
+    from pipelines.run.names import NamesIn
 
 
 _OUTPUT: Final = ("-o", "--output")
@@ -38,17 +38,17 @@ _DEFAULT: Final = 0
 _PROGRAM: Final = "auditor"
 
 
-class _Names(ShellComplete):
+class _NameCompletion(ShellComplete):
     """Completes names of the report or dump on the line if click itself has no answers."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         """Return what fits at the cursor."""
-        if (found := _names(args, incomplete)) is not None:
-            return [CompletionItem(one) for one in found if one.startswith(incomplete)]
+        if (names := _names(args, incomplete)) is not None:
+            return [CompletionItem(name) for name in names if name.startswith(incomplete)]
         return super().get_completions(args, incomplete)
 
 
-class _Bash(_Names, BashComplete):
+class _Bash(_NameCompletion, BashComplete):
     """bash."""
 
     @staticmethod
@@ -56,11 +56,11 @@ class _Bash(_Names, BashComplete):
         """Skip click's check of bash's version, which starts a bash: all versions in use are recent enough."""
 
 
-class _Zsh(_Names, ZshComplete):
+class _Zsh(_NameCompletion, ZshComplete):
     """zsh."""
 
 
-class _Fish(_Names, FishComplete):
+class _Fish(_NameCompletion, FishComplete):
     """fish."""
 
 
@@ -77,19 +77,19 @@ def _names(args: Sequence[str], incomplete: str) -> list[str] | None:
         return _found(args[1:]).kinds
     if args[0] not in _ASKING or before.startswith("-"):
         return None
-    places = [one for one in args[1:] if not one.startswith("-") and os.path.exists(one)]  # noqa: PTH110 - odd names
+    places = [arg for arg in args[1:] if not arg.startswith("-") and os.path.exists(arg)]  # noqa: PTH110 - odd names
     return _found(places).kinds if places else None
 
 
-def _found(words: Sequence[str]) -> Names:
+def _found(words: Sequence[str]) -> NamesIn:
     from pipelines.run import names  # noqa: PLC0415 - only while a line is completed
 
     for word in words:
         if not word.startswith("-") and os.path.exists(word):  # noqa: PTH110 - odd names
-            found = names.names_of(word)
-            if found.kinds or found.namespaces:
-                return found
-    return names.Names([], [])
+            names_ = names.names_of(word)
+            if names_.kinds or names_.namespaces:
+                return names_
+    return names.NamesIn([], [])
 
 
 def install_completion() -> None:
@@ -124,7 +124,7 @@ def kubectl_answers(command: click.Command, words: Sequence[str]) -> list[str]:
         words: The words of the line; the last is the one that is being typed.
     """
     *args, incomplete = words or [""]
-    found = _Bash(command, {}, _PROGRAM, "").get_completions(args, incomplete)
-    plain = [one for one in found if one.type == "plain"]
-    lines = [f"{one.value}\t{one.help}" if one.help else one.value for one in plain]
+    items = _Bash(command, {}, _PROGRAM, "").get_completions(args, incomplete)
+    plain = [item for item in items if item.type == "plain"]
+    lines = [f"{item.value}\t{item.help}" if item.help else item.value for item in plain]
     return [*lines, f":{_NO_FILES if plain else _DEFAULT}"]

@@ -38,12 +38,12 @@ def _read(paths: tuple[str, ...], *, render: bool = False, may_be_none: bool = F
     from auditor.plan.definition_paths import definitions_at, no_definition  # noqa: PLC0415
     from auditor.releases import active  # noqa: PLC0415
 
-    found = definitions_at(paths, render=Render(active().name) if render else None)
-    if not found.documents and not found.unread and not may_be_none:
+    given = definitions_at(paths, render=Render(active().name) if render else None)
+    if not given.documents and not given.unread and not may_be_none:
         raise no_definition(paths)
-    for line in found.lines():
+    for line in given.lines():
         click.echo(line, err=True)
-    return found
+    return given
 
 
 # -- check -------------------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def check(
 def _checked(document: Any, old: Any) -> dict[str, Any]:
     import auditor  # noqa: PLC0415
     from auditor.crds.definition import document_name  # noqa: PLC0415
-    from auditor.shards.findings import BoundedTexts  # noqa: PLC0415
+    from auditor.shards.finding_rows import BoundedTexts  # noqa: PLC0415
 
     texts = BoundedTexts()
     if old is None:
@@ -113,13 +113,13 @@ def _checked(document: Any, old: Any) -> dict[str, Any]:
         "unreadable": None if got.unreadable is None else got.unreadable.reason,
         "findings": [
             {
-                "field": texts.bounded(one.field),
-                "type": one.type,
-                "badValue": texts.value(one.bad_value),
-                "detail": texts.bounded(one.detail),
-                "message": texts.bounded(one.words),
+                "field": texts.bounded(finding.field),
+                "type": finding.type,
+                "badValue": texts.value(finding.bad_value),
+                "detail": texts.bounded(finding.detail),
+                "message": texts.bounded(finding.words),
             }
-            for one in got.findings
+            for finding in got.findings
         ],
         "warnings": [*(f'unknown field "{path}"' for path in got.unknown_fields), *got.warnings],
         "storedVersions": list(got.stored_versions),
@@ -150,15 +150,15 @@ def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
             click.echo(f"{name}: refused ({counted(len(wrong), 'error')})")
         else:
             click.echo(f"{name}: ok")
-        for one in wrong:
-            text = one["message"]
+        for row in wrong:
+            text = row["message"]
             shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
             click.echo("  " + visible(shown))
         for warning in result["warnings"]:
             click.echo(f"  warning: {visible(warning)}")
-        for one in sorted(result["costs"], key=lambda one: -one["cost"]) if costs else ():
+        for row in sorted(result["costs"], key=lambda one: -one["cost"]) if costs else ():
             click.echo(
-                f"  {one['cost']:>12,} ({100 * one['cost'] / _RULE_LIMIT:.2f} % of the limit)  {visible(one['path'])}"
+                f"  {row['cost']:>12,} ({100 * row['cost'] / _RULE_LIMIT:.2f} % of the limit)  {visible(row['path'])}"
             )
     refused = sum(1 for result in results if not result["accepted"])
     click.echo(f"{len(results)} definitions, {refused} refused", err=True)
@@ -186,11 +186,11 @@ def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> 
     from auditor.golang.jsontext import encode  # noqa: PLC0415
 
     given = _read(dumps)
-    found = {document_name(document): as_manifest(document) for document in given.documents}
-    missing = [name for name in names if name not in found]
+    documents = {document_name(document): as_manifest(document) for document in given.documents}
+    missing = [name for name in names if name not in documents]
     if missing:
         raise PlanError("--name", f"no definition {missing[0]}", "one of `auditor crds list`")
-    chosen = [found[name] for name in names or sorted(found)]
+    chosen = [documents[name] for name in names or sorted(documents)]
     with ignore_closed_stdout():
         if shown_as == "yaml":
             click.echo("---\n".join(map(yaml_text, chosen)), nl=False)
@@ -232,7 +232,7 @@ def list_(
       auditor crds list crds/ --openapi
     """
     from auditor.plan.definition_paths import no_definition  # noqa: PLC0415
-    from auditor.shards.objects import open_objects  # noqa: PLC0415
+    from auditor.shards.dump_objects import open_objects  # noqa: PLC0415
 
     with open_objects(dumps, paths, etcd_prefix=etcd_prefix) as objects:
         if not objects.definitions and not objects.broken:
@@ -251,8 +251,8 @@ def _gates(objects: Any, sidecar: tuple[str, ...], field_gates: str) -> dict[str
     """Return the gates that are on or off, by definition, as OpenAPI publishes them."""
     from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
 
-    found = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
-    return {name: gates.published() for name, gates in found.items()}
+    gates = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
+    return {name: gates.published() for name, gates in gates.items()}
 
 
 def _openapi(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -270,13 +270,13 @@ def _openapi(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> dict[str, 
 def _kinds(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     stored: dict[str, Counter[str]] = {name: Counter() for name in objects.definitions}
     unknown: Counter[str] = Counter()
-    for one in objects:
-        document = one.document
+    for obj in objects:
+        document = obj.document
         api = document.get("apiVersion") if document is not None else None
         if type(api) is str:
-            stored[one.definition.name][api.rpartition("/")[2]] += 1
+            stored[obj.definition.name][api.rpartition("/")[2]] += 1
         else:
-            unknown[one.definition.name] += 1
+            unknown[obj.definition.name] += 1
     rows = []
     for name, definition in objects.definitions.items():
         counts = stored[name]
@@ -300,7 +300,7 @@ def _kinds(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> list[dict[st
                 "scope": "Namespaced" if definition.namespaced else "Cluster",
                 "conversion": definition.conversion,
                 "established": definition.established,
-                "objects": sum(one["objects"] for one in versions)
+                "objects": sum(version["objects"] for version in versions)
                 + sum(counts.values())
                 + unknown[name]
                 + objects.sealed[name],

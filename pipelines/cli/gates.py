@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.gates import ResolvedGates, Written
     from auditor.printing.print_rows import Columns
-    from auditor.shards.objects import CustomObject, CustomObjects
+    from auditor.shards.dump_objects import CustomObject, CustomObjects
 
 
 _CHANGES: Final[dict[str, Any]] = {
@@ -82,8 +82,8 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
             "component": config.component,
             "gates": len(config.gates),
             "findings": [
-                {"field": one.field, "type": one.type, "detail": one.detail, "message": one.message}
-                for one in config.findings
+                {"field": finding.field, "type": finding.type, "detail": finding.detail, "message": finding.message}
+                for finding in config.findings
             ],
             "warnings": list(config.warnings),
         }
@@ -95,8 +95,8 @@ def check(paths: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, ou
                 wrong = len(result["findings"])
                 state = counted(wrong, "error") if wrong else "ok"
                 click.echo(f"{label(result['name'])}: {counted(result['gates'], 'gate')}, {state}")
-                for one in result["findings"]:
-                    click.echo(f"  {visible(one['message'])}")
+                for finding in result["findings"]:
+                    click.echo(f"  {visible(finding['message'])}")
                 for warning in result["warnings"]:
                     click.echo(f"  warning: {visible(warning)}")
             for name in unused:
@@ -159,14 +159,14 @@ def list_(
     """
     from auditor.base.errors import PlanError  # noqa: PLC0415
     from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
-    from auditor.shards.objects import open_objects  # noqa: PLC0415
+    from auditor.shards.dump_objects import open_objects  # noqa: PLC0415
 
     if not dumps and not crds:
         raise PlanError("", "nothing to list", "DUMP or --crds PATH")
     with open_objects(dumps, crds, etcd_prefix=etcd_prefix) as objects:
-        found = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
-        counts = _uses(objects, found) if dumps else None
-        rows = [row for gates in found.values() for row in _rows(gates, counts)]
+        gates = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
+        counts = _uses(objects, gates) if dumps else None
+        rows = [row for gates in gates.values() for row in _rows(gates, counts)]
         if not rows and output not in DATA:
             click.echo("no definition has gates", err=True)
         echo_rows(rows if output in DATA else _lines(rows, repeats=output == "csv"), _GATES, output)
@@ -178,20 +178,20 @@ def _uses(objects: CustomObjects, found: dict[str, ResolvedGates]) -> dict[tuple
     from auditor.gates.paths import places  # noqa: PLC0415
 
     counts: dict[tuple[str, str], int] = {}
-    for one in objects:
-        gates_of = found.get(one.definition.name)
-        document = one.document if gates_of is not None else None
+    for obj in objects:
+        gates_of = found.get(obj.definition.name)
+        document = obj.document if gates_of is not None else None
         if gates_of is None or document is None:
             continue
         for guarded in gates_of.paths:
             if next(iter(places(document, guarded.path.steps)), None) is not None:
-                key = (one.definition.name, str(guarded.path))
+                key = (obj.definition.name, str(guarded.path))
                 counts[key] = counts.get(key, 0) + 1
     return counts
 
 
 def _rows(found: ResolvedGates, counts: dict[tuple[str, str], int] | None) -> list[dict[str, Any]]:
-    on = {one.path: one for one in found.paths}
+    on = {path.path: path for path in found.paths}
     return [
         {
             "definition": found.name,
@@ -262,7 +262,7 @@ def simulate(
     """
     from auditor.base.errors import PlanError  # noqa: PLC0415
     from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
-    from auditor.shards.objects import open_objects  # noqa: PLC0415
+    from auditor.shards.dump_objects import open_objects  # noqa: PLC0415
 
     if len(dumps) > 2:
         raise PlanError(" ".join(dumps), f"{len(dumps)} dumps", "NEW, or OLD and NEW")
@@ -272,21 +272,21 @@ def simulate(
     results: list[dict[str, Any]] = []
     with open_objects(dumps, crds, etcd_prefix=etcd_prefix) as objects:
         definitions = objects.definitions
-        found = resolved_gates(definitions, sidecars, field_gates)
+        gates = resolved_gates(definitions, sidecars, field_gates)
         skipped: list[str] = []
-        for one in objects if old else ():
-            if _is_of(one, old) and one.definition.name in found:
-                document = _at_storage(one, skipped)
+        for obj in objects if old else ():
+            if _is_of(obj, old) and obj.definition.name in gates:
+                document = _at_storage(obj, skipped)
                 if document is not None:
-                    before[_identity(one)] = document
-        if any(_has_lists(gates_of, definitions[name]) for name, gates_of in found.items()):
+                    before[_identity(obj)] = document
+        if any(_has_lists(gates_of, definitions[name]) for name, gates_of in gates.items()):
             click.echo(_LISTS, err=True)
-        for one in objects:
-            if _is_of(one, new) and one.definition.name in found:
-                document = _at_storage(one, skipped)
+        for obj in objects:
+            if _is_of(obj, new) and obj.definition.name in gates:
+                document = _at_storage(obj, skipped)
                 if document is not None:
-                    stored = before.get(_identity(one))
-                    results.append(_simulated(found[one.definition.name], one, document, stored, how))
+                    stored = before.get(_identity(obj))
+                    results.append(_simulated(gates[obj.definition.name], obj, document, stored, how))
         damaged = objects.incomplete()
     for reason in skipped:
         click.echo(visible(reason), err=True)
@@ -307,7 +307,7 @@ def _has_lists(gates_of: ResolvedGates, definition: Any) -> bool:
 
     storage = definition.storage_version
     schema = None if storage is None else storage.schema
-    return any(goes_through_list(one.path, schema) for one in gates_of.paths)
+    return any(goes_through_list(path.path, schema) for path in gates_of.paths)
 
 
 def _is_of(one: CustomObject, dump: str) -> bool:

@@ -95,7 +95,7 @@ def _closed_pipe() -> Iterator[None]:
         raise _Unexpected from error
 
 
-class _Group(click.Group):
+class _MainGroup(click.Group):
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # prints the help and the version
         with _closed_pipe():
             return super().make_context(*args, **kwargs)
@@ -148,7 +148,7 @@ def _end(number: int, _: Any) -> None:
     raise Ended(number)
 
 
-@click.group(cls=_Group, context_settings=CONTEXT)
+@click.group(cls=_MainGroup, context_settings=CONTEXT)
 @click.version_option(allow_from_autoenv=False, message="%(version)s", package_name="kubernetes-dump-auditor")
 @click.option(
     "--config",

@@ -84,7 +84,7 @@ def run(command: Callable[[], int]) -> NoReturn:
 
 def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
     """Return the options that several commands share, from their flags; the default where a command has no flag."""
-    from auditor.server.reader import ReadMode  # noqa: PLC0415 - help stays light
+    from auditor.server.object_reader import ReadMode  # noqa: PLC0415 - help stays light
     from pipelines.run.objects.query_options import QueryOptions  # noqa: PLC0415
 
     made = recorded(QueryOptions, flags)

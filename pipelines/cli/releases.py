@@ -51,8 +51,13 @@ def _print_releases(output: str) -> None:
         return "; ".join(notes if find_release(row["name"]).is_final else [*notes, "pre-release: only by its name"])
 
     rows = [
-        {"name": one.name, "version": one.version, "reproduced": one.is_reproduced, "default": one == DEFAULT}
-        for one in RELEASES
+        {
+            "name": release.name,
+            "version": release.version,
+            "reproduced": release.is_reproduced,
+            "default": release == DEFAULT,
+        }
+        for release in RELEASES
     ]
     columns: Columns = {"release": "name", "version": "version", "state": state}
     echo_rows(rows, columns, "table" if output == "text" else output)
@@ -61,20 +66,24 @@ def _print_releases(output: str) -> None:
 def _print_changes(old: Release, new: Release, output: str) -> None:
     from auditor.releases.changes import Affects, between  # noqa: PLC0415
 
-    found = between(old, new)
+    changes_ = between(old, new)
     if output != "text":
         columns = ("name", "since", "affects", "now", "before", "source")
-        echo_rows(map(_row, found), columns, output, wide=("before", "source"))
+        echo_rows(map(_row, changes_), columns, output, wide=("before", "source"))
         return
     older, newer = sorted((old, new))
-    lines = [f"Kubernetes {older.version} to {newer.version}: {len(found)} changes"]
+    lines = [f"Kubernetes {older.version} to {newer.version}: {len(changes_)} changes"]
     for affects in Affects:
-        chosen = [one for one in found if one.affects is affects]
+        chosen = [record for record in changes_ if record.affects is affects]
         if chosen:
             lines += ["", str(affects).upper()]
-        for one in chosen:
-            lines += [f"{one.name} (1.{one.since})", *_wrapped("now", one.what), *_wrapped("before", one.before)]
-    lines += ["", "The source of each record: -o json."] if found else []
+        for record in chosen:
+            lines += [
+                f"{record.name} (1.{record.since})",
+                *_wrapped("now", record.what),
+                *_wrapped("before", record.before),
+            ]
+    lines += ["", "The source of each record: -o json."] if changes_ else []
     click.echo("\n".join(lines))
 
 

@@ -23,21 +23,21 @@ def sources(output: str) -> None:
       auditor sources
       auditor audit strange.bin --source etcd-snapshot --report out/
     """
-    from auditor.sources.formats import FORMATS  # noqa: PLC0415
+    from auditor.sources.dump_formats import FORMATS  # noqa: PLC0415
 
     if output == "name":
         click.echo("\n".join(FORMATS))
         return
     if output != "text":
         rows = [
-            {"name": one.name, "title": one.title, "toldBy": one.told_by, "needs": one.needs or None}
-            for one in FORMATS.values()
+            {"name": format_.name, "title": format_.title, "toldBy": format_.told_by, "needs": format_.needs or None}
+            for format_ in FORMATS.values()
         ]
         echo_rows(rows, {"name": "name", "title": "title", "detected by": "toldBy", "needs": "needs"}, output)
         return
-    for one in FORMATS.values():
-        click.echo(one.name)
-        for label, words in (("", one.title), ("detected by: ", one.told_by), ("needs:       ", one.needs)):
+    for format_ in FORMATS.values():
+        click.echo(format_.name)
+        for label, words in (("", format_.title), ("detected by: ", format_.told_by), ("needs:       ", format_.needs)):
             if words:
                 click.echo(textwrap.fill(words, 110, initial_indent="    " + label, subsequent_indent=" " * 17))
     click.echo("\nEach may be compressed (gzip, zstd, xz, bzip2), also several times.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from auditor.plan.options import FAIL_ON, AuditOptions, Scope
+from auditor.plan.options import FAIL_ON, AuditOptions, RunScope
 from pipelines.cli.audit import jobs_of
 from pipelines.cli.options.made import ONE_PREFIX, asked_release, options, recorded
 from pipelines.cli.report.report import formats_help
@@ -66,7 +66,7 @@ def upgrade(dumps: tuple[str, ...], **flags: Any) -> None:
     from auditor.selectors.grammar import parse_field_selector, parse_label_selector  # noqa: PLC0415
     from auditor.shards.upgrade import UpgradeOptions  # noqa: PLC0415
     from auditor.upgrade import parse_assumptions  # noqa: PLC0415
-    from pipelines.run.report.formats import check_place, parse_outputs  # noqa: PLC0415
+    from pipelines.run.report.file_formats import check_place, parse_outputs  # noqa: PLC0415
     from pipelines.run.upgrade import run_upgrade, write_upgrade  # noqa: PLC0415
 
     report, to_kubernetes, new_crds = flags["report"], flags["to_kubernetes"], flags["new_crds"]
@@ -84,7 +84,7 @@ def upgrade(dumps: tuple[str, ...], **flags: Any) -> None:
         "crds": flags["old_crds"],
         "at_of_exports": "stored" if is_default else flags["at"],
         "jobs": jobs_of(flags["engine"], flags["jobs"]),
-        "scope": Scope(**recorded(Scope, flags)),
+        "scope": RunScope(**recorded(RunScope, flags)),
     }
     later = find_release(to_kubernetes, reproduced=False).name if to_kubernetes else ""
     own_options = recorded(UpgradeOptions, flags) | {"to_kubernetes": later, "today": asked_release()}

@@ -38,7 +38,7 @@ def validate(files: tuple[str, ...], **flags: Any) -> None:
       auditor validate --crds snapshot.db -n shop --ignore-missing manifests/
     """
     BAR.start()
-    from pipelines.run.report.formats import split_outputs  # noqa: PLC0415
+    from pipelines.run.report.file_formats import split_outputs  # noqa: PLC0415
     from pipelines.run.validate import ValidateOptions, run_validate  # noqa: PLC0415
 
     own, formats = split_outputs(flags["output"], "validate")

@@ -23,7 +23,7 @@ from collections import deque
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from auditor.base.errors import EngineError, ProofRefuted, Refused, WorkerLost, refusal
+from auditor.base.errors import EngineError, FileRefused, ProofRefuted, WorkerLost, refusal
 from pipelines.import_path import search_path
 
 if TYPE_CHECKING:
@@ -362,5 +362,5 @@ def _receive(worker: _Worker[Any]) -> Any:
         return None
     if not good:
         worker.kill()
-        raise answer if isinstance(answer, Refused | ProofRefuted) else EngineError("worker", f"failed:\n{answer}")
+        raise answer if isinstance(answer, FileRefused | ProofRefuted) else EngineError("worker", f"failed:\n{answer}")
     return answer

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from auditor.causes.counting import PartCounts
     from auditor.plan.options import AuditOptions
-    from auditor.plan.plan import Given, Plan, SourceShard
+    from auditor.plan.run_plan import Given, Plan, SourceShard
     from auditor.shards.result import ShardResult
     from auditor.sources.files.digest import LateDigests
-    from auditor.sources.plan import Damage, SourcePlan
+    from auditor.sources.source_plan import Damage, SourcePlan
 
 
 def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None) -> tuple[int, dict[str, Any]]:
@@ -56,7 +56,7 @@ def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None
 def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dict[str, Any]]:
     expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs)
     from auditor.plan.cut import cut_shards  # noqa: PLC0415
-    from auditor.plan.plan import look_again, make_plan  # noqa: PLC0415
+    from auditor.plan.run_plan import look_again, make_plan  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.sources.files.digest import LateDigests  # noqa: PLC0415
     from auditor.store.check import check_report  # noqa: PLC0415
@@ -126,9 +126,9 @@ def _log_sources(plan: Plan, digests: LateDigests) -> None:
     for source in plan.sources:
         text = f"{source.name}: {source.format}, revision {source.revision}"
         LOG.debug("source", text, name=source.name, format=source.format, revision=source.revision)
-        for one in source.damage:
-            if not digests.is_open(one.where):
-                _log_damage(source, one)
+        for damage in source.damage:
+            if not digests.is_open(damage.where):
+                _log_damage(source, damage)
     LOG.debug("phase", f"{len(plan.entries)} definitions read, judging the objects", phase="judge")
 
 
@@ -141,13 +141,13 @@ def _check_version(plan: Plan) -> None:
     """Refuse an --at that is a version of no definition: everything would be audited at the storage version."""
     from auditor.crds.outline import outline  # noqa: PLC0415
 
-    at = plan.options.at
-    if at in ("stored", "storage", "served") or not plan.entries:
+    version = plan.options.at
+    if version in ("stored", "storage", "served") or not plan.entries:
         return
     known = {version.name for entry in plan.entries for version in outline(plan.definitions_file.document(entry))}
-    if at not in known:
+    if version not in known:
         expected = f"stored, storage, served, or one of {', '.join(sorted(known))}"
-        raise PlanError("--at", f"no definition has the version {at}", expected)
+        raise PlanError("--at", f"no definition has the version {version}", expected)
 
 
 def _from_files(options: AuditOptions, *, apart: bool) -> AbstractContextManager[Callable[[], Given]]:
@@ -158,7 +158,7 @@ def _from_files(options: AuditOptions, *, apart: bool) -> AbstractContextManager
         apart: Read them in a process that is needed later in any case, while this one opens the dumps.
     """
     from auditor.plan.definition_paths import render_of  # noqa: PLC0415
-    from auditor.plan.plan import read_definitions  # noqa: PLC0415
+    from auditor.plan.run_plan import read_definitions  # noqa: PLC0415
     from pipelines.engines import run_in_background  # noqa: PLC0415
 
     read = partial(read_definitions, options.crds, render_of(options))
@@ -186,9 +186,9 @@ def new_report(options: AuditOptions, *inputs: str) -> Iterator[tuple[Path, Path
             report.parent.mkdir(parents=True, exist_ok=True)
             workdir = stack.enter_context(work_folder(report.parent, f".{report.name}", report.name))
         except OSError as error:
-            found = f"cannot be written: {error.strerror}"
+            reason = f"cannot be written: {error.strerror}"
             kind = ReportNotWritable if is_environment(error) else PlanError
-            raise kind(str(report), found, "a path in a writable folder", "give another --report") from error
+            raise kind(str(report), reason, "a path in a writable folder", "give another --report") from error
         spool, parts = workdir / "spool", workdir / "report"
         spool.mkdir()
         (parts / "objects").mkdir(parents=True)
@@ -333,7 +333,7 @@ def count_in_workers(
     manifest = manifest | {"options": manifest["options"] | rules_of(options)}
     names = parts_to_count(report, manifest)
     size = -(-len(names) // (options.jobs * _ITEMS_A_WORKER))
-    items = [(at, names[at : at + size]) for at in range(0, len(names), size)]
+    items = [(begin, names[begin : begin + size]) for begin in range(0, len(names), size)]
     ready = partial(_counter_ready, options, report, manifest)
     pool = run_processes(
         ready,
@@ -347,7 +347,7 @@ def count_in_workers(
     for first, parts in pool:
         counted[first] = parts
         tell("writing", sum(map(len, counted.values())), len(names), "parts")
-    return count_causes(report, manifest, None, (part for at, _ in items for part in counted.pop(at)))
+    return count_causes(report, manifest, None, (part for begin, _ in items for part in counted.pop(begin)))
 
 
 _Parts = tuple[int, list[str]]

@@ -27,20 +27,20 @@ from auditor.base.wording import are, counted
 from auditor.compare.compared_clusters import Gaps, cluster_notes, compared_clusters
 from auditor.compare.comparison import compared
 from auditor.compare.presence import missing_clusters, stale_dumps, unread_clusters
-from auditor.compare.rechecked import REASONS, Owners, reasons_of
+from auditor.compare.rechecked import REASONS, FindingObjects, reasons_of
 from auditor.compare.worse import WorseObjects
 from auditor.plan.options import FAIL_ON
 from auditor.printing.print_rows import print_rows
 from auditor.releases import active
-from auditor.shards.columns import write_parquet, write_row_groups
+from auditor.shards.table_rows import write_parquet, write_row_groups
 from auditor.sources.stores.locations import shown_url
 from auditor.store.allclear import missing_lines, stale_lines
 from auditor.store.check import check_earlier
 from auditor.store.clusters import with_other_option
 from auditor.store.damage_lines import damage_lines
+from auditor.store.earlier_report import check_rows, read_manifest
 from auditor.store.manifest import MANIFEST, whole_report
-from auditor.store.reader import check_rows, read_manifest
-from pipelines.run.diff_side import FINDING, OBJECT, Side
+from pipelines.run.diff_side import FINDING, OBJECT, ReportSide
 from pipelines.run.remote import reports_here
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Difference:
         newly_sealed: Number of objects that are encrypted without a key now, and were not before.
     """
 
-    def __init__(self, old: Side, new: Side, before: dict[str, Any], now: dict[str, Any]) -> None:
+    def __init__(self, old: ReportSide, new: ReportSide, before: dict[str, Any], now: dict[str, Any]) -> None:
         self.old, self.new = old, new
         of_other_release = _is_of_other_release(before, now)
         texts = (side.finding_names(of_other_release=of_other_release) for side in (old, new))
@@ -99,12 +99,14 @@ class Difference:
         if gone.any():
             findings = old.findings.filter(pa.array(gone))
             names = new.names_of_objects()
-            owners = Owners(findings, old.plurals(findings), old.names_of(findings), names, new.objects)
+            owners = FindingObjects(findings, old.plurals(findings), old.names_of(findings), names, new.objects)
             reasons = reasons_of(owners, before, now, new.folder)
             reasons[(reasons == 0) & _unchecked(old, new)[gone]] = REASONS.index("not evaluated")
             self.is_fixed[gone] = reasons == 0
             counts = np.bincount(reasons, minlength=len(REASONS))
-            self.not_rechecked = {reason: int(counts[at]) for at, reason in enumerate(REASONS) if at and counts[at]}
+            self.not_rechecked = {
+                reason: int(counts[code]) for code, reason in enumerate(REASONS) if code and counts[code]
+            }
         clusters = new.clusters(new.objects)
         self.objects = WorseObjects(
             old.objects_compared(),
@@ -128,7 +130,7 @@ class Difference:
         if len(asked):
             some = findings.take(pa.array(asked))
             names = self.new.names_of(some), self.old.names_of_objects()
-            owners = Owners(some, self.new.plurals(some), *names, self.old.objects)
+            owners = FindingObjects(some, self.new.plurals(some), *names, self.old.objects)
             out[asked] = np.where(owners.found, owners.of_object("status") == Status.SEALED, is_partial[asked])
         return out
 
@@ -210,11 +212,11 @@ class Difference:
 
 def _is_of_other_release(before: dict[str, Any], now: dict[str, Any]) -> bool:
     """Return whether findings of two reports may be of two releases; those of a fleet may be of several."""
-    was, is_now = (one.get("kubernetes_release") or "" for one in (before, now))
+    was, is_now = (manifest.get("kubernetes_release") or "" for manifest in (before, now))
     return was != is_now or "," in was
 
 
-def _unchecked(old: Side, new: Side) -> Numbers:
+def _unchecked(old: ReportSide, new: ReportSide) -> Numbers:
     """Return for each finding of the old report whether it is of a rule which the new one did not check.
 
     A server leaves the rules of an object out because of other findings: what they found before may still be there.
@@ -222,17 +224,17 @@ def _unchecked(old: Side, new: Side) -> Numbers:
     is_broken, _ = old.of_rules()
     _, is_skipped = new.of_rules()
     skipped = in_one_piece(new.requests()).filter(pa.array(is_skipped))
-    found: Numbers = is_broken & np.asarray(pc.is_in(in_one_piece(old.requests()), value_set=skipped))
-    return found
+    mask: Numbers = is_broken & np.asarray(pc.is_in(in_one_piece(old.requests()), value_set=skipped))
+    return mask
 
 
-def _only_follows(side: Side, mask: Numbers) -> Numbers:
+def _only_follows(side: ReportSide, mask: Numbers) -> Numbers:
     """Return which findings of a mask say that rules were not checked, without another of their request in the mask."""
     _, is_skipped = side.of_rules()
     requests = in_one_piece(side.requests())
     others = requests.filter(pa.array(mask & ~is_skipped))
-    found: Numbers = mask & is_skipped & ~np.asarray(pc.is_in(requests, value_set=others))
-    return found
+    mask_: Numbers = mask & is_skipped & ~np.asarray(pc.is_in(requests, value_set=others))
+    return mask_
 
 
 def _marked(rows: pa.Table, change: Numbers, schema: pa.Schema) -> pa.Table:
@@ -261,7 +263,7 @@ def _changed_objects(rows: pa.Table) -> list[dict[str, Any]]:
     for row in rows.slice(0, _NAMED).to_pylist():
         name = row["key"] or "/".join(filter(None, (row["kind"], row["namespace"], row["name"])))
         shown = f"{row['cluster']}: {name}" if row["cluster"] else name
-        impacts = [one for one in row["impacts"] or () if one not in (Impact.NONE, Impact.DRIFTS)]
+        impacts = [impact for impact in row["impacts"] or () if impact not in (Impact.NONE, Impact.DRIFTS)]
         key = row["key"] or f"{row['namespace'] or ''}/{row['name'] or ''}"  # of an export
         out.append(
             {"object": shown, "cluster": row["cluster"], "key": key, "level": row["level"], "impacts": impacts,
@@ -324,9 +326,9 @@ def difference(
     compared_as = {**manifest, "diff": {"stale": stale}}
     by_cluster = "clusters" in before or "clusters" in manifest or _other_cluster(before, manifest)
     check_earlier(Path(report), before, option)
-    old, new = (Side(one, by_cluster=by_cluster) for one in (Path(report), folder))
+    old, new = (ReportSide(folder_, by_cluster=by_cluster) for folder_ in (Path(report), folder))
     check_rows(folder, manifest, new.rows(), "NEW_REPORT")
-    found = Difference(old, new, before, compared_as)
+    answer = Difference(old, new, before, compared_as)
     compared_with = compared_clusters(before, manifest, shown, by_cluster=by_cluster)
     notes = cluster_notes(compared_with, before, shown)
     notes += [
@@ -340,10 +342,10 @@ def difference(
         "of updates that are gone are not counted as fixed"
         for name in sorted(with_other_option(before, manifest, "ratcheting"))
     ]
-    if uncompared := int(found.is_uncompared.sum()):
+    if uncompared := int(answer.is_uncompared.sum()):
         text = f"{counted(uncompared, 'finding')} {are(uncompared)} neither new nor known"
         notes.append(f"{text}: what would tell was not read, or is of a newer dump")
-    release, own = (one.get("kubernetes_release") or "" for one in (before, manifest))
+    release, own = (manifest_.get("kubernetes_release") or "" for manifest_ in (before, manifest))
     if release != own:
         notes.append(
             f"{shown} was made as Kubernetes {release}, this report as {own}: a finding in other words is the same, "
@@ -354,9 +356,9 @@ def difference(
         "started": before["started"],
         "clusters": compared_with,
         "kubernetes_release": release,
-        **found.section(),
+        **answer.section(),
     }
-    return found, {**section, "notes": notes, "stale": stale}
+    return answer, {**section, "notes": notes, "stale": stale}
 
 
 def write_difference(options: AuditOptions, folder: Path, manifest: dict[str, Any]) -> int:
@@ -369,12 +371,12 @@ def write_difference(options: AuditOptions, folder: Path, manifest: dict[str, An
         PlanError: The earlier folder is not a report.
     """
     with whole_report(options.diff):
-        found, section = difference(folder, manifest, options.diff)
-    found.write(manifest["definitions"]["sha256"])
+        answer, section = difference(folder, manifest, options.diff)
+    answer.write(manifest["definitions"]["sha256"])
     manifest["diff"] = section
     if options.only_new and manifest["exit_code"] not in (2, 3):
-        is_sealed = options.fail_on_sealed and found.newly_sealed > 0
-        manifest["exit_code"] = int(is_sealed or found.reaches(options.fail_on))
+        is_sealed = options.fail_on_sealed and answer.newly_sealed > 0
+        manifest["exit_code"] = int(is_sealed or answer.reaches(options.fail_on))
     (folder / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
     return int(manifest["exit_code"])
 
@@ -399,19 +401,24 @@ def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, f
     with reports_here(old, new) as (before, after), whole_report(f"{old}, {new}"):
         manifest = read_manifest(after, "NEW_REPORT", new)
         check_earlier(Path(after), manifest, "NEW_REPORT")
-        found, section = difference(Path(after), manifest, before, "OLD_REPORT", old)
+        answer, section = difference(Path(after), manifest, before, "OLD_REPORT", old)
         earlier = read_manifest(before, "OLD_REPORT", old)
         missing = missing_clusters(manifest, [earlier])
         is_whole = not (missing or unread_clusters(manifest) or unread_clusters(earlier))
-        code = int(found.reaches(fail_on)) if is_whole else _INCOMPLETE
+        code = int(answer.reaches(fail_on)) if is_whole else _INCOMPLETE
         if output != "text":
-            for part in print_rows(_rows(found), _COLUMNS, output, wide=("cluster", "key", "check", "field")):
+            for part in print_rows(_rows(answer), _COLUMNS, output, wide=("cluster", "key", "check", "field")):
                 write(part)
             return code
     shown = visible_tree({"diff": section, "missing": missing})
     with whole_report(f"{old}, {new}"):
-        damage = [line for one in (earlier, manifest) for source in one["inputs"] for line in damage_lines(source)]
-        lost = [f"LOST  {visible(text)}" for one in (earlier, manifest) for text in one["lost"]]
+        damage = [
+            line
+            for report_manifest in (earlier, manifest)
+            for source in report_manifest["inputs"]
+            for line in damage_lines(source)
+        ]
+        lost = [f"LOST  {visible(text)}" for report_manifest in (earlier, manifest) for text in report_manifest["lost"]]
     absent = [*missing_lines(shown), *stale_lines(shown["diff"]["stale"]), *dict.fromkeys(damage), *lost]
     text = "\n\n".join([*(["\n".join(absent)] if absent else []), *compared(shown, visible(new))])
     if text:
@@ -431,11 +438,11 @@ def _rows(found: Difference) -> Iterator[dict[str, Any]]:
 
 def _other_cluster(before: dict[str, Any], now: dict[str, Any]) -> bool:
     """Return whether two reports of one cluster name different clusters."""
-    names = [one["options"].get("cluster") for one in (before, now)]
+    names = [manifest["options"].get("cluster") for manifest in (before, now)]
     return all(names) and names[0] != names[1]
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_shown(one)}" for name, one in value.items() if one) or "everything"
+        return ", ".join(f"{name} {_shown(item)}" for name, item in value.items() if item) or "everything"
     return ", ".join(value) or "nothing" if isinstance(value, list) else str(value)

@@ -36,7 +36,7 @@ _NONE: Final = "\1"
 """Stands for an unknown part in a joined text; no name contains it."""
 
 
-class Side:
+class ReportSide:
     """Findings and objects of one report."""
 
     def __init__(self, folder: Path, *, by_cluster: bool) -> None:
@@ -83,7 +83,7 @@ class Side:
         is_broken = pc.and_(is_of_rule, pc.is_valid(self.findings["rule"]))
         is_root = pc.equal(self.findings["field"], "<nil>")
         is_skipped = pc.and_(pc.and_(is_of_rule, is_root), pc.is_null(self.findings["rule"]))
-        return tuple(np.asarray(pc.fill_null(in_one_piece(one), False)) for one in (is_broken, is_skipped))  # type: ignore[return-value]
+        return tuple(np.asarray(pc.fill_null(in_one_piece(mask), False)) for mask in (is_broken, is_skipped))  # type: ignore[return-value]
 
     def plurals(self, findings: pa.Table) -> Any:
         """Return the plural name of the kind of some findings; null if it is not known."""

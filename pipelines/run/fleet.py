@@ -80,17 +80,17 @@ def clusters_of(options: AuditOptions) -> list[Cluster]:
     Raises:
         PlanError: A cluster has no name of its own, or several servers share what can be read once.
     """
-    found = _by_dump(options)
+    clusters = _by_dump(options)
     if options.prefixes:
-        found = [
-            _of_server(one, prefix)
-            for one in found or [Cluster(options.cluster, options.dumps)]
+        clusters = [
+            _of_server(cluster, prefix)
+            for cluster in clusters or [Cluster(options.cluster, options.dumps)]
             for prefix in options.prefixes
         ]
-    for name, count in Counter(cluster.name for cluster in found).items():
+    for name, count in Counter(cluster.name for cluster in clusters).items():
         if count > 1:
             raise PlanError("--cluster-name", f"{count} dumps are of a cluster {name!r}", "a name for each")
-    return found
+    return clusters
 
 
 def _of_server(cluster: Cluster, prefix: str) -> Cluster:
@@ -137,8 +137,10 @@ def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         if not clusters:
             code, manifest = run_audit(local)
         elif len(clusters) == 1:
-            (one,) = clusters
-            code, manifest = run_audit(one.settings.applied_to(replace(local, dumps=one.dumps, cluster=one.name)))
+            (cluster,) = clusters
+            code, manifest = run_audit(
+                cluster.settings.applied_to(replace(local, dumps=cluster.dumps, cluster=cluster.name))
+            )
         else:
             code, manifest = _run_fleet(local, clusters)
         _name_as_given(manifest, options, local)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from auditor.plan.options import AuditOptions
-    from auditor.plan.plan import SourceShard
+    from auditor.plan.run_plan import SourceShard
 
 
 CAUSES: Final = "causes"
@@ -65,7 +65,7 @@ class Cluster:
         return ", ".join(map(shown_url, self.dumps))
 
 
-class Outcome(NamedTuple):
+class ClusterOutcome(NamedTuple):
     """What an audit of a cluster gave.
 
     Attributes:
@@ -136,23 +136,23 @@ def _shared(options: AuditOptions, items: list[_Item]) -> list[_Item]:
     if options.engine != "processes" or options.jobs == 1 or "-" in options.crds:
         return []
     sizes = {item[0]: sum(map(_size, item[1].dumps)) for item in items if all(map(is_open_to_all, item[1].dumps))}
-    found = sorted((item for item in items if item[0] in sizes), key=lambda item: (-sizes[item[0]], item[0]))
-    seconds = [sizes[position] / _BYTES_A_SECOND for position, _ in found]
-    shared = found[_most_even(seconds, options.jobs) :]
+    sizes_ = sorted((item for item in items if item[0] in sizes), key=lambda item: (-sizes[item[0]], item[0]))
+    seconds = [sizes[position] / _BYTES_A_SECOND for position, _ in sizes_]
+    shared = sizes_[_most_even(seconds, options.jobs) :]
     return shared if len(shared) > 1 else []
 
 
 def _most_even(seconds: list[float], jobs: int) -> int:
     """Return of how many of the longest pieces of work, which come first, each should be done by all workers."""
-    best, at = _together(seconds, jobs), 0
+    best, shortest = _together(seconds, jobs), 0
     before = 0.0
-    for number, one in enumerate(seconds, 1):
-        before += _START_SECONDS + one * (_ALONE_SHARE + (1 - _ALONE_SHARE) / jobs)
+    for number, duration in enumerate(seconds, 1):
+        before += _START_SECONDS + duration * (_ALONE_SHARE + (1 - _ALONE_SHARE) / jobs)
         if before >= best:
             break
         if (whole := before + _together(seconds[number:], jobs)) < best:
-            best, at = whole, number
-    return at
+            best, shortest = whole, number
+    return shortest
 
 
 def _together(seconds: list[float], jobs: int) -> float:
@@ -172,8 +172,8 @@ def _size(dump: str) -> int:
         return 0
     try:
         path = Path(dump)
-        files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
-        return sum(one.stat().st_size * (_PACKED if one.suffix in PACKED_SUFFIXES else 1) for one in files)
+        files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+        return sum(file.stat().st_size * (_PACKED if file.suffix in PACKED_SUFFIXES else 1) for file in files)
     except OSError:
         return 0  # the audit says why
 
@@ -198,7 +198,10 @@ def _by_workers(
     ready = partial(_ready, replace(options, engine="inline", jobs=jobs), spool, LOG.settings)
     began = time.monotonic()
     for count, (position, outcome) in enumerate(
-        run_processes(ready, dealt, jobs=jobs, on_lost=lambda item, _: (item[0], Outcome(None)), preload=PRELOAD), 1
+        run_processes(
+            ready, dealt, jobs=jobs, on_lost=lambda item, _: (item[0], ClusterOutcome(None)), preload=PRELOAD
+        ),
+        1,
     ):
         LOG.lines(outcome.lines)
         if outcome.error is not None:
@@ -208,7 +211,7 @@ def _by_workers(
         yield position, outcome.answer
 
 
-def _ready(options: AuditOptions, spool: Path, settings: Any) -> Callable[[_Item], tuple[int, Outcome]]:
+def _ready(options: AuditOptions, spool: Path, settings: Any) -> Callable[[_Item], tuple[int, ClusterOutcome]]:
     """Make a worker ready that audits clusters; what is logged goes to the parent process with the answer."""
     LOG.restore(settings)
     bound_worker(options.memory, options.jobs)
@@ -220,13 +223,13 @@ def _ready(options: AuditOptions, spool: Path, settings: Any) -> Callable[[_Item
     audit = _auditor_of_clusters(options, spool, run)
     since_collect = 0
 
-    def work(item: _Item) -> tuple[int, Outcome]:
+    def work(item: _Item) -> tuple[int, ClusterOutcome]:
         nonlocal since_collect
         with LOG.collected() as lines:
             try:
-                outcome = Outcome(audit(item)[1])
+                outcome = ClusterOutcome(audit(item)[1])
             except AuditorError as error:
-                outcome = Outcome(None, error)
+                outcome = ClusterOutcome(None, error)
         since_collect += outcome.answer["counts"]["bytes"] if isinstance(outcome.answer, dict) else _COLLECT_AFTER
         if since_collect >= _COLLECT_AFTER:  # workers run without the collector, and what is left holds cycles
             since_collect = 0

@@ -17,8 +17,8 @@ from auditor.causes.outcome import note_causes
 from auditor.compare.presence import note_presence
 from auditor.crds.definitions_file import FILE, DefinitionsFile
 from auditor.selectors.partitions import Folders, IndexFolder
-from auditor.shards.columns import write_parquet
 from auditor.shards.result import MOST_GIVEN_UP, is_worse
+from auditor.shards.table_rows import write_parquet
 from auditor.store.clusters import lifecycle_of
 from pipelines.run.fleet_clusters import CAUSES
 
@@ -90,7 +90,7 @@ def join_reports(
         from auditor.store.redact import redact_report  # noqa: PLC0415 - only when asked
 
         redact_report(parts, manifest)
-    counted = [one for some in causes if some is not None for one in some]
+    counted = [cause for some in causes if some is not None for cause in some]
     note_causes(options, parts, manifest, None if None in causes else counted)
     return manifest
 
@@ -139,10 +139,10 @@ def _take_parts(report: Path, parts: Path, number: int, folders: dict[str, str])
     """
     highest = -1
     for path in sorted(report.rglob("part-*.parquet")):
-        found = _PART.fullmatch(path.name)
-        if found is None:
+        match = _PART.fullmatch(path.name)
+        if match is None:
             continue
-        own = int(found[1])
+        own = int(match[1])
         highest = max(highest, own)
         table, _, below = path.parent.relative_to(report).as_posix().partition("/")
         folder = parts / table / folders.get(below, below)
@@ -155,7 +155,7 @@ def _take_parts(report: Path, parts: Path, number: int, folders: dict[str, str])
 def _common(manifests: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the options that clusters may set for themselves, null where clusters differ."""
     first = manifests[0]["options"]
-    is_common = {name: all(one["options"][name] == first[name] for one in manifests) for name in _OF_EACH}
+    is_common = {name: all(manifest["options"][name] == first[name] for manifest in manifests) for name in _OF_EACH}
     return {name: first[name] if is_common[name] else None for name in _OF_EACH}
 
 
@@ -203,9 +203,9 @@ def _kinds(manifests: list[tuple[Cluster, dict[str, Any]]]) -> list[dict[str, An
             for name in ("statuses", "impacts"):
                 known[name] = dict(Counter(known[name]) + Counter(kind[name]))
             known["stuck"] = known.get("stuck") or kind.get("stuck")
-            before, found = known["breaking"], kind["breaking"]
-            if found and (not before or is_worse(found["impact"], before["impact"])):
-                known["breaking"] = found
+            before, kinds = known["breaking"], kind["breaking"]
+            if kinds and (not before or is_worse(kinds["impact"], before["impact"])):
+                known["breaking"] = kinds
     return [out[key] for key in sorted(out)]
 
 

@@ -70,7 +70,7 @@ class ClusterSettings:
 
     def applied_to(self, options: AuditOptions) -> AuditOptions:
         """Return the options of a run with those of the cluster in their place."""
-        own = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) is not None}
+        own = {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name) is not None}
         return replace(options, **own)
 
 
@@ -114,11 +114,11 @@ def read_fleet(path: str) -> list[tuple[str, str, ClusterSettings]]:
     entries = content.get("clusters") if type(content) is dict else None
     if type(entries) is not list or not entries or content.keys() != {"clusters"}:
         raise PlanError("--fleet", f"{path} lists no clusters", expected)
-    found = [_entry(path, number, entry) for number, entry in enumerate(entries, 1)]
-    names = [name for name, _, _ in found]
+    entries_ = [_entry(path, number, entry) for number, entry in enumerate(entries, 1)]
+    names = [name for name, _, _ in entries_]
     if double := next((name for name in names if names.count(name) > 1), ""):
         raise PlanError("--fleet", f"{path} lists the cluster {double} twice", "a name for each")
-    return found
+    return entries_
 
 
 def _entry(path: str, number: int, entry: Any) -> tuple[str, str, ClusterSettings]:
@@ -128,7 +128,7 @@ def _entry(path: str, number: int, entry: Any) -> tuple[str, str, ClusterSetting
     if unknown := sorted(entry.keys() - _KEYS):
         raise PlanError("--fleet", f"{where} has an unknown key {unknown[0]!r}", f"one of {', '.join(sorted(_KEYS))}")
     for key, value in entry.items():
-        good = type(value) is list and all(type(one) is str for one in value) if key in _LISTS else type(value) is str
+        good = type(value) is list and all(type(item) is str for item in value) if key in _LISTS else type(value) is str
         if not good or not value:
             raise PlanError("--fleet", f"{where}: {key} is {value!r}", "a list of paths" if key in _LISTS else "a text")
 

@@ -25,30 +25,30 @@ _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 """Names that are offered; others would need quotes in a shell, and content is not trusted."""
 
 
-class Names(NamedTuple):
+class NamesIn(NamedTuple):
     """The names in a report or a dump, sorted."""
 
     kinds: list[str]
     namespaces: list[str]
 
 
-def names_of(target: str) -> Names:
+def names_of(target: str) -> NamesIn:
     """Return the kinds (`plural.group`) and namespaces of a report or dump; none if it cannot be read."""
     path = Path(target)
     marked = path / _MANIFEST if path.is_dir() else path
     try:
         status = marked.stat()
     except OSError:
-        return Names([], [])
+        return NamesIn([], [])
     name = str(marked.resolve())
     state: list[Any] = [name, status.st_mtime_ns, status.st_size]
     cache = _cache_file(name)
     known = _cached(cache, state)
     if known is not None:
         return known
-    found = _of_report(path) if marked.name == _MANIFEST else _of_dump(target, status.st_size)
-    _keep(cache, state, found)
-    return found
+    names = _of_report(path) if marked.name == _MANIFEST else _of_dump(target, status.st_size)
+    _keep(cache, state, names)
+    return names
 
 
 def _cache_file(name: str) -> Path:
@@ -56,17 +56,17 @@ def _cache_file(name: str) -> Path:
     return Path(base) / "auditor" / "names" / f"{hashlib.sha256(name.encode(errors='replace')).hexdigest()}.json"
 
 
-def _cached(path: Path, state: list[Any]) -> Names | None:
+def _cached(path: Path, state: list[Any]) -> NamesIn | None:
     try:
         content = json.loads(path.read_bytes())
         if content["state"] == state:
-            return Names(_clean(content["kinds"]), _clean(content["namespaces"]))
+            return NamesIn(_clean(content["kinds"]), _clean(content["namespaces"]))
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return None
 
 
-def _keep(path: Path, state: list[Any], found: Names) -> None:
+def _keep(path: Path, state: list[Any], found: NamesIn) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}")
@@ -77,10 +77,10 @@ def _keep(path: Path, state: list[Any], found: Names) -> None:
 
 
 def _clean(names: Iterable[Any]) -> list[str]:
-    return sorted({one for one in names if type(one) is str and _NAME.fullmatch(one)})
+    return sorted({name for name in names if type(name) is str and _NAME.fullmatch(name)})
 
 
-def _of_report(report: Path) -> Names:
+def _of_report(report: Path) -> NamesIn:
     import pyarrow.parquet as pq  # noqa: PLC0415 - only where the cache has nothing
 
     from auditor.store.manifest import manifest_bytes, parse_manifest  # noqa: PLC0415
@@ -96,12 +96,12 @@ def _of_report(report: Path) -> Names:
             namespaces.update(column.unique().to_pylist())
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         pass
-    return Names(_clean(kinds), _clean(namespaces))
+    return NamesIn(_clean(kinds), _clean(namespaces))
 
 
-def _of_dump(target: str, size: int) -> Names:
+def _of_dump(target: str, size: int) -> NamesIn:
     if size > _MOST_BYTES:
-        return Names([], [])
+        return NamesIn([], [])
     from auditor.base.errors import AuditorError  # noqa: PLC0415
     from auditor.plan.dumps import open_live  # noqa: PLC0415
     from auditor.sources import open_source  # noqa: PLC0415
@@ -121,4 +121,4 @@ def _of_dump(target: str, size: int) -> Names:
                     namespaces.add(place.namespace)
     except (AuditorError, OSError, ValueError):
         pass
-    return Names(_clean(kinds), _clean(namespaces))
+    return NamesIn(_clean(kinds), _clean(namespaces))

@@ -15,13 +15,13 @@ from auditor.base.visible import label
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import DefinitionsFile
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import damage_text, look_again, make_plan
+from auditor.plan.run_plan import damage_text, look_again, make_plan
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.command import get
 from auditor.releases import RELEASES, Release, active, running_as
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore, Query
-from auditor.server.fleet import AnyStore, FleetStore, OneStore
+from auditor.server.fleet_store import AnyStore, FleetStore, OneStore
 from auditor.server.history import plan_as_of
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
@@ -70,7 +70,7 @@ class Opened:
 
     def is_damaged(self) -> bool:
         """Return whether part of the requested objects could not be read, or was left out."""
-        return any([self.has_unread, *(is_damaged(one) or one.failed for one in self.stores.values())])
+        return any([self.has_unread, *(is_damaged(store) or store.failed for store in self.stores.values())])
 
 
 @contextmanager
@@ -95,10 +95,12 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             return
         folder = Path(stack.enter_context(temporary_folder("fleet")))
         stores = {
-            name: stack.enter_context(_open_local(one, _warner_of(name, warn)))
-            for name, one in _views(local, manifest, chosen, folder)
+            name: stack.enter_context(_open_local(view, _warner_of(name, warn)))
+            for name, view in _views(local, manifest, chosen, folder)
         }
-        unread = [] if options.clusters else [one for one in manifest["inputs"] if one.get("cluster") not in chosen]
+        unread = (
+            [] if options.clusters else [source for source in manifest["inputs"] if source.get("cluster") not in chosen]
+        )
         for source in unread:
             for line in damage_lines(source):
                 warn(f"cluster {source.get('cluster')}: {line}\n")
@@ -107,18 +109,22 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
 
 def _release_of(manifest: dict[str, Any], chosen: list[str], asked: str, warn: Callable[[str], None]) -> Release:
     """Return the release that a report was made as, if it is one, and reproduced; else the current one."""
-    clusters = [one for one in manifest.get("clusters", ()) if one["name"] in chosen] if is_fleet(manifest) else ()
-    versions = sorted({str(one.get("kubernetes_release", "")) for one in clusters or (manifest,)})
-    found = next((one for one in RELEASES if [one.version] == versions and one.is_reproduced), active())
-    if asked and found.name != asked:
+    clusters = (
+        [cluster for cluster in manifest.get("clusters", ()) if cluster["name"] in chosen] if is_fleet(manifest) else ()
+    )
+    versions = sorted({str(cluster.get("kubernetes_release", "")) for cluster in clusters or (manifest,)})
+    release = next(
+        (release for release in RELEASES if [release.version] == versions and release.is_reproduced), active()
+    )
+    if asked and release.name != asked:
         named = ", ".join(versions)
         raise PlanError("--kubernetes", f"the report was made as Kubernetes {named}", "the dump, or no --kubernetes")
     if len(versions) > 1:
         warn(
             f"note: these clusters were audited as Kubernetes {', '.join(versions)}; their objects are read as "
-            f"{found.version} (--cluster chooses clusters of one release)\n"
+            f"{release.version} (--cluster chooses clusters of one release)\n"
         )
-    return found
+    return release
 
 
 def _warner_of(cluster: str, warn: Callable[[str], None]) -> Callable[[str], None]:
@@ -132,8 +138,8 @@ def _views(
     """Yield for each cluster the options that query only this cluster."""
     report = Path(options.target)
     if options.dumps and len(options.dumps) != len(chosen):
-        found = f"{len(options.dumps)} dumps for {len(chosen)} clusters ({', '.join(chosen)})"
-        raise PlanError("--dump", found, "one for each cluster, in this order", "--cluster chooses clusters")
+        reason = f"{len(options.dumps)} dumps for {len(chosen)} clusters ({', '.join(chosen)})"
+        raise PlanError("--dump", reason, "one for each cluster, in this order", "--cluster chooses clusters")
     for number, name in enumerate(chosen):
         with whole_report(options.target):
             view = cluster_view(report, manifest, name, folder / f"{number:05d}")
@@ -178,7 +184,7 @@ def is_damaged(store: AnyStore) -> bool:
         return any([store.has_unread, *map(is_damaged, store.stores.values())])
     if isinstance(store, IndexOnlyStore):
         return any(source["damage"] for source in store.manifest["inputs"])
-    Writer(sys.stderr)(look_again(store.plan))
+    TextWriter(sys.stderr)(look_again(store.plan))
     return any(source.damage for source in store.plan.sources)
 
 
@@ -286,16 +292,16 @@ def run_query(options: QueryOptions) -> int:
 def _newest(store: AnyStore) -> float | None:
     """Return the newest time in the snapshots of a store, or None if they have none: then the clock counts."""
     stores = store.stores.values() if isinstance(store, FleetStore) else [store]
-    times = [newest_time(one) for one in stores if isinstance(one, DumpStore)]
+    times = [newest_time(store) for store in stores if isinstance(store, DumpStore)]
     return max((time for time in times if time is not None), default=None)
 
 
-def _output(options: QueryOptions) -> Writer:
+def _output(options: QueryOptions) -> TextWriter:
     """Return a writer to standard output: byte for byte as kubectl unless it is a terminal or a table."""
     name = options.output.partition("=")[0]
     if sys.stdout.isatty() or name in ("", "table", "wide", "name", "csv"):
-        return Writer(sys.stdout)
-    return Writer(plain(sys.stdout))
+        return TextWriter(sys.stdout)
+    return TextWriter(plain(sys.stdout))
 
 
 def _save_index(options: QueryOptions, err: Callable[[str], None]) -> None:
@@ -328,21 +334,21 @@ def _at_version(store: AnyStore, args: tuple[str, ...], version: str, err: Calla
 
     def named(kind: str, members: tuple[Resource, ...] = ()) -> str:
         try:
-            found = members or (store.discovery.resolve(kind, lambda text: err(text + "\n")),)
+            resources = members or (store.discovery.resolve(kind, lambda text: err(text + "\n")),)
         except UnknownResource:
             return kind
-        return ",".join(f"{one.plural}.{version}.{one.group}" for one in found)
+        return ",".join(f"{resource.plural}.{version}.{resource.group}" for resource in resources)
 
     if any("/" in arg for arg in args):
         parts = (arg.partition("/") for arg in args)
         return tuple(f"{named(kind)}{slash}{name}" for kind, slash, name in parts)
     return tuple(
-        arg if at else ",".join(named(kind, store.discovery.category(kind)) for kind in arg.split(","))
-        for at, arg in enumerate(args)
+        arg if position else ",".join(named(kind, store.discovery.category(kind)) for kind in arg.split(","))
+        for position, arg in enumerate(args)
     )
 
 
-class Writer:
+class TextWriter:
     """Writes text to a stream, also text that is not valid Unicode."""
 
     def __init__(self, stream: Any) -> None:

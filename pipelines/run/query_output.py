@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 from auditor.base.errors import PlanError
 from auditor.golang import jsontext
 from auditor.printing.print_rows import DATA, FORMS, print_rows
-from auditor.server.fleet import FleetStore
+from auditor.server.fleet_store import FleetStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
-    from auditor.server.fleet import AnyStore
+    from auditor.server.fleet_store import AnyStore
     from pipelines.run.objects.query_options import QueryOptions
 
 
@@ -102,8 +102,8 @@ def _parquet(store: AnyStore, pairs: Pairs, options: QueryOptions) -> Callable[[
     columns["labels"] = pa.array(
         [list((row["labels"] or {}).items()) for row in rows], pa.map_(pa.string(), pa.string())
     )
-    for one in labels:
-        columns[f"field:{one}"] = pa.array([row.get(f"field:{one}") for row in rows], pa.string())
+    for label in labels:
+        columns[f"field:{label}"] = pa.array([row.get(f"field:{label}") for row in rows], pa.string())
     table = pa.table(columns)
     return lambda: _write_parquet(table, options.output.partition("=")[2])
 

@@ -71,10 +71,10 @@ def _replaced(options: AuditOptions) -> list[str]:
     if not options.force:
         raise PlanError(shown, "holds a report already", "", "give --force to replace it")
     root = shown.rstrip("/")
-    for one in filter(is_remote, (*options.dumps, *options.old, *options.crds)):
-        if f"{shown_url(one).rstrip('/')}/".startswith(f"{root}/"):
+    for url in filter(is_remote, (*options.dumps, *options.old, *options.crds)):
+        if f"{shown_url(url).rstrip('/')}/".startswith(f"{root}/"):
             raise PlanError(
-                shown_url(one),
+                shown_url(url),
                 f"is read by this run and is in {shown}, which --force would remove",
                 "",
                 "give another --report, or move the input elsewhere",
@@ -126,7 +126,7 @@ def reports_here(*reports: str) -> Iterator[list[str]]:
 
 
 def _one(url: str, folder: Path) -> str:
-    found = [str(local) for _, local in fetched(url, folder)]
-    if len(found) > 1:
-        raise PlanError(shown_url(url), f"matches {len(found)} dumps", "the URL of one", "give each dump on its own")
-    return found[0]
+    files = [str(local) for _, local in fetched(url, folder)]
+    if len(files) > 1:
+        raise PlanError(shown_url(url), f"matches {len(files)} dumps", "the URL of one", "give each dump on its own")
+    return files[0]

@@ -99,15 +99,15 @@ def _check_target(report: Path, *, force: bool, inputs: tuple[Path, ...]) -> Non
     if not any(report.iterdir()):
         return
     if not (report / MANIFEST).exists():
-        found = "holds files that are not a report"
-        raise PlanError(str(report), found, "a new or empty folder", "give another --report")
+        reason = "holds files that are not a report"
+        raise PlanError(str(report), reason, "a new or empty folder", "give another --report")
     if not force:
         raise PlanError(str(report), "holds a report already", "", "give --force to replace it")
     root = report.resolve()
-    for one in inputs:
-        if one == root or one.is_relative_to(root):
+    for source in inputs:
+        if source == root or source.is_relative_to(root):
             raise PlanError(
-                str(one),
+                str(source),
                 f"is read by this run and is in {report}, which --force would remove",
                 "",
                 "give another --report, or move the input elsewhere",
@@ -135,7 +135,7 @@ def check_manifest_of(report: str, manifest: bytes, entries: Iterable[tuple[str,
             "give another --report, or remove the folder yourself",
         )
     listed = content.get("files")
-    files = {MANIFEST, *(one for one in listed if type(one) is str)} if type(listed) is list else None
+    files = {MANIFEST, *(name for name in listed if type(name) is str)} if type(listed) is list else None
     others = [name for name, is_file in entries if not _is_of_report(name, files, is_file=is_file)]
     if others:
         some = ", ".join(printable_name(name) for name in sorted(others)[:_NAMED])
@@ -281,10 +281,10 @@ def _warn_replaced(report: str) -> None:
 def _is_of(folder: Path, manifest: dict[str, Any]) -> bool:
     """Return whether a folder holds the report of a manifest."""
     try:
-        found = parse_manifest(manifest_bytes(folder))
+        content = parse_manifest(manifest_bytes(folder))
     except OSError:
         return False
-    return found is not None and all(found.get(key) == manifest[key] for key in ("started", "seconds", "counts"))
+    return content is not None and all(content.get(key) == manifest[key] for key in ("started", "seconds", "counts"))
 
 
 # ---- permissions

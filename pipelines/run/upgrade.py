@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from auditor.plan.options import AuditOptions
     from auditor.shards.upgrade import UpgradeOptions, UpgradePlan
-    from pipelines.run.report.formats import Output
+    from pipelines.run.report.file_formats import FormatTarget
 
 
 _NO_MATTER = frozenset({Status.ORPHANED, Status.OTHER, Impact.NEEDS_WEBHOOK})
@@ -49,7 +49,7 @@ def run_upgrade(options: AuditOptions, upgrade: UpgradeOptions) -> tuple[int, di
     return code, manifest
 
 
-def write_upgrade(manifest: dict[str, Any], report: str, formats: Sequence[Output]) -> None:
+def write_upgrade(manifest: dict[str, Any], report: str, formats: Sequence[FormatTarget]) -> None:
     """Write the report of a scan in the requested formats; without one that is printed, print its summary.
 
     Args:
@@ -57,8 +57,8 @@ def write_upgrade(manifest: dict[str, Any], report: str, formats: Sequence[Outpu
         report: The report, as the user named it.
         formats: The formats.
     """
+    from pipelines.run.report.file_formats import prints, write_report  # noqa: PLC0415
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
-    from pipelines.run.report.formats import prints, write_report  # noqa: PLC0415
     from pipelines.run.report_target import read_of_run  # noqa: PLC0415
 
     with read_of_run(report, manifest, is_needed=True):
@@ -113,7 +113,7 @@ def _run_local(
 ) -> tuple[int, dict[str, Any], dict[str, Any] | None]:
     from auditor.causes.build import write_causes  # noqa: PLC0415
     from auditor.plan.cut import cut_shards  # noqa: PLC0415 - heavy imports only when work is done
-    from auditor.plan.plan import look_again  # noqa: PLC0415 - heavy imports only when work is done
+    from auditor.plan.run_plan import look_again  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.shards.gates import check_plan  # noqa: PLC0415
     from auditor.shards.upgrade import (  # noqa: PLC0415
         lost_upgrade_shard,
@@ -163,8 +163,8 @@ def _run_local(
         is_whole = not manifest["lost"] and not any(source["damage"] for source in manifest["inputs"])
         if is_whole and not _has_objects(manifest) and not manifest["counts"]["statuses"].get("needs-conversion"):
             why = reasons[1:] if not judged_rows(manifest) else ["only definitions in it"]
-            found = f"nothing was judged: {', '.join(why) or 'it holds no object'}"
-            raise PlanError(", ".join(options.dumps), found, "a dump with objects in it")
+            reason = f"nothing was judged: {', '.join(why) or 'it holds no object'}"
+            raise PlanError(", ".join(options.dumps), reason, "a dump with objects in it")
         is_scope_only = _is_scope_only(manifest, reasons)
         manifest["upgrade"] = qualified(section, [*reasons, *section["not_compared"]], scope_only=is_scope_only)
         plan = _plan_of(manifest["upgrade"], scan, first)
@@ -216,5 +216,5 @@ def _refuse_reports(dumps: tuple[str, ...]) -> None:
     for dump in dumps:
         path = Path(dump) / MANIFEST
         if path.is_file() and parse_manifest(path.read_bytes()) is not None:
-            found = "is a report of the auditor, which holds no objects: nothing was judged"
-            raise PlanError(dump, found, "a dump", "name the dump that the report was made of")
+            reason = "is a report of the auditor, which holds no objects: nothing was judged"
+            raise PlanError(dump, reason, "a dump", "name the dump that the report was made of")

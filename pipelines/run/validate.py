@@ -19,7 +19,7 @@ from auditor.base.statuses import Status
 from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.causes.follows import noted, with_notes
-from auditor.shards.findings import BoundedTexts
+from auditor.shards.finding_rows import BoundedTexts
 from auditor.shards.result import RULES_GIVEN_UP
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.placed import PlacedDocument, field_line, objects_in, placed_documents, repeated_keys
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from auditor.base.records import Finding, JsonObject
-    from auditor.output.formats.manifests import Answer
+    from auditor.output.formats.manifests import ManifestAnswer
     from auditor.output.formats.problems import Content
     from auditor.updates.create import CreateAnswer, CreateJudge
-    from pipelines.run.report.formats import Output
+    from pipelines.run.report.file_formats import FormatTarget
 
 
 _NOT_READ = 3
@@ -68,7 +68,7 @@ class ValidateOptions:
     namespace: str | None = None
     field_validation: str = "Strict"
     ignore_missing: bool = False
-    formats: tuple[Output, ...] = ()
+    formats: tuple[FormatTarget, ...] = ()
     render: bool = False
     skip_others: bool = False
 
@@ -102,7 +102,7 @@ def run_validate(options: ValidateOptions) -> int:
         judge = _judge(options, manifests, definitions)
         texts = BoundedTexts()
         results: list[dict[str, Any]] = []
-        answers: list[Answer] = []
+        answers: list[ManifestAnswer] = []
         for count, (name, document) in enumerate(manifests.documents):
             tell("judging", count, len(manifests.documents), "documents")
             for answered in _answers(judge, document, manifests.size):
@@ -138,7 +138,7 @@ def _write(options: ValidateOptions, results: list[dict[str, Any]], content: Con
     """Write the requested files, and print a format of the content; return the format of the answers to print."""
     if not options.formats and not options.own:
         return DEFAULT
-    from pipelines.run.report.formats import prints, write_outputs, write_text  # noqa: PLC0415 - only when asked
+    from pipelines.run.report.file_formats import prints, write_outputs, write_text  # noqa: PLC0415 - only when asked
 
     if content is not None:
         write_outputs(content, options.formats, _FORMAT_MODE)
@@ -156,11 +156,11 @@ def _is_listed(result: dict[str, Any]) -> bool:
 
 
 def _exit_code(options: ValidateOptions, manifests: _Manifests, results: list[dict[str, Any]]) -> int:
-    if manifests.damage or any(one["reason"] == RULES_GIVEN_UP for one in results):
+    if manifests.damage or any(result["reason"] == RULES_GIVEN_UP for result in results):
         return _NOT_READ
     refused = _REFUSED if options.ignore_missing else _REFUSED | {Status.ORPHANED}
     is_empty = not results and not options.skip_others
-    return 1 if is_empty or any(one["status"] in refused for one in results) else 0
+    return 1 if is_empty or any(result["status"] in refused for result in results) else 0
 
 
 def _is_object(document: PlacedDocument) -> bool:
@@ -168,12 +168,12 @@ def _is_object(document: PlacedDocument) -> bool:
     if document.error:
         return True
     value = document.value
-    among = value if type(value) is list else [value, *(one for _, one in objects_in(value))]
-    return any(type(one) is dict and ("apiVersion" in one or "kind" in one) for one in among)
+    among = value if type(value) is list else [value, *(part for _, part in objects_in(value))]
+    return any(type(part) is dict and ("apiVersion" in part or "kind" in part) for part in among)
 
 
 def _only_missing(results: list[dict[str, Any]]) -> bool:
-    return bool(results) and all(one["status"] == Status.ORPHANED for one in results)
+    return bool(results) and all(result["status"] == Status.ORPHANED for result in results)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -210,8 +210,8 @@ def _read_path(shown: str, path: Path, into: _Manifests) -> None:
 def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
     """Read the manifests below a folder; an unreadable file does not affect the others."""
     from auditor.sources.files.folders import not_a_file  # noqa: PLC0415
-    from auditor.sources.manifests.reading import manifest_files  # noqa: PLC0415
-    from auditor.sources.plan import Damage  # noqa: PLC0415
+    from auditor.sources.manifests.manifest_table import manifest_files  # noqa: PLC0415
+    from auditor.sources.source_plan import Damage  # noqa: PLC0415
 
     def refuse(error: OSError) -> None:
         into.damage.append(Damage(str(error.filename), str(error.strerror)).line(shown))
@@ -219,14 +219,14 @@ def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
     files, _ = manifest_files(path, refuse)
     if not files and not into.damage:
         raise SourceError(shown, "no manifest in this folder", "files named .json .yaml .yml .ndjson .jsonl")
-    for count, one in enumerate(files):
+    for count, file in enumerate(files):
         tell("opening", count, len(files), "files")
-        below = printable_name(str(one.relative_to(path)))
-        if odd := not_a_file(one):
+        below = printable_name(str(file.relative_to(path)))
+        if odd := not_a_file(file):
             into.damage.append(Damage(below, odd).line(shown))
             continue
         try:
-            _read_file(f"{shown.rstrip('/')}/{below}", one, into)
+            _read_file(f"{shown.rstrip('/')}/{below}", file, into)
         except SourceError as error:
             into.damage.append(Damage(below, error.found).line(shown))
 
@@ -235,7 +235,7 @@ def _is_text(shown: str, path: Path) -> bool:
     """Whether a file has manifests as text, and is not a database or an archive."""
     from auditor.sources.detect import form_of  # noqa: PLC0415
     from auditor.sources.files.compression import UnpackedStream, is_tar  # noqa: PLC0415
-    from auditor.sources.manifests.reading import MANIFEST_SUFFIXES  # noqa: PLC0415
+    from auditor.sources.manifests.manifest_table import MANIFEST_SUFFIXES  # noqa: PLC0415
 
     if not path.is_file():  # a pipe can be read only once
         return True
@@ -250,7 +250,7 @@ def _is_text(shown: str, path: Path) -> bool:
 
 def _read_file(shown: str, path: Path, into: _Manifests, *, whole: bool = False) -> None:
     from auditor.sources.files.compression import UnpackedStream  # noqa: PLC0415
-    from auditor.sources.plan import Damage  # noqa: PLC0415
+    from auditor.sources.source_plan import Damage  # noqa: PLC0415
 
     try:
         with path.open("rb") as file:
@@ -276,7 +276,7 @@ def _read_dump(shown: str, path: Path, into: _Manifests) -> None:
     from auditor.golang.jsontext import GoJsonError, decode  # noqa: PLC0415
     from auditor.plan.dumps import cut_values, open_live, open_values  # noqa: PLC0415
     from auditor.plan.options import AuditOptions  # noqa: PLC0415
-    from auditor.plan.plan import damage_text, make_plan  # noqa: PLC0415
+    from auditor.plan.run_plan import damage_text, make_plan  # noqa: PLC0415
 
     with temporary_folder("validate") as folder:
         plan = make_plan(AuditOptions(dumps=(str(path),)), folder)
@@ -335,7 +335,9 @@ def _judge(options: ValidateOptions, manifests: _Manifests, given: list[JsonObje
     from auditor.validation.rules.evaluate import RuleTime  # noqa: PLC0415
 
     MATCH_TIME.begin(pattern_seconds(manifests.size))
-    among: list[JsonObject] = [one for _, document in manifests.documents for one in definitions_in(document.value)]
+    among: list[JsonObject] = [
+        definition for _, document in manifests.documents for definition in definitions_in(document.value)
+    ]
     return CreateJudge(
         [*among, *given],
         namespace=options.namespace or "default",
@@ -347,10 +349,10 @@ def _judge(options: ValidateOptions, manifests: _Manifests, given: list[JsonObje
 
 def _answers(judge: CreateJudge, document: PlacedDocument, size: int) -> Iterator[tuple[tuple[int, ...], CreateAnswer]]:
     """Yield position and answer for each object of a document."""
-    from auditor.updates.create import CreateAnswer, Names  # noqa: PLC0415
+    from auditor.updates.create import CreateAnswer, ManifestNames  # noqa: PLC0415
 
     if document.error:
-        answer = CreateAnswer(Names(), Status.UNREADABLE, document.error)
+        answer = CreateAnswer(ManifestNames(), Status.UNREADABLE, document.error)
         yield (), answer
         return
     for places, value in objects_in(document.value):
@@ -361,12 +363,12 @@ def _answers(judge: CreateJudge, document: PlacedDocument, size: int) -> Iterato
         except OSError:
             raise
         except TooMuchToReport as error:
-            yield places, CreateAnswer(Names(), Status.UNREADABLE, f"not checked: {error}")
+            yield places, CreateAnswer(ManifestNames(), Status.UNREADABLE, f"not checked: {error}")
         except Exception as error:  # noqa: BLE001 - the others are still checked
             from auditor.shards.result import shown_error  # noqa: PLC0415 - only on failure
 
             reason = f"the auditor failed on it ({shown_error(error)}); please report it"
-            yield places, CreateAnswer(Names(), Status.UNREADABLE, reason)
+            yield places, CreateAnswer(ManifestNames(), Status.UNREADABLE, reason)
 
 
 def _result(
@@ -396,8 +398,8 @@ def _result(
         "name": names.name,
         "status": answer.status.value,
         "reason": reason,
-        "findings": with_notes([shown(one) for one in answer.findings]),
-        "warnings": [shown(one) for one in answer.warnings],
+        "findings": with_notes([shown(finding) for finding in answer.findings]),
+        "warnings": [shown(warning) for warning in answer.warnings],
         "pruned": answer.unknown,
         "unevaluated_rules": answer.unevaluated_rules,
     }
@@ -405,33 +407,36 @@ def _result(
 
 def _with_places(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that a result has: those with a place of their own."""
-    said = [{"field": one.field, "type": one.type, "message": one.words, "finding": one} for one in findings]
-    return [one["finding"] for one in with_notes(said)]
+    said = [
+        {"field": finding.field, "type": finding.type, "message": finding.words, "finding": finding}
+        for finding in findings
+    ]
+    return [note["finding"] for note in with_notes(said)]
 
 
-def _answer(result: dict[str, Any], answer: CreateAnswer, *, ignores_missing: bool) -> Answer:
+def _answer(result: dict[str, Any], answer: CreateAnswer, *, ignores_missing: bool) -> ManifestAnswer:
     """Return an answer for file formats, with the identity of the cause of each finding."""
-    from auditor.output.formats.manifests import Answer, Text  # noqa: PLC0415 - only when asked
+    from auditor.output.formats.manifests import ManifestAnswer, Text  # noqa: PLC0415 - only when asked
 
     texts = [
         Text(
             field=shown["field"],
-            type=one.type,
-            check=one.check,
-            detail=cut(one.detail, _LONGEST),
-            rule=one.rule or "",
+            type=finding.type,
+            check=finding.check,
+            detail=cut(finding.detail, _LONGEST),
+            rule=finding.rule or "",
             message=noted(shown),
             line=shown["line"] or 0,
             is_warning=is_warning,
         )
-        for is_warning, found, written in (
+        for is_warning, findings, written in (
             (False, _with_places(answer.findings), result["findings"]),
             (True, answer.warnings, result["warnings"]),
         )
-        for one, shown in zip(found, written, strict=True)
+        for finding, shown in zip(findings, written, strict=True)
     ]
     is_missing = ignores_missing and result["status"] == Status.ORPHANED
-    return Answer(
+    return ManifestAnswer(
         file=result["file"],
         line=result["line"] or 0,
         group=result["group"],

@@ -13,7 +13,7 @@ from auditor.base.visible import visible
 from auditor.causes.follows import noted
 from auditor.printing.print_rows import DATA, print_rows
 from auditor.shards.result import RULES_GIVEN_UP, object_name
-from auditor.sources.plan import NAMED, first_names
+from auditor.sources.source_plan import NAMED, first_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,9 +107,9 @@ def _print_summary(results: list[dict[str, Any]]) -> None:
     rules = sum(1 for result in results if result["unevaluated_rules"])
     if rules:
         click.echo(f"NOT EVALUATED  validation rules (CEL) of {rules} objects", err=True)
-    given_up = [one for one in results if one["reason"] == RULES_GIVEN_UP]
+    given_up = [result for result in results if result["reason"] == RULES_GIVEN_UP]
     if given_up:
-        names = [object_name(None, one["namespace"], one["name"]) for one in given_up]
+        names = [object_name(None, result["namespace"], result["name"]) for result in given_up]
         click.echo(
             f"        the rules of {len(given_up)} exceeded the limit of time or memory for one object: "
             f"{visible(first_names(names[:NAMED], len(given_up)))}; "

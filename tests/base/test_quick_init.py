@@ -6,10 +6,10 @@ from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 import pytest
 
 from auditor.base.quick_init import quick_init
+from auditor.cel.cel_types import Kind, Type
 from auditor.cel.check.checked import Reference
-from auditor.cel.types import Kind, Type
 from auditor.schema.structural import StructuralSchema
-from auditor.validation.rules.types import DeclaredType
+from auditor.validation.rules.rule_types import DeclaredType
 
 
 @dataclass(frozen=True, slots=True)

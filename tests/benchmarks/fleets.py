@@ -5,8 +5,8 @@
 
 Each cluster is a dump of its own (what `etcdctl get -w json` prints) with all definitions, which have another uid and
 another time in each. Time is from process start to finished report, with verdicts on updates; processor time is that of
-all processes. What two workers gain is also worked out from processor time, for machines that others use meanwhile: what
-the command's own process takes stays, the rest is divided by two.
+all processes. What two workers gain is also worked out from processor time, for machines that others use meanwhile:
+what the command's own process takes stays, the rest is divided by two.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ It has 100,000 bodies, ten objects with other names for each: 1,000,000 take mor
 
 The default run: verdicts on updates included, from process start to finished report. Processor time is that of all
 processes, beside `orjson.loads` of the same values in one process. Figures of more workers than the machine has
-processors for are worked out of processor time, which other jobs of the machine change least: what the main thread of the
-command takes stays, that of workers is divided by their number (Amdahl's law). The other threads of the command work
-beside them: one sorts keys before the workers begin, one computes the digest. They count whole where they take longer
-than the workers do.
+processors for are worked out of processor time, which other jobs of the machine change least: what the main thread of
+the command takes stays, that of workers is divided by their number (Amdahl's law). The other threads of the command
+work beside them: one sorts keys before the workers begin, one computes the digest. They count whole where they take
+longer than the workers do.
 """
 
 from __future__ import annotations

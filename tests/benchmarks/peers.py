@@ -5,10 +5,10 @@
 
 The objects are those of bench-2: one NDJSON file for ours, one JSON file each for the peers, which read NDJSON as one
 document. All are given the definitions of these objects' kinds and nothing else, and are measured from process start to
-end, with two workers each; kubectl-validate has no such option and goes through its files one by one. It is so slow that
-it gets only few of the objects (`--few`), evenly chosen; where time is short kubeconform also gets fewer (`--files`).
-Rates are compared: that of ours for all objects with theirs for what they got. Beside that is what ours takes for
-just the objects that they got, its start included; and the oracle, in memory and warm (see run.py).
+end, with two workers each; kubectl-validate has no such option and goes through its files one by one. It is so slow
+that it gets only few of the objects (`--few`), evenly chosen; where time is short kubeconform also gets fewer
+(`--files`). Rates are compared: that of ours for all objects with theirs for what they got. Beside that is what ours
+takes for just the objects that they got, its start included; and the oracle, in memory and warm (see run.py).
 
 kubeconform reads JSON Schema, which is made of the definitions here: unknown fields are allowed, for a stored object is
 pruned, and what has a default is not required. Neither peer says what an API server would (the notes beside the oracle

@@ -24,8 +24,8 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
 
 from auditor.base import tables
-from auditor.selectors.query import open_index
-from auditor.shards.columns import write_parquet
+from auditor.selectors.index_query import open_index
+from auditor.shards.table_rows import write_parquet
 from tests.benchmarks.harness import Results, arguments, ratios
 
 FIELDS = [("spec.color", "string"), ("spec.size", "integer"), ("spec.host", "string"), ("spec.on", "boolean")]

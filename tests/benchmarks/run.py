@@ -8,9 +8,9 @@ Ours is measured from process start to finished report; the oracle by its own cl
 objects of a corpus (`--oracle-objects`), for its rate does not depend on their number.
 
 The headline is the default run, with verdicts on updates. The oracle gives create verdicts only, so these are compared:
-with rules, and without them on both sides (`--skip updates --skip rules`; the oracle's own timer of that phase is taken off its time).
-Each corpus is measured twice: with the 400 bodies a kind of the recipe, and with a body of its own for each object.
-Processor time is that of all processes, beside `orjson.loads` of the same objects in this process.
+with rules, and without them on both sides (`--skip updates --skip rules`; the oracle's own timer of that phase is taken
+off its time). Each corpus is measured twice: with the 400 bodies a kind of the recipe, and with a body of its own for
+each object. Processor time is that of all processes, beside `orjson.loads` of the same objects in this process.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from auditor.builtin.kinds import BUILTIN_KINDS
+from auditor.builtin.builtin_kinds import BUILTIN_KINDS
 from auditor.builtin.scheme import target_of
 from tests.builtin.test_stored import seeds
 from tests.command import auditor

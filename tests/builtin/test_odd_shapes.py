@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditor.builtin import columns, other_columns, selectable, values
-from auditor.builtin.columns import builtin_cells, builtin_headers
+from auditor.builtin import builtin_columns, loose_values, other_columns, selectable
+from auditor.builtin.builtin_columns import builtin_cells, builtin_headers
 from auditor.builtin.selectable import builtin_selectable
 
-KINDS = sorted({*columns._PRINTERS, *selectable._RULES, ("", "Unknown")})
+KINDS = sorted({*builtin_columns._PRINTERS, *selectable._RULES, ("", "Unknown")})
 HEADERS = {(group, kind): len(builtin_headers(group, kind)) for group, kind in KINDS}
-SOURCES = "".join(Path(module.__file__ or "").read_text() for module in (columns, other_columns, selectable, values))
+SOURCES = "".join(
+    Path(module.__file__ or "").read_text() for module in (builtin_columns, other_columns, selectable, loose_values)
+)
 PATHS = sorted({path for path in re.findall(r'"([a-zA-Z][\w.]*)"', SOURCES) if path not in ("True", "False")})
 WORDS = sorted({word for path in PATHS for word in path.split(".")})
 VALUES = st.recursive(

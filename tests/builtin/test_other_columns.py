@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from auditor.builtin.columns import builtin_headers
-from tests.builtin.test_columns import cells
+from auditor.builtin.builtin_columns import builtin_headers
+from tests.builtin.test_builtin_columns import cells
 
 TEMPLATE: dict[str, Any] = {
     "spec": {"containers": [{"name": "a", "image": "i:1"}, {"name": "b", "image": "i:2"}]},

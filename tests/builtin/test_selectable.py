@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from auditor.base.errors import SelectorError
-from auditor.builtin.kinds import BUILTIN_KINDS
+from auditor.builtin.builtin_kinds import BUILTIN_KINDS
 from auditor.builtin.selectable import builtin_selectable, rules_of
 
 META = {"name": "n", "namespace": "s"}

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from auditor.causes.fields import generic_field
+from auditor.causes.field_patterns import generic_field
 from auditor.causes.filters import Filters
 from auditor.causes.keys import CauseKey, form_of, ids_of, renewed_form
 from auditor.causes.model import FindingsModel

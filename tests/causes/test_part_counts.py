@@ -15,9 +15,9 @@ from auditor.causes.build import (
     tables_to_count,
 )
 from auditor.causes.counting import Counting
-from auditor.causes.fields import Definitions
-from auditor.causes.owners import Owners
-from auditor.causes.rows import CauseNumbers
+from auditor.causes.field_patterns import Definitions
+from auditor.causes.owners import ReportOwners
+from auditor.causes.row_causes import CauseNumbers
 from tests.causes.reports import audited, definition, export, widget
 
 DUMPS = 12
@@ -95,7 +95,7 @@ def test_counts_of_parts_are_those_of_the_report(report, counted):
 def test_the_same_owners_are_left_out(report, counted, most):
     manifest = manifest_of(report)
     tables, causes = tables_to_count(manifest), CauseNumbers(Definitions(report, manifest))
-    whole, owners = Counting(overrides_of(manifest), most_owners=most), Owners(report, manifest)
+    whole, owners = Counting(overrides_of(manifest), most_owners=most), ReportOwners(report, manifest)
     summed, numbers = Counting(overrides_of(manifest), most_owners=most), CauseNumbers(Definitions(report, manifest))
     for name in parts_to_count(report, manifest):
         count_part(report, name, tables, owners, causes, whole)

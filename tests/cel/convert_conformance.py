@@ -4,9 +4,9 @@ The tests are text-format messages in the Go module `cel.dev/expr`, below `tests
 
     python tests/cel/convert_conformance.py FOLDER
 
-with that folder; writes `conformance/*.json`, one per file. Tests that need messages other than the well-known types are
-left out there, and counted in `conformance/left_out.json` under "files" with the reason; what is converted but does not
-pass is there under "tests" (written by hand, and checked by `test_conformance.py`).
+with that folder; writes `conformance/*.json`, one per file. Tests that need messages other than the well-known types
+are left out there, and counted in `conformance/left_out.json` under "files" with the reason; what is converted but does
+not pass is there under "tests" (written by hand, and checked by `test_conformance.py`).
 """
 
 from __future__ import annotations

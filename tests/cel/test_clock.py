@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import STRING
 from auditor.cel.kubernetes import kubernetes_environment
-from auditor.cel.types import STRING
 
 PROGRAM = kubernetes_environment({"zone": STRING}).compile(
     "string(timestamp('2024-02-29T12:30:45Z').getFullYear(zone)) + ' ' + "

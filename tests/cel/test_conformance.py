@@ -12,11 +12,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from auditor.cel.environment import Environment
-from auditor.cel.errors import CelError, CompileError
-from auditor.cel.kubernetes import kubernetes_libraries
-from auditor.cel.operations.equality import find, size_of, type_of
-from auditor.cel.types import (
+from auditor.cel.cel_errors import CelError, CompileError
+from auditor.cel.cel_types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -34,10 +31,13 @@ from auditor.cel.types import (
     opaque,
     wrapper_of,
 )
-from auditor.cel.types import (
+from auditor.cel.cel_types import (
     type_of as type_type,
 )
-from auditor.cel.values import MISSING, Duration, MapValue, Timestamp, TypeValue, UInt, is_list, is_map
+from auditor.cel.cel_values import MISSING, Duration, MapValue, Timestamp, TypeValue, UInt, is_list, is_map
+from auditor.cel.environment import Environment
+from auditor.cel.kubernetes import kubernetes_libraries
+from auditor.cel.operations.equality import find, size_of, type_of
 from tests.cases import of_each
 
 FOLDER = Path(__file__).resolve().parent / "conformance"

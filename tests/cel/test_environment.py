@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from auditor.cel.cel_errors import COST_LIMIT_EXCEEDED, CelError, CompileError, CostLimitExceeded
+from auditor.cel.cel_types import BOOL, DYN, INT, STRING, ObjectType, list_of
 from auditor.cel.environment import Environment
-from auditor.cel.errors import COST_LIMIT_EXCEEDED, CelError, CompileError, CostLimitExceeded
 from auditor.cel.kubernetes import kubernetes_environment
-from auditor.cel.types import BOOL, DYN, INT, STRING, ObjectType, list_of
 
 ENVIRONMENT = kubernetes_environment(
     {"self": DYN, "l": list_of(INT), "ll": list_of(list_of(STRING)), "b": BOOL, "i": INT}

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from auditor.cel.estimate.prices import MAX_COST, Operand, Priced, fixed
-from auditor.cel.estimate.walk import price_of
+from auditor.cel.cel_types import INT, STRING
+from auditor.cel.estimate.call_costs import MAX_COST, Operand, Priced, fixed
+from auditor.cel.estimate.cost_walk import price_of
 from auditor.cel.function import Costs, Function, Overload
 from auditor.cel.library import functions
 from auditor.cel.library.standard import standard
 from auditor.cel.operations.cost import call_cost
 from auditor.cel.operations.dispatch import choose, declare
 from auditor.cel.syntax.ast import Literal
-from auditor.cel.types import INT, STRING
 from tests.shared import ROOT
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ import itertools
 import json
 from typing import Any
 
-from auditor.cel.errors import CelError, CompileError
+from auditor.cel.cel_errors import CelError, CompileError
+from auditor.cel.cel_types import DYN
+from auditor.cel.cel_values import CelMap, Duration, Optional_, Timestamp, TypeValue, UInt, is_list
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.operations.conversions import format_timestamp
 from auditor.cel.operations.equality import find, type_of
-from auditor.cel.types import DYN
-from auditor.cel.values import CelMap, Duration, Optional_, Timestamp, TypeValue, UInt, is_list
-from auditor.golang.text import float_v
+from auditor.golang.go_text import float_v
 from tests.cases import of_each
 from tests.shared import beside, second_check
 

@@ -2,11 +2,11 @@ import traceback
 
 import pytest
 
-from auditor.codegen import Module, Writer, compile_function
+from auditor.codegen import FunctionWriter, Module, compile_function
 
 
 def test_block_indents_and_fills_an_empty_body():
-    writer = Writer()
+    writer = FunctionWriter()
     with writer.block("if a:"):
         pass
     with writer.block("for b in c:"), writer.block("if d:"):
@@ -16,10 +16,10 @@ def test_block_indents_and_fills_an_empty_body():
 
 
 def test_lines_take_the_depth_they_are_added_at():
-    other = Writer()
+    other = FunctionWriter()
     with other.block("if b:"):
         other.line("a()")
-    writer = Writer()
+    writer = FunctionWriter()
     with writer.block("else:"):
         writer.lines(other.written)
     assert writer.source == "else:\n if b:\n  a()\n"

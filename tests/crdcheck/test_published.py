@@ -91,7 +91,7 @@ def test_gates_are_published_where_they_are_given() -> None:
 
 def test_a_snapshot_publishes_the_same(discovery: dict[str, Any]) -> None:
     """Definitions are stored in the form of v1beta1, with the schema that all versions share at the top."""
-    from auditor.shards.objects import open_objects
+    from auditor.shards.dump_objects import open_objects
 
     with open_objects((str(shared("golden/upgrade/snapshot.db.gz")),)) as objects:
         stored = CrdCatalog(objects.definitions.values())

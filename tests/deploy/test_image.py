@@ -1,7 +1,8 @@
 """The image of deploy/Containerfile: built on packages of Debian, and run as a cluster runs it.
 
-No image can be pulled here. BUILD is made by mmdebstrap; buildah carries the Containerfile out, or, where it is not installed,
-a chroot carries out its RUN line. What comes of it runs as user 65532, with a root that is read only and without capabilities.
+No image can be pulled here. BUILD is made by mmdebstrap; buildah carries the Containerfile out, or, where it is not
+installed, a chroot carries out its RUN line. What comes of it runs as user 65532, with a root that is read only and
+without capabilities.
 """
 
 from __future__ import annotations

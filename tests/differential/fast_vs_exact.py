@@ -3,18 +3,20 @@
     python -m tests.differential.fast_vs_exact                              # 1,000,000 objects, one process a core
     python -m tests.differential.fast_vs_exact --objects 20000 --seeds 7 8 --updates
 
-The generator beside the project draws objects for every version of every definition in ../shared/corpus/crds (or those of
---crds), as many for each, with each seed in turn. They are audited twice, by a compiled program and by one that goes the way of the
-reference: at their own version and, of definitions with several, at every other one (`--own` leaves that out). All that an
-audit gives is compared: readable or not, the object with the types of its numbers, pruned and defaulted paths, findings
-whole, selectable values; and what the typed tier says of objects at their own version. `--updates` compares the results of their no-op updates as well.
+The generator beside the project draws objects for every version of every definition in ../shared/corpus/crds (or those
+of --crds), as many for each, with each seed in turn. They are audited twice, by a compiled program and by one that goes
+the way of the
+reference: at their own version and, of definitions with several, at every other one (`--own` leaves that out). All that
+an audit gives is compared: readable or not, the object with the types of its numbers, pruned and defaulted paths,
+findings whole, selectable values; and what the typed tier says of objects at their own version. `--updates` compares
+the results of their no-op updates as well.
 
 Objects are streamed: memory does not grow with their number. At the end it prints what was compared, for each version
 (`--table`) and in all: how many were invalid, unreadable, how many the generated code proved valid by itself, and how
 many the typed tier.
 
-Needs the generator beside the project, and Go to build it (or --gen, built elsewhere); where they are missing it says so
-and stops with 0. Exit code 1: something differs.
+Needs the generator beside the project, and Go to build it (or --gen, built elsewhere); where they are missing it says
+so and stops with 0. Exit code 1: something differs.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from auditor.program.program import AuditProgram
 from auditor.shards.updates import NOT_ASKED, UpdateVerdicts
 from auditor.sources.crd_files import read_crd_documents
 from auditor.updates.noop import NoopUpdates
-from auditor.updates.update import Place
+from auditor.updates.update import RequestName
 from tests.differential.run import CRDS, tool
 from tests.shared import SHARED
 from tests.typed import typed_difference
@@ -86,7 +88,7 @@ class Pair:
             metadata = metadata if type(metadata) is dict else {}
             place = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
             ours = self.verdicts.judge(self.fast, fast, data, place, 7, is_export=False)
-            theirs = self.noop.judge(exact, Place(*place), 7)
+            theirs = self.noop.judge(exact, RequestName(*place), 7)
             codes = tuple(None if tried is None else tried.code for tried in (theirs.put, theirs.label, theirs.status))
             if ours is not NOT_ASKED and None not in ours.codes[:2] and ours.codes != codes:
                 found = f"update codes {ours.codes} / {codes}"

@@ -5,9 +5,9 @@
     python -m tests.differential.reports /tmp/base --golden FOLDER              # and every dump below a folder
     python -m tests.differential.reports /tmp/base --corpus bench-30.ndjson --crds FOLDER   # and drawn objects
 
-Each tree runs the same commands with its own Python environment, in a folder of its own, so that all paths in reports are
-alike. Compared are exit codes, what is printed, the names of all files, the bytes of all files but manifests, and the
-manifests without times. Exit code 1: something differs.
+Each tree runs the same commands with its own Python environment, in a folder of its own, so that all paths in reports
+are alike. Compared are exit codes, what is printed, the names of all files, the bytes of all files but manifests, and
+the manifests without times. Exit code 1: something differs.
 """
 
 from __future__ import annotations

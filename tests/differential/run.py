@@ -1,16 +1,17 @@
 """Holds our audits against the real Kubernetes libraries, on as many objects as wanted.
 
-    python -m tests.differential.run                            # 20,000 objects of real definitions, 1,500 drawn definitions
-    python -m tests.differential.run --objects 100000 --seed 7 --rules
-    python -m tests.differential.run --rules --kubernetes 1.38     # beside the libraries of another release
+    python -m tests.differential.run                            # 20,000 objects of real definitions, 1,500 drawn
+    definitions python -m tests.differential.run --objects 100000 --seed 7 --rules python -m tests.differential.run
+    --rules --kubernetes 1.38     # beside the libraries of another release
 
-Two corpora: objects that the generator draws for the definitions in ../shared/corpus/crds (or those of --crds, all of them
-such as a server takes), judged at their own version and read at every other one; and objects of definitions that are drawn themselves (`tests.properties.drawing`), with all
-keywords in odd combinations. What is compared is what the vectors compare: readable or not, the object after the
-read, pruned paths, findings as a multiset of field, type and message, selectable values.
+Two corpora: objects that the generator draws for the definitions in ../shared/corpus/crds (or those of --crds, all of
+them such as a server takes), judged at their own version and read at every other one; and objects of definitions that
+are drawn themselves (`tests.properties.drawing`), with all keywords in odd combinations. What is compared is what the
+vectors compare: readable or not, the object after the read, pruned paths, findings as a multiset of field, type and
+message, selectable values.
 
-Needs the oracle and the generator beside the project, and Go to build them (or --oracle and --gen, built elsewhere); where
-they are missing it says so and stops with 0. Exit code 1: something differs.
+Needs the oracle and the generator beside the project, and Go to build them (or --oracle and --gen, built elsewhere);
+where they are missing it says so and stops with 0. Exit code 1: something differs.
 """
 
 from __future__ import annotations

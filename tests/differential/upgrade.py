@@ -3,11 +3,11 @@
     python -m tests.differential.upgrade                         # 4,000 objects, the real definitions changed once
     python -m tests.differential.upgrade --objects 20000 --seed 7
 
-The generator draws objects for the definitions in ../shared/corpus/crds (or those of --crds); the new definitions are the same with
-properties taken away, types, bounds, defaults and rules changed (those that the server would refuse stay as they were). The
-command scans; the oracle reads and judges every object under both. Compared are: readable or not, the findings of
-creates and of updates back to the same, whether each field and the whole object are reported as newly invalid or repaired, and
-that the changes in the report, made to what the old read shows, give what the new one shows.
+The generator draws objects for the definitions in ../shared/corpus/crds (or those of --crds); the new definitions are
+the same with properties taken away, types, bounds, defaults and rules changed (those that the server would refuse stay
+as they were). The command scans; the oracle reads and judges every object under both. Compared are: readable or not,
+the findings of creates and of updates back to the same, whether each field and the whole object are reported as newly
+invalid or repaired, and that the changes in the report, made to what the old read shows, give what the new one shows.
 
 Needs what `tests.differential.run` needs, and says so where it is missing. Exit code 1: something differs.
 """

@@ -14,7 +14,7 @@ from auditor.fastpath.rules.prover import RuleProver
 from auditor.fastpath.rules.updates import RuleUpdates
 from auditor.plan.options import AuditOptions
 from auditor.program.program import AuditProgram
-from auditor.shards.findings import FoundRows
+from auditor.shards.finding_rows import FoundRows
 from pipelines.run.audit import run_audit
 from tests.command import auditor
 from tests.documents import definition_of

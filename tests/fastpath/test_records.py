@@ -5,7 +5,7 @@ import json
 import pytest
 
 from auditor.crds.definition import parse_definition
-from auditor.fastpath.dicts.scope import NotEmittable
+from auditor.fastpath.dicts.scope import SchemaNotEmittable
 from auditor.fastpath.records.typed import TypedProgram
 from auditor.program.program import RECORDS_AFTER, AuditProgram
 from tests.typed import typed_difference
@@ -255,7 +255,7 @@ def test_rules_at_the_root_leave_nothing_to_prove():
     words = document()
     words["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": "true"}]
     definition = parse_definition(words)
-    with pytest.raises(NotEmittable, match="root"):
+    with pytest.raises(SchemaNotEmittable, match="root"):
         TypedProgram(definition, definition.versions["v1"])
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.golang import jsontext
+from auditor.golang.go_text import display, float_json, float_v, quote
 from auditor.golang.jsontext import GoJsonError, decode, decode_exactly, decode_object, encode
-from auditor.golang.text import display, float_json, float_v, quote
 from tests.cases import of_each
 from tests.golang.recorded_answers import recorded, shown
 

@@ -1,9 +1,9 @@
 """Create verdicts of exported objects, key by key, beside what the real server answered at the exported version.
 
-An export holds objects as a server showed them. The harness that asked the server for its verdicts sent what it read as a
-create, under the name NAME-dr, without what a server sets; the same is done here to the exported objects, and the
-whole audit is run over them. Keys whose verdict is another are listed in upgrade-exports.json with the reason; the test fails
-where one of them starts to agree, or a new one appears.
+An export holds objects as a server showed them. The harness that asked the server for its verdicts sent what it read as
+a create, under the name NAME-dr, without what a server sets; the same is done here to the exported objects, and the
+whole audit is run over them. Keys whose verdict is another are listed in upgrade-exports.json with the reason; the test
+fails where one of them starts to agree, or a new one appears.
 """
 
 import gzip

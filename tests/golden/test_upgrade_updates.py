@@ -1,8 +1,8 @@
 """What a client meets, key by key: try_update over the golden snapshot beside the answers of the real server.
 
 The unchanged PUT, the PATCH that adds a label and the unchanged PUT of /status, at each served version: the code and
-the set of causes must be the server's. Keys that differ are listed in upgrade-updates.json with the reason; the test fails
-when one of them starts to agree, or a new one appears.
+the set of causes must be the server's. Keys that differ are listed in upgrade-updates.json with the reason; the test
+fails when one of them starts to agree, or a new one appears.
 """
 
 import json

@@ -1,10 +1,10 @@
 """Create verdicts over the golden snapshot, key by key, beside what the real server answered.
 
-The harness that asked the server named each object NAME-dr (NAME from the key), in the namespace of the key, dropped what a server sets (uid, resourceVersion,
-creationTimestamp, managedFields, generation, ...) and the status where it is a subresource, and sent that as a create. The
-same is done here to our read. Keys that still differ are listed in upgrade-verdicts.json with the reason; a test fails when one
-of them starts to agree, or a new one appears. Versions with validation rules are compared where the server's answer shows
-that no rule had a part in it.
+The harness that asked the server named each object NAME-dr (NAME from the key), in the namespace of the key, dropped
+what a server sets (uid, resourceVersion, creationTimestamp, managedFields, generation, ...) and the status where it is
+a subresource, and sent that as a create. The same is done here to our read. Keys that still differ are listed in
+upgrade-verdicts.json with the reason; a test fails when one of them starts to agree, or a new one appears. Versions
+with validation rules are compared where the server's answer shows that no rule had a part in it.
 """
 
 import base64

@@ -1,7 +1,7 @@
 """Nights of one and of five clusters that are drawn: no format and no view says less than what is true, or all is clear.
 
-Dumps are missing, damaged, cut short or those of the night before; faults come and go, definitions become stricter, go or
-are being deleted, webhooks lose their Service, Secrets are sealed. The truth is what an audit of whole dumps finds.
+Dumps are missing, damaged, cut short or those of the night before; faults come and go, definitions become stricter, go
+or are being deleted, webhooks lose their Service, Secrets are sealed. The truth is what an audit of whole dumps finds.
 """
 
 from __future__ import annotations

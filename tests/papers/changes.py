@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from unittest import mock
 
 from auditor.base.statuses import Impact, Status
-from auditor.causes.rows import IMPACTS
+from auditor.causes.row_causes import IMPACTS
 from auditor.causes.severity import OF_UPGRADE
 from auditor.output.formats.registry import FORMATS
 from auditor.plan.options import AuditOptions
 from auditor.printing.print_rows import FORMS
 from auditor.releases import changes
-from auditor.shards.columns import ObjectRows
-from auditor.shards.findings import FoundRows
+from auditor.shards.finding_rows import FoundRows
 from auditor.shards.row_writer import RowWriter
+from auditor.shards.table_rows import ObjectRows
 from auditor.sources.readers import READERS, manifests
 from pipelines.cli.options.table import TABLE
 from tests.command import auditor
@@ -195,7 +195,7 @@ CHANGES: Final = (
     Change(
         "a cause of an upgrade",
         _of(OF_UPGRADE),
-        "`auditor/upgrade/decision.py` (its text, if it decides) or `auditor/causes/upgrade.py`",
+        "`auditor/upgrade/decision.py` (its text, if it decides) or `auditor/causes/upgrade_causes.py`",
     ),
     Change("an option of `audit` that a run reads", _option_of_a_run, "the module that reads the field"),
     Change("another option", _of(TABLE), "the module of its command in `pipelines/cli/`"),
@@ -233,16 +233,16 @@ CHANGES: Final = (
     Change(
         "a check of a keyword",
         None,
-        "a file of `auditor/validation/keywords/`, `auditor/validation/findings.py`, a file of `auditor/fastpath/dicts/` "
+        "a file of `auditor/validation/keywords/`, `auditor/validation/field_errors.py`, a file of `auditor/fastpath/dicts/` "
         "(of a text also `auditor/fastpath/dicts/checks.py` and `auditor/fastpath/dicts/branches.py`), "
-        "`auditor/fastpath/records/shapes.py`, a row in `tests/fastpath/test_keyword_tiers.py`",
+        "`auditor/fastpath/records/record_types.py`, a row in `tests/fastpath/test_keyword_tiers.py`",
     ),
     Change(
         "a text of a finding",
         None,
-        "`auditor/validation/findings.py`, `auditor/releases/meanings.py` (if a release reworded it)",
+        "`auditor/validation/field_errors.py`, `auditor/releases/meanings.py` (if a release reworded it)",
     ),
-    Change("a string format", None, "`auditor/validation/formats.py`"),
+    Change("a string format", None, "`auditor/validation/string_formats.py`"),
     Change("a check of definitions", None, "a file of `auditor/crdcheck/`"),
     Change(
         "a function of CEL (types, code, costs, code of the fast path, first release)",
@@ -255,7 +255,11 @@ CHANGES: Final = (
         "its record in `auditor/releases/changes/newer.py`, the module that asks it, `auditor/releases/touched.py`, "
         "`tests/reference/release_questions.py`, `tests/releases/newer_questions.py`",
     ),
-    Change("a column of a built-in kind", None, "`auditor/builtin/columns.py` or `auditor/builtin/other_columns.py`"),
+    Change(
+        "a column of a built-in kind",
+        None,
+        "`auditor/builtin/builtin_columns.py` or `auditor/builtin/other_columns.py`",
+    ),
     Change(
         "a dump format",
         _of(form for form in READERS if form != manifests.READER.form),
@@ -265,7 +269,7 @@ CHANGES: Final = (
     Change(
         "an archive or a compression of dumps",
         None,
-        "`auditor/sources/opening.py`, `auditor/sources/formats.py`, `auditor/sources/archives/members.py` or "
+        "`auditor/sources/opening.py`, `auditor/sources/dump_formats.py`, `auditor/sources/archives/members.py` or "
         "`auditor/sources/files/compression.py`",
     ),
     Change("an engine", _engine, "a module in `pipelines/engines/`, `pipelines/run/audit.py` (`run_shards`)"),

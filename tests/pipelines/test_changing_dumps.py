@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from auditor.plan import plan as planning
+from auditor.plan import run_plan as planning
 from auditor.plan.options import AuditOptions
 from auditor.sources.files.state import changes, states_below
 from pipelines.run import audit as run

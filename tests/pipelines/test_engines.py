@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from auditor.base.errors import EngineError, Refused
+from auditor.base.errors import EngineError, FileRefused
 from pipelines.engines import run_in_background, run_inline, run_processes
 
 
@@ -146,7 +146,7 @@ def test_exception_in_a_worker_is_raised_with_its_trace():
 
 
 def test_what_the_system_refuses_a_worker_is_reported_without_a_trace():
-    with pytest.raises(Refused, match=r"^No space left on device; free disk space"):
+    with pytest.raises(FileRefused, match=r"^No space left on device; free disk space"):
         list(run_processes(refused_setup, [0], jobs=1, on_lost=lambda item, error: -1))
 
 

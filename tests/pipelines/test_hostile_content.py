@@ -15,8 +15,8 @@ from auditor.plan.options import AuditOptions
 from auditor.program import program as audit_program
 from auditor.program.program import AuditProgram
 from auditor.shards import judge, row_writer
-from auditor.shards.audit import ShardAuditor
-from auditor.shards.columns import ObjectRows
+from auditor.shards.shard_audit import ShardAuditor
+from auditor.shards.table_rows import ObjectRows
 from auditor.updates.create import CreateJudge
 from pipelines.run.audit import run_audit
 from pipelines.run.validate import ValidateOptions, run_validate

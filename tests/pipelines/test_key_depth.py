@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from auditor.printing.get.errors import StatusError
-from auditor.server.reader import ReadMode
+from auditor.printing.get.server_errors import StatusError
+from auditor.server.object_reader import ReadMode
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
 from tests.command import auditor

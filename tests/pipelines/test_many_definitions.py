@@ -1,6 +1,6 @@
 """Programs are built on first use: definitions that no object needs cost next to nothing."""
 
-from auditor.plan import plan
+from auditor.plan import run_plan
 from auditor.plan.options import AuditOptions
 from auditor.shards import judge
 from pipelines.run.audit import run_audit
@@ -52,6 +52,6 @@ def test_the_first_key_not_before_another_is_found():
             return type("Cell", (), {"as_py": lambda _: list.__getitem__(self, at)})()
 
     keys = Keys([b"a", b"c", b"e"])
-    found = [plan.first_not_before(keys, key) for key in (b"", b"a", b"b", b"e", b"f")]
+    found = [run_plan.first_not_before(keys, key) for key in (b"", b"a", b"b", b"e", b"f")]
     assert found == [b"a", b"a", b"c", b"e", None]
-    assert plan.first_not_before(Keys([]), b"a") is None
+    assert run_plan.first_not_before(Keys([]), b"a") is None

@@ -14,7 +14,7 @@ import pytest
 from auditor.base.errors import SourceError
 from auditor.plan.charts import Render
 from auditor.plan.definition_paths import definitions_at
-from auditor.plan.plan import read_definitions
+from auditor.plan.run_plan import read_definitions
 from tests.command import auditor
 from tests.plan.test_definition_paths import GUARDED, chart, crd, packed
 

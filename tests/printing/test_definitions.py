@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import auditor
-from auditor.crdcheck.walk import find_field
-from auditor.schema.field_path import FieldPathError
+from auditor.crdcheck.nested_schemas import find_field
 from auditor.schema.parse import schema_type
+from auditor.schema.schema_path import FieldPathError
 from auditor.schema.typed import decode_typed
 from tests.shared import second_check, shared
 

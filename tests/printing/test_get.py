@@ -12,12 +12,12 @@ import pytest
 
 from auditor.base.errors import SelectorError
 from auditor.golang import jsontext
-from auditor.printing.columns import custom_resource_columns, custom_resource_row
 from auditor.printing.discovery import Discovery, Resource
 from auditor.printing.get.command import get
-from auditor.printing.get.errors import StatusError, not_found
 from auditor.printing.get.options import GetOptions
-from auditor.printing.tables import Header, upper
+from auditor.printing.get.server_errors import StatusError, not_found
+from auditor.printing.printer_columns import custom_resource_columns, custom_resource_row
+from auditor.printing.tables import ColumnHeader, upper
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from tests.printing.kubectl.replay import without_left_out_formats
 from tests.shared import second_check, shared
@@ -112,9 +112,9 @@ class FixtureStore:
     def through(self, resource: Resource, obj: Any, subresource: str) -> Any:
         raise NotImplementedError(subresource)
 
-    def headers(self, resource: Resource) -> list[Header]:
+    def headers(self, resource: Resource) -> list[ColumnHeader]:
         columns = custom_resource_columns(resource.columns)
-        return [Header("Name", is_name=True), *(Header(c.name, wide=c.priority != 0) for c, _ in columns)]
+        return [ColumnHeader("Name", is_name=True), *(ColumnHeader(c.name, wide=c.priority != 0) for c, _ in columns)]
 
     def cells(self, resource: Resource, objects: Any, now: float, *, listed: bool) -> list[Any]:
         columns = custom_resource_columns(resource.columns)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from auditor.printing.columns import cell_text, custom_resource_columns, custom_resource_row
 from auditor.printing.customcolumns import parse_custom_columns
 from auditor.printing.jsonpath import Visits
-from auditor.printing.tables import Header, Row, TableText
+from auditor.printing.printer_columns import cell_text, custom_resource_columns, custom_resource_row
+from auditor.printing.tables import ColumnHeader, Row, TableText
 
 NOW = 1_795_000_000.0
 
@@ -39,7 +39,7 @@ def test_minus_zero_loses_its_sign_as_a_number(kind: str, text: str) -> None:
 
 def test_labels_are_in_the_order_of_their_pairs() -> None:
     rows = [Row(("x",), "", {"a": "", "a.b": "1", "a/b": "v", "A": "1", "a-b": ""})]
-    text = TableText(show_labels=True).render([Header("Name", is_name=True)], rows)
+    text = TableText(show_labels=True).render([ColumnHeader("Name", is_name=True)], rows)
     assert text == "NAME   LABELS\nx      A=1,a-b=,a.b=1,a/b=v,a=\n"
 
 

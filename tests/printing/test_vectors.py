@@ -11,11 +11,11 @@ import pytest
 
 from auditor.base.errors import SelectorError
 from auditor.golang import jsontext
-from auditor.printing.columns import custom_resource_columns, custom_resource_row, human_duration
 from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
 from auditor.printing.jsonprint import to_json
+from auditor.printing.printer_columns import custom_resource_columns, custom_resource_row, human_duration
 from auditor.printing.yamltext import YamlTextError, to_yaml
-from auditor.selectors.fields import selectable
+from auditor.selectors.selectable_fields import selectable
 from tests.cases import of_each
 from tests.shared import second_check, shared
 

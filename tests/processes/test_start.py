@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from auditor.plan.plan import read_definitions
+from auditor.plan.run_plan import read_definitions
 from tests.environment import without_pandas
 from tests.shared import ROOT
 
@@ -49,7 +49,13 @@ RULES = {"auditor.cel.check.checker", "auditor.cel.run.interpreter", "auditor.ce
 READERS = {"sqlite3", "auditor.sources.etcd.snapshot", "auditor.sources.kine.sqlite", "auditor.sources.archives"}
 WORKERS = {"multiprocess", "multiprocessing"}
 FUNCTIONS = {"pyarrow.compute", "numpy.ma", "pyarrow.parquet", "pyarrow.fs", "ssl"}
-JUDGES = {"auditor.shards.audit", "auditor.crds.definition", "auditor.program", "auditor.schema", "auditor.validation"}
+JUDGES = {
+    "auditor.shards.shard_audit",
+    "auditor.crds.definition",
+    "auditor.program",
+    "auditor.schema",
+    "auditor.validation",
+}
 COMMANDS = {"auditor.cel", "auditor.upgrade", "auditor.printing", "auditor.crdcheck"}
 
 
@@ -159,7 +165,13 @@ def test_workers_are_made_ready_before_anything_heavy_is_loaded(
     command = [sys.executable, "-c", code]
     started, *modules = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True).stdout.split()
     assert started.decode() == str(expected)
-    assert not {name.decode() for name in modules} & {"pyarrow", "numpy", "orjson", "msgspec", "auditor.shards.audit"}
+    assert not {name.decode() for name in modules} & {
+        "pyarrow",
+        "numpy",
+        "orjson",
+        "msgspec",
+        "auditor.shards.shard_audit",
+    }
 
 
 def test_the_collector_looks_at_no_documents_of_definitions(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The documents are true: their commands run, their transcripts are what commands print, their links lead somewhere.
 
-`make test` runs the commands of README alone, `make slow` those of the other pages, and `make nightly` those that need Ray.
+`make test` runs the commands of README alone, `make slow` those of the other pages, and `make nightly` those that need
+Ray.
 """
 
 from __future__ import annotations

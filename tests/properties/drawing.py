@@ -1,7 +1,8 @@
 """Draws structural definitions and the bytes of objects that fit them more or less.
 
 Everything comes from one `random.Random`, so that hypothesis can drive it (`st.randoms`) and a command can repeat it by
-a seed. Objects are drawn as text: numbers have spellings (`1.0`, `1e2`, integers beyond 64 bits) that decide their type.
+a seed. Objects are drawn as text: numbers have spellings (`1.0`, `1e2`, integers beyond 64 bits) that decide their
+type.
 """
 
 from __future__ import annotations

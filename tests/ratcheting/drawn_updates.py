@@ -1,8 +1,10 @@
 """Updates of drawn objects of drawn definitions, with validation rules on them, judged by the Kubernetes libraries.
 
-    python -m tests.ratcheting.drawn_updates PATH-OF-THE-ORACLE SEED DEFINITIONS > tests/ratcheting/recorded/updates.jsonl.gz
+    python -m tests.ratcheting.drawn_updates PATH-OF-THE-ORACLE SEED DEFINITIONS >
+    tests/ratcheting/recorded/updates.jsonl.gz
 
-records them (release v0.37.2, Kubernetes 1.37). A line: ``crd``, ``old``, ``new`` (texts), ``expect`` as in the vectors.
+records them (release v0.37.2, Kubernetes 1.37). A line: ``crd``, ``old``, ``new`` (texts), ``expect`` as in the
+vectors.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from auditor.golang import jsontext
 from auditor.program.program import AuditProgram
 from auditor.sources.crd_files import definitions_in, read_crd_documents
 from auditor.updates import request
-from auditor.updates.update import Place
+from auditor.updates.update import RequestName
 from tests.shared import shared, shared_lines
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Case(NamedTuple):
     program: AuditProgram
     audited: AuditedObject
     data: bytes
-    place: Place
+    place: RequestName
     is_export: bool
     proven: bool = False
 
@@ -53,7 +53,7 @@ def _golden() -> Iterator[Case]:
             program = programs.setdefault((row["crd"], name), AuditProgram(definition, version))
             audited, _, proven = program.judge(values[row["key"]])
             if audited.object is not None and "name" in row:
-                place = Place(row.get("namespace") or "", row["name"])
+                place = RequestName(row.get("namespace") or "", row["name"])
                 yield Case(
                     f"{row['key']} {name}", program, audited, values[row["key"]], place, is_export=False, proven=proven
                 )
@@ -101,5 +101,5 @@ def _vectors(*, further: bool) -> Iterator[Case]:
                 continue
             program = request._program(definition, got.audited_version)  # with what it has compiled for the audit
             metadata = got.object.get("metadata", {})
-            place = Place(metadata.get("namespace", ""), metadata.get("name", ""))
+            place = RequestName(metadata.get("namespace", ""), metadata.get("name", ""))
             yield Case(f"{name} {case['name']}", program, got, data, place, is_export=True)

@@ -8,11 +8,11 @@ from auditor.crds.definition import parse_definition
 from auditor.program.program import AuditProgram
 from auditor.updates.managed_fields import last_writer, locate
 from auditor.updates.noop import NoopUpdates
-from auditor.updates.update import Place
+from auditor.updates.update import RequestName
 from tests.validation.support import document
 
 BLOCKS, WHILE, GLOBALLY = "blocks-every-update", "tolerated-while-unchanged", "tolerated-globally"
-PLACE = Place("d", "x")
+PLACE = RequestName("d", "x")
 
 
 def judge(root, fields, *, ratcheting=True, place=PLACE, metadata=None, **spec):
@@ -80,7 +80,7 @@ def test_without_ratcheting_only_list_types_are_tolerated(root, fields, expected
 
 def test_metadata_are_never_tolerated_but_an_old_name_is():
     bad = {"labels": {"a": "not valid!"}, "name": "A_A"}
-    audited, noop = judge(obj(), "{}", metadata=bad, place=Place("d", "A_A"))
+    audited, noop = judge(obj(), "{}", metadata=bad, place=RequestName("d", "A_A"))
     verdicts = {f.field: v for f, v in zip(audited.findings, noop.verdicts, strict=True)}
     assert verdicts == {"metadata.labels": (BLOCKS, None), "metadata.name": (WHILE, None)}
 
@@ -125,8 +125,12 @@ def test_a_bad_finalizer_can_still_be_removed():
 @pytest.mark.parametrize(
     ("place", "code", "text"),
     [
-        (Place("d", "y"), 400, "the name of the object (x) does not match the name on the URL (y)"),
-        (Place("e", "x"), 400, "the namespace of the provided object does not match the namespace sent on the request"),
+        (RequestName("d", "y"), 400, "the name of the object (x) does not match the name on the URL (y)"),
+        (
+            RequestName("e", "x"),
+            400,
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ),
     ],
 )
 def test_a_key_that_disagrees_with_its_metadata_cannot_be_written(place, code, text):

@@ -2,9 +2,10 @@
 
     python -m tests.reference.draw          # asks anew: only for new sorts of cases, the old ones stay good
 
-Everything comes from the project itself: the objects and definitions of sample-data, drawn definitions with drawn objects
-(`tests.properties.drawing`), the rules of `tests.validation.rules.cases`, drawn updates with rules (`tests.ratcheting`), and
-the expressions below. A case whose answer depends on the order in which the libraries walk a map is left out.
+Everything comes from the project itself: the objects and definitions of sample-data, drawn definitions with drawn
+objects (`tests.properties.drawing`), the rules of `tests.validation.rules.cases`, drawn updates with rules
+(`tests.ratcheting`), and the expressions below. A case whose answer depends on the order in which the libraries walk a
+map is left out.
 """
 
 from __future__ import annotations

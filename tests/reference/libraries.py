@@ -56,8 +56,8 @@ def library(asked: str) -> tuple[str, Library]:
 def difference(was: Any, now: Any) -> Any:
     """Return the changes from one answer to another (`applied`), or None if they are equal.
 
-    A map: ``~`` has the keys that differ, ``-`` those that are gone. A list of findings: ``-`` the numbers of those that
-    are gone, ``+`` the new ones. Anything else: ``=`` the value.
+    A map: ``~`` has the keys that differ, ``-`` those that are gone. A list of findings: ``-`` the numbers of those
+    that are gone, ``+`` the new ones. Anything else: ``=`` the value.
     """
     if was == now and type(was) is type(now):
         return None

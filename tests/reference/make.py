@@ -1,13 +1,14 @@
 """Builds the program beside this file, has it answer the vectors anew, and says which answers have changed.
 
     make reference                                  # what is recorded was answered by the release that go.mod names
-    make reference KUBERNETES=v0.34.x               # another release of `libraries.py`: records what it answers differently
-    make reference KUBERNETES=v0.38.0               # any version of the libraries: shows what it answers differently
-    python -m tests.reference.make --release v0.38.0 --write      # ... and makes it the release that go.mod names
+    make reference KUBERNETES=v0.34.x               # another release of `libraries.py`: records what it answers
+    differently make reference KUBERNETES=v0.38.0               # any version of the libraries: shows what it answers
+    differently python -m tests.reference.make --release v0.38.0 --write      # ... and makes it the release that go.mod
+    names
 
-Another release is built in a copy, with a go.mod of its own. Where the reference data lies beside the project, the vectors
-there are answered as well, by the program there. Where Go is missing it says so and stops with 0. Exit code 1: a recorded
-answer has changed.
+Another release is built in a copy, with a go.mod of its own. Where the reference data lies beside the project, the
+vectors there are answered as well, by the program there. Where Go is missing it says so and stops with 0. Exit code 1:
+a recorded answer has changed.
 """
 
 from __future__ import annotations

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import auditor
-from auditor.cel.errors import CelError, CompileError
+from auditor.cel.cel_errors import CelError, CompileError
+from auditor.cel.cel_types import DYN
+from auditor.cel.cel_values import CelMap, Duration, Optional_, Timestamp, TypeValue, UInt, is_list
 from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.cel.operations.conversions import format_timestamp
 from auditor.cel.operations.equality import find, type_of
-from auditor.cel.types import DYN
-from auditor.cel.values import CelMap, Duration, Optional_, Timestamp, TypeValue, UInt, is_list
 from auditor.golang import jsontext
-from auditor.golang.text import float_v
+from auditor.golang.go_text import float_v
 from auditor.program.program import AuditProgram
 from auditor.schema.parse import parse_schema
 from auditor.updates.request import _program as kept_program

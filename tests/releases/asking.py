@@ -6,15 +6,15 @@ from contextlib import suppress
 
 import auditor
 from auditor.base.errors import PlanError
-from auditor.cel.errors import CelError, CompileError
+from auditor.cel.cel_errors import CelError, CompileError
+from auditor.cel.cel_types import DYN
 from auditor.cel.kubernetes import kubernetes_environment
-from auditor.cel.types import DYN
 from auditor.golang.jsontext import encode
 from auditor.plan.feature_gates import parse_feature_gates
 from auditor.program.program import AuditProgram
 from auditor.updates.noop import NoopUpdates
-from auditor.updates.update import Place
-from auditor.validation.names import subdomain_name
+from auditor.updates.update import RequestName
+from auditor.validation.name_checks import subdomain_name
 from auditor.validation.objectmeta import check_metadata
 from tests.documents import definition_of
 
@@ -119,7 +119,7 @@ def status_unchanged(schema, status):
     program = AuditProgram(definition, definition.versions["v1"])
     obj = {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": METADATA, "status": status}
     audited = program.audit(encode(obj).encode())
-    found = NoopUpdates(program).judge(audited, Place("n", "a"), 7).status
+    found = NoopUpdates(program).judge(audited, RequestName("n", "a"), 7).status
     return sorted("failed rule" if one.check == "rule" else one.message for one in found.findings)
 
 

@@ -8,10 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import auditor
-from auditor.cel.errors import CelError, CompileError
+from auditor.cel.cel_errors import CelError, CompileError
+from auditor.cel.cel_types import DYN
 from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.cel.operations.equality import type_of
-from auditor.cel.types import DYN
 from auditor.golang import jsontext
 from auditor.schema.parse import parse_schema
 from auditor.sources.crd_files import read_crd_documents

@@ -1,7 +1,7 @@
 """What the libraries of other releases answered, recorded, and what we answer as that release.
 
-A recorded answer that differs from that of the default release and that no record of `auditor.releases.changes` explains
-fails here: the auditor asks nothing but those records.
+A recorded answer that differs from that of the default release and that no record of `auditor.releases.changes`
+explains fails here: the auditor asks nothing but those records.
 """
 
 import pytest

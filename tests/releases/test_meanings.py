@@ -12,10 +12,10 @@ from itertools import pairwise
 import pytest
 
 from auditor import CrdCatalog, audit_object, check_crd, check_update
-from auditor.causes.fields import generic_field
+from auditor.causes.field_patterns import generic_field
 from auditor.causes.keys import CauseKey, form_of
 from auditor.causes.model import FindingsModel
-from auditor.causes.rows import FOLLOWS
+from auditor.causes.row_causes import FOLLOWS
 from auditor.releases import DEFAULT, RELEASES, changes, running_as
 from auditor.releases.changes import Affects
 from auditor.releases.meanings import REWORDINGS, Words, coarse, fields_like, meaning

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import make_plan
+from auditor.plan.run_plan import make_plan
 from auditor.releases.apis import served_since
 from auditor.store.server_seen import server_seen
 from tests.upgrade.support import encoded

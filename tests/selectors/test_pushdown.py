@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from auditor.base import tables
 from auditor.base.errors import SelectorError
+from auditor.cel.cel_types import DYN
 from auditor.cel.kubernetes import kubernetes_environment
-from auditor.cel.types import DYN
-from auditor.selectors.fields import selectable, selectable_values
 from auditor.selectors.filters import And
+from auditor.selectors.index_query import Index, IndexedKind
 from auditor.selectors.pushdown import push_down
-from auditor.selectors.query import Index, IndexedKind
 from auditor.selectors.row_groups import UNKNOWN, Scan
+from auditor.selectors.selectable_fields import selectable, selectable_values
 from auditor.selectors.where import compile_where, unparse
 
 if TYPE_CHECKING:

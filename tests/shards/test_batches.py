@@ -15,8 +15,8 @@ import pytest
 import auditor
 from auditor.base.errors import PlanError
 from auditor.plan.dumps import open_live, open_values
-from auditor.plan.options import AuditOptions, Scope
-from auditor.plan.plan import make_plan
+from auditor.plan.options import AuditOptions, RunScope
+from auditor.plan.run_plan import make_plan
 from pipelines.run.audit import run_audit
 from tests.documents import definition_of
 from tests.shared import ROOT
@@ -148,7 +148,7 @@ def test_what_is_no_object_is_a_row():
 
 
 def test_options_are_those_of_an_audit():
-    options = AuditOptions(dumps=(), cluster="north", skip=("rules",), scope=Scope(fields="metadata.name!=x9"))
+    options = AuditOptions(dumps=(), cluster="north", skip=("rules",), scope=RunScope(fields="metadata.name!=x9"))
     found = rows([batch(10)], [definition()], "findings", options=options, source="lake")
     assert [(row["name"], row["cluster"], row["source"]) for row in found] == [
         (f"x{number}", "north", "lake") for number in range(6, 9)

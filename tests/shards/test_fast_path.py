@@ -10,8 +10,8 @@ import pytest
 
 from auditor.plan.options import AuditOptions
 from auditor.program.program import AuditProgram
-from auditor.shards.audit import ShardAuditor
 from auditor.shards.fast_path import FastPath
+from auditor.shards.shard_audit import ShardAuditor
 from pipelines.run.audit import run_audit
 from tests.documents import definition_of
 from tests.shared import at_least, second_check, shared

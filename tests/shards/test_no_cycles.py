@@ -8,8 +8,8 @@ import pytest
 
 from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import make_plan
-from auditor.shards.audit import ShardAuditor
+from auditor.plan.run_plan import make_plan
+from auditor.shards.shard_audit import ShardAuditor
 from tests.documents import definition_of
 from tests.reference.make import VECTORS
 from tests.shared import second_check, shared, shared_lines

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.base import tables
-from auditor.shards.columns import array_of, write_parquet
+from auditor.shards.table_rows import array_of, write_parquet
 
 if TYPE_CHECKING:
     from pathlib import Path

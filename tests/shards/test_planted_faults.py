@@ -9,7 +9,7 @@ import pytest
 
 from auditor.codegen import Module
 from auditor.fastpath.dicts import build, root, support
-from auditor.fastpath.dicts.objects import KeyCounter
+from auditor.fastpath.dicts.map_code import KeyCounter
 from auditor.fastpath.records import typed
 from auditor.fastpath.rules.prover import RuleProver
 from auditor.fastpath.rules.updates import RuleUpdates

@@ -13,11 +13,11 @@ import pytest
 from auditor.base.errors import ProofRefuted
 from auditor.crds.definition import parse_definition
 from auditor.fastpath.dicts import emit
-from auditor.fastpath.records import shapes
+from auditor.fastpath.records import record_types
 from auditor.plan.options import AuditOptions
 from auditor.program.program import AuditProgram
-from auditor.program.proof_check import Answer, ProofCheck
-from auditor.shards.audit import ShardAuditor
+from auditor.program.proof_check import AuditAnswer, ProofCheck
+from auditor.shards.shard_audit import ShardAuditor
 from pipelines.engines import run_processes
 from pipelines.exit_codes import exit_code_of
 from pipelines.run.audit import run_audit
@@ -56,7 +56,7 @@ def dump(folder: Path, last: dict[str, Any], many: int) -> Path:
 def fault(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let generated code of both kinds pass over the bounds of integers."""
     monkeypatch.setattr(emit, "int_conditions", lambda *_: [])
-    monkeypatch.setattr(shapes, "int_bounds", lambda _: (None, None, False))
+    monkeypatch.setattr(record_types, "int_bounds", lambda _: (None, None, False))
 
 
 @pytest.mark.parametrize("many", [20, 300], ids=["dicts", "records"])
@@ -121,10 +121,10 @@ def test_a_worker_hands_the_error_on() -> None:
 def test_without_a_fault_the_report_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> None:
     if not fast:
         monkeypatch.setattr(ShardAuditor, "uses_fast_paths", lambda *_: False)
-    checked: list[Answer] = []
+    checked: list[AuditAnswer] = []
     check = ProofCheck.check
 
-    def counted(self: ProofCheck, program: AuditProgram, data: bytes, answer: Answer) -> None:
+    def counted(self: ProofCheck, program: AuditProgram, data: bytes, answer: AuditAnswer) -> None:
         checked.append(answer)
         check(self, program, data, answer)
 
@@ -147,7 +147,7 @@ def test_each_part_of_an_answer_counts(change: dict[str, Any]) -> None:
     definition = parse_definition(definition_of(SCHEMA))
     program = AuditProgram(definition, definition.versions["v1"])
     data = json.dumps(value(1, {})).encode()
-    answer = Answer.of(program, program.judge(data))
+    answer = AuditAnswer.of(program, program.judge(data))
     check = ProofCheck(1.0)
     check.check(program, data, answer)
     with pytest.raises(ProofRefuted, match=next(iter(change))):

@@ -10,16 +10,16 @@ import pytest
 
 from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import make_plan
-from auditor.shards.audit import ShardAuditor
+from auditor.plan.run_plan import make_plan
 from auditor.shards.row_writer import PartFiles, RowWriter
+from auditor.shards.shard_audit import ShardAuditor
 from tests.documents import definition_of
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
 
 SCHEMA = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
 

@@ -12,9 +12,9 @@ from auditor import CrdCatalog
 from auditor.base import tables
 from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import Plan, make_plan
+from auditor.plan.run_plan import Plan, make_plan
 from auditor.program.program import AuditProgram
-from auditor.sources.plan import SourcePlan
+from auditor.sources.source_plan import SourcePlan
 from pipelines.run.audit import run_audit
 from tests.benchmarks.definitions import synthetic, write_dump
 from tests.counting import calls_of, steps_of

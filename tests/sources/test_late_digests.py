@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.plan.options import AuditOptions
-from auditor.plan.plan import make_plan
+from auditor.plan.run_plan import make_plan
 from auditor.sources.files import digest as digests
 from auditor.sources.files.digest import NO_DIGEST, LateDigests
 from pipelines.run.audit import run_audit

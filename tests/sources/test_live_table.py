@@ -77,7 +77,7 @@ def test_the_file_is_the_same_with_a_thread(tmp_path, seed):
 
 @pytest.mark.parametrize("at", [0, 5, 39])
 def test_an_error_of_the_thread_is_raised(tmp_path, monkeypatch, at):
-    write = live_table._Run.write
+    write = live_table._SortedRun.write
     written = []
 
     def full(self, batch):
@@ -86,7 +86,7 @@ def test_an_error_of_the_thread_is_raised(tmp_path, monkeypatch, at):
             raise OSError(28, "No space left on device")
         write(self, batch)
 
-    monkeypatch.setattr(live_table._Run, "write", full)
+    monkeypatch.setattr(live_table._SortedRun, "write", full)
 
     def collect():
         with NewestPerKey(tmp_path, 0, in_thread=True) as newest:

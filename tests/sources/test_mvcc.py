@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.sources.bolt.page import Rows, key_words
+from auditor.sources.bolt.page import LeafElements, key_words
 from auditor.sources.etcd.mvcc import (
     MalformedMessage,
     Revision,
@@ -40,7 +40,7 @@ def decode(
     offset = np.array(keys, dtype=np.int64)
     size = np.array([len(key) for key, _ in rows], dtype=np.int64)
     count = len(rows)
-    table = Rows(
+    table = LeafElements(
         page=np.full(count, 9),
         index=np.arange(count),
         key=offset,

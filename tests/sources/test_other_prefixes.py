@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from auditor.sources import open_source
-from auditor.sources.plan import SourcePlan
+from auditor.sources.source_plan import SourcePlan
 from tests.command import auditor
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from auditor.sources.detect import form_of
-from auditor.sources.formats import FORMATS
+from auditor.sources.dump_formats import FORMATS
 from auditor.sources.readers import READERS
 
 HEADS = {
@@ -36,7 +36,12 @@ def test_a_refused_file_is_offered_to_no_reader_of_texts():
 
 def test_the_table_loads_no_reader():
     """A database is hashed while the modules that walk it are loaded."""
-    heavy = ("auditor.sources.kine.sqlite", "auditor.sources.kine.text", "auditor.sources.manifests.reading", "yaml")
+    heavy = (
+        "auditor.sources.kine.sqlite",
+        "auditor.sources.kine.table_text",
+        "auditor.sources.manifests.manifest_table",
+        "yaml",
+    )
     code = f"import sys, auditor.sources.readers; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditor.sources.registry_key import OWN_GROUPS, Place, classify, printable_key, split_key
+from auditor.sources.registry_key import OWN_GROUPS, KeyParts, classify, printable_key, split_key
 from tests.shared import shared, shared_lines
 
 RESOURCES = {
@@ -23,15 +23,15 @@ SCOPE = "the key does not fit the scope: "
 @pytest.mark.parametrize(
     ("key", "place"),
     [
-        ("/registry/example.com/widgets/prod/a", Place("custom", "example.com", "widgets", "prod", "a")),
-        ("/registry/example.com/planets/earth", Place("custom", "example.com", "planets", None, "earth")),
+        ("/registry/example.com/widgets/prod/a", KeyParts("custom", "example.com", "widgets", "prod", "a")),
+        ("/registry/example.com/planets/earth", KeyParts("custom", "example.com", "planets", None, "earth")),
         (
             "/registry/gateway.networking.k8s.io/routes/a/b",
-            Place("custom", "gateway.networking.k8s.io", "routes", "a", "b"),
+            KeyParts("custom", "gateway.networking.k8s.io", "routes", "a", "b"),
         ),
         (
             "/registry/example.com/widgets/lonely",
-            Place(
+            KeyParts(
                 "other",
                 "example.com",
                 "widgets",
@@ -42,7 +42,7 @@ SCOPE = "the key does not fit the scope: "
         ),
         (
             "/registry/example.com/planets/milkyway/earth",
-            Place(
+            KeyParts(
                 "other",
                 "example.com",
                 "planets",
@@ -53,7 +53,7 @@ SCOPE = "the key does not fit the scope: "
         ),
         (
             "/registry/example.com/widgets/a/b/c",
-            Place(
+            KeyParts(
                 "other",
                 "example.com",
                 "widgets",
@@ -64,49 +64,49 @@ SCOPE = "the key does not fit the scope: "
         ),
         (
             "/registry/gone.example.com/ghosts/ns/g",
-            Place("orphaned", "gone.example.com", "ghosts", "ns", "g", "no definition owns ghosts.gone.example.com"),
+            KeyParts("orphaned", "gone.example.com", "ghosts", "ns", "g", "no definition owns ghosts.gone.example.com"),
         ),
         (
             "/registry/example.com/unknownplural/g",
-            Place(
+            KeyParts(
                 "orphaned", "example.com", "unknownplural", None, "g", "no definition owns unknownplural.example.com"
             ),
         ),
         (
             "/registry/metrics.k8s.io/pods/ns/g",
-            Place("orphaned", "metrics.k8s.io", "pods", "ns", "g", "no definition owns pods.metrics.k8s.io"),
+            KeyParts("orphaned", "metrics.k8s.io", "pods", "ns", "g", "no definition owns pods.metrics.k8s.io"),
         ),
         (
             "/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com",
-            Place("definition", "apiextensions.k8s.io", "customresourcedefinitions", None, "widgets.example.com"),
+            KeyParts("definition", "apiextensions.k8s.io", "customresourcedefinitions", None, "widgets.example.com"),
         ),
         (
             "/registry/apiregistration.k8s.io/apiservices/v1.",
-            Place("builtin", "apiregistration.k8s.io", "apiservices", None, "v1."),
+            KeyParts("builtin", "apiregistration.k8s.io", "apiservices", None, "v1."),
         ),
-        ("/registry/pods/ns/p", Place("builtin", "", "pods", "ns", "p")),
-        ("/registry/deployments/ns/d", Place("builtin", "apps", "deployments", "ns", "d")),
-        ("/registry/nodes/n", Place("builtin", None, "nodes", None, "n")),
-        ("/registry/apps/deployments/ns/d", Place("builtin", None, "apps/deployments", None, "ns/d")),
-        ("/registry/services/specs", Place("builtin", None, "services", None, "specs")),
-        ("/registry/minions/n", Place("builtin", "", "nodes", None, "n")),
-        ("/registry/services/specs/ns/s", Place("builtin", "", "services", "ns", "s")),
-        ("/registry/services/endpoints/ns/s", Place("builtin", "", "endpoints", "ns", "s")),
-        ("/registry/controllers/ns/s", Place("builtin", "", "replicationcontrollers", "ns", "s")),
-        ("/registry/ingress/ns/s", Place("builtin", "networking.k8s.io", "ingresses", "ns", "s")),
+        ("/registry/pods/ns/p", KeyParts("builtin", "", "pods", "ns", "p")),
+        ("/registry/deployments/ns/d", KeyParts("builtin", "apps", "deployments", "ns", "d")),
+        ("/registry/nodes/n", KeyParts("builtin", None, "nodes", None, "n")),
+        ("/registry/apps/deployments/ns/d", KeyParts("builtin", None, "apps/deployments", None, "ns/d")),
+        ("/registry/services/specs", KeyParts("builtin", None, "services", None, "specs")),
+        ("/registry/minions/n", KeyParts("builtin", "", "nodes", None, "n")),
+        ("/registry/services/specs/ns/s", KeyParts("builtin", "", "services", "ns", "s")),
+        ("/registry/services/endpoints/ns/s", KeyParts("builtin", "", "endpoints", "ns", "s")),
+        ("/registry/controllers/ns/s", KeyParts("builtin", "", "replicationcontrollers", "ns", "s")),
+        ("/registry/ingress/ns/s", KeyParts("builtin", "networking.k8s.io", "ingresses", "ns", "s")),
         (
             "/registry/clusterroles/system:node",
-            Place("builtin", "rbac.authorization.k8s.io", "clusterroles", None, "system:node"),
+            KeyParts("builtin", "rbac.authorization.k8s.io", "clusterroles", None, "system:node"),
         ),
-        ("/registry/ranges/serviceips", Place("builtin", None, "ranges", None, "serviceips")),
-        ("/registry/masterleases/10.0.0.1", Place("builtin", None, "masterleases", None, "10.0.0.1")),
-        ("/registry/health", Place("other", reason="no key of an object")),
-        ("/registry/compact_rev_key", Place("other", reason="no key of an object")),
-        ("/registry/", Place("other", reason="no key of an object")),
-        ("/registry/example.com/widgets//a", Place("other", reason="no key of an object")),
+        ("/registry/ranges/serviceips", KeyParts("builtin", None, "ranges", None, "serviceips")),
+        ("/registry/masterleases/10.0.0.1", KeyParts("builtin", None, "masterleases", None, "10.0.0.1")),
+        ("/registry/health", KeyParts("other", reason="no key of an object")),
+        ("/registry/compact_rev_key", KeyParts("other", reason="no key of an object")),
+        ("/registry/", KeyParts("other", reason="no key of an object")),
+        ("/registry/example.com/widgets//a", KeyParts("other", reason="no key of an object")),
         (
             "/registry/example.com/widgets",
-            Place(
+            KeyParts(
                 "other",
                 "example.com",
                 "widgets",
@@ -115,12 +115,12 @@ SCOPE = "the key does not fit the scope: "
                 SCOPE + "widgets.example.com wants namespace and name after the resource",
             ),
         ),
-        ("compact_rev_key", Place("other", reason="not below the prefix of the API server's keys")),
-        ("/registry", Place("other", reason="not below the prefix of the API server's keys")),
-        ("/registryx/pods/a/b", Place("other", reason="not below the prefix of the API server's keys")),
+        ("compact_rev_key", KeyParts("other", reason="not below the prefix of the API server's keys")),
+        ("/registry", KeyParts("other", reason="not below the prefix of the API server's keys")),
+        ("/registryx/pods/a/b", KeyParts("other", reason="not below the prefix of the API server's keys")),
     ],
 )
-def test_a_key_is_placed_by_its_shape(key: str, place: Place) -> None:
+def test_a_key_is_placed_by_its_shape(key: str, place: KeyParts) -> None:
     assert classify(split_key(key.encode(), "/registry"), RESOURCES) == place
 
 

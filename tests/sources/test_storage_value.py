@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from auditor.sources.storage_value import Envelope, envelope, sniff
+from auditor.sources.storage_value import EncryptedPrefix, envelope, sniff
 from tests.shared import shared
 
 
@@ -39,15 +39,15 @@ def test_a_value_is_detected_by_its_first_bytes(data: bytes, form: str) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"k8s:enc:aescbc:v1:key1:\0:\1", Envelope("aescbc", "v1", "key1", 23)),
-        (b"k8s:enc:kms:v2:plug-in:x", Envelope("kms", "v2", "plug-in", 23)),
-        (b"k8s:enc:secretbox:v1::", Envelope("secretbox", "v1", "", 22)),
+        (b"k8s:enc:aescbc:v1:key1:\0:\1", EncryptedPrefix("aescbc", "v1", "key1", 23)),
+        (b"k8s:enc:kms:v2:plug-in:x", EncryptedPrefix("kms", "v2", "plug-in", 23)),
+        (b"k8s:enc:secretbox:v1::", EncryptedPrefix("secretbox", "v1", "", 22)),
         (b"k8s:enc:aesgcm:v1:key1", None),
         (b"k8s:enc:", None),
         (b"k8s\0", None),
     ],
 )
-def test_the_prefix_of_an_encrypted_value_names_provider_and_key(data: bytes, expected: Envelope | None) -> None:
+def test_the_prefix_of_an_encrypted_value_names_provider_and_key(data: bytes, expected: EncryptedPrefix | None) -> None:
     assert envelope(data) == expected
     if expected is not None:
         assert data[: expected.start].endswith(b":")

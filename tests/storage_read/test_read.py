@@ -10,7 +10,7 @@ from auditor.base.errors import SelectorError
 from auditor.crds.catalog import CrdCatalog
 from auditor.crds.definition import parse_definition
 from auditor.golang.jsontext import decode
-from auditor.selectors.fields import selectable
+from auditor.selectors.selectable_fields import selectable
 from auditor.storage_read.read import NO_METADATA, ReadError, choose_version, decode_value, read_object
 from tests.shared import second_check, shared
 from tests.sources.yaml.go_streams import documents

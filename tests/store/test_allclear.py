@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from auditor.base.statuses import Impact, Status
-from auditor.causes.rows import IMPACTS, OF_NAMESPACES
+from auditor.causes.row_causes import IMPACTS, OF_NAMESPACES
 from auditor.causes.severity import OF_IMPACT
 from auditor.causes.titles import IMPACT_TITLES
 from auditor.store.allclear import judged_rows, not_judged

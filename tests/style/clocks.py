@@ -2,8 +2,8 @@
 
 A test counts operations, bytes, rows or calls instead, or compares N with 8 N by such a count. What reads a clock, what
 is assigned or returned from it (also by a helper that another module of the tests defines), and what a program in a
-string prints of it is followed. A comparison of it by order, or with a number, is refused wherever it is in a test, as what
-decides may be far from it.
+string prints of it is followed. A comparison of it by order, or with a number, is refused wherever it is in a test, as
+what decides may be far from it.
 
 A wait for another process or thread may be bounded, so that it ends when the event never comes. Its form is::
 

@@ -23,7 +23,7 @@ __all__ = [
 MOST_FILES: Final = 20
 MOST_LINES: Final = 500
 LONG: Final = {
-    "auditor/builtin/columns.py",
+    "auditor/builtin/builtin_columns.py",
     "auditor/cel/emit/emitter.py",
     "auditor/cel/run/interpreter.py",
     "auditor/printing/jsonpath.py",

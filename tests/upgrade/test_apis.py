@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from auditor.plan.options import AuditOptions, Scope
+from auditor.plan.options import AuditOptions, RunScope
 from auditor.releases import RELEASES
 from auditor.releases.release import Release
-from auditor.shards.upgrade.plan import UpgradeOptions
+from auditor.shards.upgrade.scan_plan import UpgradeOptions
 from auditor.sources.storage_value import CBOR_TAG
 from pipelines.run.upgrade import run_upgrade
 from tests.upgrade.support import GROUP, crd, encoded, managed, summary_of, thing, version, write_crds
@@ -399,7 +399,7 @@ def test_more_helm_entries_than_are_named_are_counted(tmp_path, monkeypatch):
 
 def test_a_filter_leaves_removed_versions_out_and_the_first_line_says_so(tmp_path):
     value = claim(entry("driver", "resource.k8s.io/v1beta1"))
-    _, section, shown = upgraded(tmp_path, {CLAIM: value}, scope=Scope(include=("things.example.com",)))
+    _, section, shown = upgraded(tmp_path, {CLAIM: value}, scope=RunScope(include=("things.example.com",)))
     assert section["apis"] is None
     left_out = "removed and deprecated versions of kinds, which are looked for in whole dumps alone"
     assert shown.startswith(f"safe (of the objects in scope; not of {left_out})\n")

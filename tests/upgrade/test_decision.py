@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from auditor.upgrade import Change, DefinitionChange, Tally, change_of_definition, decide, decide_all
+from auditor.upgrade import DefinitionChange, PathChange, UpgradeTally, change_of_definition, decide, decide_all
 from tests.command import auditor
 from tests.documents import named_definition
 from tests.upgrade.support import crd, spec, string, version
 
 
 def tally(**categories):
-    made = Tally(objects=sum(categories.values()))
+    made = UpgradeTally(objects=sum(categories.values()))
     made.categories.update({name.replace("_", "-"): number for name, number in categories.items()})
     return made
 
@@ -66,8 +66,8 @@ def test_sentences(change, counts, stored, sentence):
 
 def test_what_is_lost_is_named():
     made = tally(data_loss=1)
-    made.count(Change("pruned", "spec.a", old=1), "spec.a")
-    made.count(Change("pruned", "spec.back", new=1), "spec.back")
+    made.count(PathChange("pruned", "spec.a", old=1), "spec.a")
+    made.count(PathChange("pruned", "spec.back", new=1), "spec.back")
     assert decide(DefinitionChange("x", "update"), made, {}).sentence == (
         "blocks, because 1 object loses stored data (spec.a)"
     )
@@ -112,14 +112,14 @@ def test_definitions_that_say_the_same_need_no_answer():
 def test_tallies_add_up_and_keep_the_first_examples():
     from auditor.upgrade import Sample
 
-    whole, parts = Tally(), [Tally(), Tally()]
+    whole, parts = UpgradeTally(), [UpgradeTally(), UpgradeTally()]
     for number in range(6):
         for one in (whole, parts[number // 3]):
             one.objects += 1
             one.categories["blocked"] += 1
             one.managed["v0"] += 1
             one.sample("blocked", Sample(str(number), "x"))
-    merged = Tally()
+    merged = UpgradeTally()
     for part in parts:
         merged.merge(part)
     assert merged == whole

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from auditor.base.errors import PlanError
-from auditor.plan.options import AuditOptions, Scope
+from auditor.plan.options import AuditOptions, RunScope
 from auditor.shards.upgrade import UpgradeOptions
 from pipelines.run.audit import run_audit
 from pipelines.run.upgrade import run_upgrade
@@ -51,7 +51,7 @@ def test_a_dump_with_a_torn_object_is_not_called_safe(tmp_path):
 
 def test_versions_of_objects_out_of_scope_are_not_called_unused(tmp_path):
     old, new = [crd(OLD, V2, stored=["v1", "v2"])], [crd(V2)]
-    done = scan(tmp_path, old, new, [thing("a", {"color": "red"})], scope=Scope(namespace="elsewhere"))
+    done = scan(tmp_path, old, new, [thing("a", {"color": "red"})], scope=RunScope(namespace="elsewhere"))
     assert "no object is stored" not in json.dumps(done.section)
     assert "not all objects were judged" in done.definition["sentence"]
     assert "2 keys out of scope" in summary_of(str(done.folder))
@@ -62,7 +62,7 @@ def test_versions_of_objects_out_of_scope_are_not_called_unused(tmp_path):
 )
 def test_no_user_is_to_apply_definitions_for_objects_that_were_left_out(tmp_path, namespace, said):
     objects = [thing("a", {"color": "red"}), thing("b", {"color": "red"}, metadata={"namespace": "other"})]
-    done = scan(tmp_path, [crd(V1, stored=["v1"])], [crd(V1)], objects, scope=Scope(namespace=namespace))
+    done = scan(tmp_path, [crd(V1, stored=["v1"])], [crd(V1)], objects, scope=RunScope(namespace=namespace))
     text = summary_of(str(done.folder))
     assert said in done.section["sentence"]
     assert ("safe" in done.section["sentence"]) == (namespace == "default")

@@ -6,7 +6,7 @@ import pytest
 
 from auditor import audit_object, check_update
 from auditor.crds.catalog import CrdCatalog
-from auditor.plan.options import Scope
+from auditor.plan.options import RunScope
 from tests.command import auditor
 from tests.upgrade.support import NAME, crd, managed, scan, spec, string, summary_of, thing, version, write_crds
 
@@ -365,7 +365,7 @@ def test_what_is_out_of_scope_is_not_called_safe(tmp_path):
     other = crd(version(spec(a=string())), stored=["v1"], plural="others", kind="Other")
     new = [crd(version(spec(a=string()))), crd(version(spec(a=string())), plural="others", kind="Other")]
     objects = [thing("a", {"a": "x", "b": "y"})]
-    done = scan(tmp_path, [OLD, other], new, objects, scope=Scope(include=("Other.example.com",)))
+    done = scan(tmp_path, [OLD, other], new, objects, scope=RunScope(include=("Other.example.com",)))
     assert [one["name"] for one in done.section["definitions"]] == ["others.example.com"]
     assert (done.code, done.section["decision"]) == (0, "unknown")
     assert "no object was judged, 3 keys out of scope" in done.section["sentence"]

@@ -10,7 +10,7 @@ import pytest
 from auditor.plan.options import AuditOptions
 from auditor.releases import RELEASES
 from auditor.releases.touched import Touched
-from auditor.shards.upgrade.plan import UpgradeOptions
+from auditor.shards.upgrade.scan_plan import UpgradeOptions
 from auditor.upgrade.release_change import release_change
 from pipelines.run.upgrade import run_upgrade
 from tests.releases.comparing import suite
@@ -84,7 +84,7 @@ def scanned(dump, report, old, new):
 def test_judging_once_finds_what_judging_twice_finds(old, new, name, tmp_path, monkeypatch):
     assert write(tmp_path / "dump.json", name) > 50
     quick = scanned(tmp_path / "dump.json", tmp_path / "r", old, new)
-    monkeypatch.setattr("auditor.shards.upgrade.causes.touched", lambda *_: Touched.ALL)
+    monkeypatch.setattr("auditor.shards.upgrade.release_causes.touched", lambda *_: Touched.ALL)
     assert scanned(tmp_path / "dump.json", tmp_path / "r", old, new) == quick
     assert "invalid" in {one["status"] for one in quick[4][1]}
 
@@ -92,5 +92,5 @@ def test_judging_once_finds_what_judging_twice_finds(old, new, name, tmp_path, m
 def test_the_comparison_notices_objects_that_are_judged_once_and_differ(tmp_path, monkeypatch):
     write(tmp_path / "dump.json", "drawn.json")
     right = scanned(tmp_path / "dump.json", tmp_path / "r", *FAR[0])
-    monkeypatch.setattr("auditor.shards.upgrade.causes.touched", lambda *_: Touched.NONE)
+    monkeypatch.setattr("auditor.shards.upgrade.release_causes.touched", lambda *_: Touched.NONE)
     assert scanned(tmp_path / "dump.json", tmp_path / "r", *FAR[0]) != right

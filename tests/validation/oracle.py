@@ -4,8 +4,9 @@ The recorded file was made with release v0.37.2 (Kubernetes 1.37) by
 
     python -m tests.validation.oracle PATH-OF-THE-ORACLE SEED DEFINITIONS > tests/validation/recorded/verdicts.jsonl.gz
 
-(`tests.reference` builds a program that says the same.) A case is a line: ``crd``, ``audits`` (text of an object, errors), ``updates`` (texts of old and new object, whether the
-server fails on them, errors with and without ratcheting).
+(`tests.reference` builds a program that says the same.) A case is a line: ``crd``, ``audits`` (text of an object,
+errors), ``updates`` (texts of old and new object, whether the server fails on them, errors with and without
+ratcheting).
 """
 
 from __future__ import annotations

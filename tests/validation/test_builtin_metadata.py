@@ -1,8 +1,8 @@
 """The metadata of built-in kinds, beside the answers of a real server.
 
-builtin_metadata_answers.json has what kube-apiserver 1.37.2 said of metadata on creates with `dryRun=All`, for each kind
-that it stores but definitions: `metadata` and `messages` are numbered by `groups`, which hold kinds with equal answers.
-The characters that a server draws behind a generateName are xxxxx.
+builtin_metadata_answers.json has what kube-apiserver 1.37.2 said of metadata on creates with `dryRun=All`, for each
+kind that it stores but definitions: `metadata` and `messages` are numbered by `groups`, which hold kinds with equal
+answers. The characters that a server draws behind a generateName are xxxxx.
 """
 
 from __future__ import annotations

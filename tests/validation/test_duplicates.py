@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from auditor.ratcheting import equality
+from auditor.ratcheting import go_equality
 from auditor.validation import listtype
 from tests.counting import calls_of
 
@@ -42,6 +42,6 @@ def test_of_a_list_that_is_a_set() -> None:
 
 
 def test_of_unique_items(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equality, "_texts", lambda values: values)  # orjson makes others of them
-    check_growth(equality.has_equal_pair)
-    assert equality.has_equal_pair([*texts(3), *texts(1)])
+    monkeypatch.setattr(go_equality, "_texts", lambda values: values)  # orjson makes others of them
+    check_growth(go_equality.has_equal_pair)
+    assert go_equality.has_equal_pair([*texts(3), *texts(1)])

@@ -15,7 +15,7 @@ from auditor.program.impact import impacts_of, worst
 from auditor.program.program import AuditProgram
 from auditor.releases import changes
 from auditor.updates import request
-from auditor.validation.findings import ADDRESS
+from auditor.validation.field_errors import ADDRESS
 from tests.shared import second_check, shared, shared_lines
 from tests.typed import typed_difference
 

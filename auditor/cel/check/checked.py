@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from auditor.base.quick_init import quick_init
-from auditor.cel.types import UNTYPED
+from auditor.cel.cel_types import UNTYPED
 from auditor.releases import changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from auditor.cel.cel_types import Type
     from auditor.cel.operations.dispatch import Declaration
     from auditor.cel.syntax.ast import ParsedExpression
-    from auditor.cel.types import Type
 
 
 @quick_init

@@ -7,23 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from auditor.cel.check.checked import CheckedExpression, Reference
-from auditor.cel.errors import Issue
-from auditor.cel.messages import MESSAGE_OF, SCALARS
-from auditor.cel.operations.equality import type_of
-from auditor.cel.syntax.ast import (
-    Call,
-    Comprehension,
-    Expr,
-    Ident,
-    ListLiteral,
-    Literal,
-    MapLiteral,
-    ParsedExpression,
-    Select,
-    StructLiteral,
-)
-from auditor.cel.types import (
+from auditor.cel.cel_errors import Issue
+from auditor.cel.cel_types import (
     BOOL,
     DYN,
     ERROR,
@@ -41,6 +26,21 @@ from auditor.cel.types import (
     optional_of,
     type_param,
     unwrap_optional,
+)
+from auditor.cel.check.checked import CheckedExpression, Reference
+from auditor.cel.messages import MESSAGE_OF, SCALARS
+from auditor.cel.operations.equality import type_of
+from auditor.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    ParsedExpression,
+    Select,
+    StructLiteral,
 )
 from auditor.releases import changes
 
@@ -131,13 +131,13 @@ class _Checker:
     def resolve_global(self, expr: Expr, name: str) -> bool:
         """Set the declaration of a node to a name of the environment, if there is one."""
         plain = name.removeprefix(".")
-        found = self.environment.find_name(plain)
-        if found is None:
+        declaration = self.environment.find_name(plain)
+        if declaration is None:
             return False
-        self.set_type(expr, found.type)
+        self.set_type(expr, declaration.type)
         # A leading dot distinguishes the name from a variable of a comprehension.
         written = f".{plain}" if self.local(plain.partition(".")[0]) is not None else plain
-        self.references[expr.id] = Reference(written, is_type=found.is_type, value=found.value)
+        self.references[expr.id] = Reference(written, is_type=declaration.is_type, value=declaration.value)
         return True
 
     def check_select(self, expr: Select) -> None:
@@ -171,11 +171,11 @@ class _Checker:
         if declared is None:
             self.report(node_id, f"unexpected failed resolution of '{target.name}'")
             return ERROR
-        found = declared.fields.get(name)
-        if found is None:
+        field_type = declared.fields.get(name)
+        if field_type is None:
             self.report(node_id, f"undefined field '{name}'")
             return ERROR
-        return found
+        return field_type
 
     # Calls
 
@@ -316,13 +316,13 @@ class _Checker:
 
     def check_struct(self, expr: StructLiteral) -> None:
         name = expr.type_name.removeprefix(".")
-        found = self.environment.find_type(name)
-        if found is None or not found.is_type:
+        declaration = self.environment.find_type(name)
+        if declaration is None or not declaration.is_type:
             self.undeclared(expr.id, expr.type_name)
             self.set_type(expr, ERROR)
             return
         self.references[expr.id] = Reference(name)
-        result = found.type.parameters[0]
+        result = declaration.type.parameters[0]
         message = MESSAGE_OF.get(name, name)
         fields = self.environment.message(message)
         if message == name and fields is None and result.kind is not Kind.OBJECT:

@@ -10,8 +10,8 @@ costs, `program` adds them up. Nothing here knows a schema.
 """
 
 from auditor.cel.emit.program import RuleCode, RuleModule, emit_rule
-from auditor.cel.emit.shapes import Field, Form, Shape
 from auditor.cel.emit.value import NotEmittable
+from auditor.cel.emit.value_shapes import Field, Form, ValueShape
 
 __all__ = [
     "Field",
@@ -19,6 +19,6 @@ __all__ = [
     "NotEmittable",
     "RuleCode",
     "RuleModule",
-    "Shape",
+    "ValueShape",
     "emit_rule",
 ]

@@ -62,13 +62,13 @@ class Bound:
 
     def without_lengths(self, most: Callable[[Length], Bound]) -> Bound:
         """Return the bound with lengths replaced by their own bounds."""
-        found = ZERO
+        length = ZERO
         for product, factor in self.terms.items():
             term = constant(factor)
             for each in product:
                 term *= most(each) if isinstance(each, tuple) else SIZE
-            found += term
-        return found
+            length += term
+        return length
 
     def at(self, size: int) -> int:
         """Return the bound for objects up to a size; it must not have lengths.

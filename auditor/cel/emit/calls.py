@@ -6,11 +6,11 @@ import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from auditor.cel.cel_errors import CelError
 from auditor.cel.emit.bounds import ONE, constant
-from auditor.cel.emit.shapes import BOOL, DOUBLE, INT, STRING, Form, Shape, is_exact, shape_of_type
 from auditor.cel.emit.support import NAMES
 from auditor.cel.emit.value import UNKNOWN, CodeWriter, Extent, NotEmittable, Value, extent_of
-from auditor.cel.errors import CelError
+from auditor.cel.emit.value_shapes import BOOL, DOUBLE, INT, STRING, Form, ValueShape, is_exact, shape_of_type
 from auditor.cel.operations.dispatch import choose
 from auditor.cel.operations.equality import compare, equal
 from auditor.releases import changes
@@ -18,11 +18,11 @@ from auditor.releases import changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from auditor.cel.cel_types import Type
     from auditor.cel.check.checked import Reference
     from auditor.cel.declarations import Declarations
     from auditor.cel.operations.dispatch import Declaration
     from auditor.cel.syntax.ast import Call
-    from auditor.cel.types import Type
 
 
 _SAME: Final = frozenset({
@@ -43,27 +43,27 @@ def emit_equality(emitter: CodeWriter, left: Value, right: Value, *, negated: bo
         is_variable: Whether the left side is a variable: other expressions then use the same list.
     """
     word = "!=" if negated else "=="
-    one, other = left.shape, right.shape
+    shape, other = left.shape, right.shape
     total = left.total and right.total
-    if Form.NULL in (one.form, other.form):
+    if Form.NULL in (shape.form, other.form):
         # Null is never a value here, so a side is null only if it is a literal.
         return Value(
             f"(({left.code} is None) {'is not' if negated else 'is'} ({right.code} is None))", BOOL, total=total
         )
-    if one.form is other.form and one.form in _SAME:
+    if shape.form is other.form and shape.form in _SAME:
         return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
-    if {one.form, other.form} <= _TEXT_OR_NUMBER:
+    if {shape.form, other.form} <= _TEXT_OR_NUMBER:
         return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
-    if one.form is Form.DOUBLE and other.form is Form.DOUBLE:
+    if shape.form is Form.DOUBLE and other.form is Form.DOUBLE:
         return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
-    if one.form is other.form and one.form in (Form.LIST, Form.MAP, Form.OBJECT):
+    if shape.form is other.form and shape.form in (Form.LIST, Form.MAP, Form.OBJECT):
         return _containers(left, right, word, total=total, is_variable=is_variable)
-    if one.form is Form.OPTIONAL and other.form is Form.OPTIONAL and _optionals_compare(left, right):
+    if shape.form is Form.OPTIONAL and other.form is Form.OPTIONAL and _optionals_compare(left, right):
         return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
-    if one.form is Form.LIBRARY and other.form is Form.LIBRARY and one.name == other.name:
+    if shape.form is Form.LIBRARY and other.form is Form.LIBRARY and shape.name == other.name:
         same = f"_true_or_false({emitter.slot(equal)}({left.code}, {right.code}))"
         return Value(f"(not {same})" if negated else same, BOOL)
-    raise NotEmittable(f"equality of {one.form.name} and {other.form.name}")
+    raise NotEmittable(f"equality of {shape.form.name} and {other.form.name}")
 
 
 def _optionals_compare(left: Value, right: Value) -> bool:
@@ -75,20 +75,20 @@ def _optionals_compare(left: Value, right: Value) -> bool:
 
 
 def _containers(left: Value, right: Value, word: str, *, total: bool, is_variable: bool) -> Value:
-    one, other = left.shape, right.shape
-    if is_exact(one) and is_exact(other):
+    shape, other = left.shape, right.shape
+    if is_exact(shape) and is_exact(other):
         return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
-    items = one.item, other.item
-    if one.form is Form.LIST and all(item is not None and item.form in _SAME and is_exact(item) for item in items):
-        if one.list_type == "set":
+    items = shape.item, other.item
+    if shape.form is Form.LIST and all(item is not None and item.form in _SAME and is_exact(item) for item in items):
+        if shape.list_type == "set":
             if is_variable and not changes.LISTS_KEEP_ITEMS.holds:
                 raise NotEmittable("equality of a set that another expression may have changed")
             name = "_same_items" if changes.LISTS_KEEP_ITEMS.holds else "_holds_items"
             same = f"{name}({left.code}, {right.code})"
             return Value(f"(not {same})" if word == "!=" else same, BOOL, total=total)
-        if not one.list_type:
+        if not shape.list_type:
             return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
-    raise NotEmittable(f"equality of {one.form.name}s")
+    raise NotEmittable(f"equality of {shape.form.name}s")
 
 
 def emit_membership(emitter: CodeWriter, value: Value, container: Value) -> Value:
@@ -136,15 +136,15 @@ def emit_call(emitter: CallWriter, expr: Call, name: str, args: list[Value]) -> 
     if name in _WORDS:
         return _ordering(emitter, _WORDS[name], args[0], args[1])
     if name in _SIGNS:
-        found = _arithmetic(_SIGNS[name], args[0], args[1])
-        if found is not None:
-            return found
+        code = _arithmetic(_SIGNS[name], args[0], args[1])
+        if code is not None:
+            return code
     declaration = emitter.environment.function(name)
     assert declaration is not None, "the checker found it"
     if declaration.code.write is not None:
-        found = declaration.code.write(emitter, args)
-        if found is not None:
-            return found
+        code = declaration.code.write(emitter, args)
+        if code is not None:
+            return code
     return _invoke(emitter, expr, declaration, args)
 
 
@@ -185,8 +185,8 @@ def _arithmetic(sign: str, left: Value, right: Value) -> Value | None:
     if form is Form.INT:
         work_out = {"+": operator.add, "-": operator.sub, "*": operator.mul}[sign]
         ends = [
-            work_out(one, other)
-            for one in (left.shape.low, left.shape.high)
+            work_out(bound, other)
+            for bound in (left.shape.low, left.shape.high)
             for other in (right.shape.low, right.shape.high)
         ]
         low, high = min(ends), max(ends)
@@ -204,16 +204,16 @@ def _arithmetic(sign: str, left: Value, right: Value) -> Value | None:
 
 def _concatenated(code: str, left: Value, right: Value) -> Value | None:
     """Return the code of ``left + right`` for lists; sets and map lists need the interpreter."""
-    one, other = left.shape.item, right.shape.item
-    if one is None or other is None or left.shape.list_type or right.shape.list_type:
+    item, other = left.shape.item, right.shape.item
+    if item is None or other is None or left.shape.list_type or right.shape.list_type:
         return None
-    if one.form is not other.form or one.form not in (Form.STRING, Form.INT, Form.BOOL):
+    if item.form is not other.form or item.form not in (Form.STRING, Form.INT, Form.BOOL):
         return None
-    if not (is_exact(one) and is_exact(other)):
+    if not (is_exact(item) and is_exact(other)):
         return None
-    inner = (left.extent.item or extent_of(one)).own + (right.extent.item or extent_of(other)).own
+    inner = (left.extent.item or extent_of(item)).own + (right.extent.item or extent_of(other)).own
     extent = Extent(left.extent.own + right.extent.own, Extent(inner))
-    return Value(code, Shape(Form.LIST, item=Shape(one.form)), extent, total=left.total and right.total)
+    return Value(code, ValueShape(Form.LIST, item=ValueShape(item.form)), extent, total=left.total and right.total)
 
 
 # -- functions of the interpreter --------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def _sees_width(emitter: CallWriter) -> bool:
     return False
 
 
-def _unpacked(shape: Shape, call: Callable[..., Any]) -> Callable[..., Any]:
+def _unpacked(shape: ValueShape, call: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function with its result converted to the form that code uses."""
     if shape.form in (Form.DURATION, Form.TIMESTAMP):
         return lambda *values: call(*values).nanos
@@ -263,14 +263,14 @@ def _unpacked(shape: Shape, call: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _computed(emitter: CallWriter, call: Callable[..., Any], text: str, shape: Shape, extent: Extent) -> Value:
+def _computed(emitter: CallWriter, call: Callable[..., Any], text: str, shape: ValueShape, extent: Extent) -> Value:
     try:
         value = call(text)
     except CelError as error:
         raise NotEmittable(f"constant that fails: {error.text}") from None
     if type(value) in (bool, int):
-        found = emitter.literal(value)
-        return replace(found, shape=found.shape if shape.form is found.shape.form else shape)
+        written = emitter.literal(value)
+        return replace(written, shape=written.shape if shape.form is written.shape.form else shape)
     return Value(emitter.slot(value), shape, extent, total=True)
 
 
@@ -289,7 +289,7 @@ def argument(value: Value) -> str:
     return value.code
 
 
-def _is_value(shape: Shape) -> bool:
+def _is_value(shape: ValueShape) -> bool:
     """Return whether a value has the same form in the code as in the interpreter."""
     if shape.convert is not None or shape.nullable or shape.form in (Form.DURATION, Form.TIMESTAMP, Form.OPTIONAL):
         return False
@@ -303,7 +303,7 @@ def _is_value(shape: Shape) -> bool:
 _PLAIN_RESULTS: Final = frozenset({Form.BOOL, Form.INT, Form.DOUBLE, Form.DURATION, Form.TIMESTAMP})
 
 
-def _result_extent(declaration: Declaration, shape: Shape, args: list[Value]) -> Extent:
+def _result_extent(declaration: Declaration, shape: ValueShape, args: list[Value]) -> Extent:
     if shape.form in _PLAIN_RESULTS:
         return Extent(ONE)
     if declaration.code.extent is not None:

@@ -15,9 +15,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.cel.cel_values import UInt
 from auditor.cel.emit.bounds import ZERO, Bound, constant, greater
 from auditor.cel.emit.calls import emit_call, emit_equality, emit_membership
-from auditor.cel.emit.shapes import (
+from auditor.cel.emit.value import Extent, NotEmittable, Value, extent_of, loses_schema, most_items
+from auditor.cel.emit.value_shapes import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -25,16 +27,14 @@ from auditor.cel.emit.shapes import (
     NULL,
     STRING,
     Form,
-    Shape,
+    ValueShape,
     list_shape,
     optional_shape,
     shape_of_type,
     unified,
 )
-from auditor.cel.emit.value import Extent, NotEmittable, Value, extent_of, loses_schema, most_items
 from auditor.cel.syntax.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select
 from auditor.cel.syntax.macros import ACCUMULATOR
-from auditor.cel.values import UInt
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from auditor.cel.check.checked import CheckedExpression
     from auditor.cel.declarations import Declarations
     from auditor.cel.emit.bounds import Length
-    from auditor.cel.emit.shapes import Field
+    from auditor.cel.emit.value_shapes import Field
 
 
 _DEEPEST: Final = 60
@@ -52,7 +52,7 @@ _MOST_INSIDE: Final = 10
 """Comprehensions inside each other; about twenty crash the compiler of CPython 3.12 and 3.13."""
 
 
-class Emitter:
+class ExpressionEmitter:
     """Writes the code of one expression.
 
     Args:
@@ -160,13 +160,13 @@ class Emitter:
         if reference.is_type:
             raise NotEmittable("a type as a value")
         for scope in reversed(self._scopes):
-            found = scope.get(reference.name)
-            if found is not None:
-                return found
+            variable = scope.get(reference.name)
+            if variable is not None:
+                return variable
         raise NotEmittable(f"variable {reference.name}")
 
     def read(
-        self, code: str, shape: Shape, extent: Extent, path: Length | None = None, *, total: bool = False
+        self, code: str, shape: ValueShape, extent: Extent, path: Length | None = None, *, total: bool = False
     ) -> Value:
         """Return the code that converts a stored value to a CEL value."""
         if shape.nullable:
@@ -190,8 +190,8 @@ class Emitter:
             return self._name(expr)
         operand = self.emit(expr.operand)
         if operand.shape.form is Form.OPTIONAL:
-            found = self.optional_field(operand, expr.field)
-            return Value(f"({found.code} is not _NO)", BOOL, total=found.total) if expr.test_only else found
+            field = self.optional_field(operand, expr.field)
+            return Value(f"({field.code} is not _NO)", BOOL, total=field.total) if expr.test_only else field
         if not expr.test_only:
             return self._field(operand, expr.field)
         if operand.shape.form is Form.OBJECT:
@@ -220,7 +220,7 @@ class Emitter:
         return Value(f"({field.key!r} in {operand.code})", BOOL, total=operand.total)
 
     @staticmethod
-    def _readable(known: str, read: Value, shape: Shape | None, *, total: bool) -> Value:
+    def _readable(known: str, read: Value, shape: ValueShape | None, *, total: bool) -> Value:
         """Return the code of ``has()``, which fails in the server if the value exists and cannot be read."""
         if shape is None or shape.convert is None or shape.form is Form.DOUBLE:
             return Value(known, BOOL, total=total)
@@ -261,7 +261,7 @@ class Emitter:
         return self._optional(operand, read, repr(key), shape, extent, total=operand.total and read != "_get_entry")
 
     def _optional(
-        self, operand: Value, read: str, key: str, shape: Shape, extent: Extent, *, total: bool = False
+        self, operand: Value, read: str, key: str, shape: ValueShape, extent: Extent, *, total: bool = False
     ) -> Value:
         if shape.convert is not None:
             raise NotEmittable("optional of what is to be converted")
@@ -296,19 +296,19 @@ class Emitter:
             item = shape_of_type(kind) or BOOL
             return Value("[]", list_shape(item), Extent(ZERO, extent_of(item)), total=True, constant=())
         shape, extent = self.joined(items)
-        found = Value(
+        value = Value(
             f"[{', '.join(each.code for each in items)}]",
             list_shape(shape),
             Extent(constant(len(items)), extent),
             total=all(each.total for each in items),
         )
         if all(isinstance(each, Literal) for each in expr.elements):
-            found.constant = tuple(each.constant for each in items)
-        return found
+            value.constant = tuple(each.constant for each in items)
+        return value
 
-    def joined(self, items: list[Value]) -> tuple[Shape, Extent]:
+    def joined(self, items: list[Value]) -> tuple[ValueShape, Extent]:
         """Return shape and extent of a value that is one of several."""
-        shape: Shape | None = items[0].shape
+        shape: ValueShape | None = items[0].shape
         extent = items[0].extent
         for each in items[1:]:
             assert shape is not None
@@ -328,7 +328,7 @@ class Emitter:
             raise NotEmittable("map literal")
         shape, extent = self.joined(items)
         code = ", ".join(f"{key.code}: {item.code}" for key, item in zip(keys, items, strict=True))
-        made = Shape(Form.MAP, item=shape)
+        made = ValueShape(Form.MAP, item=shape)
         return Value(
             f"{{{code}}}", made, Extent(constant(len(items)), extent), total=all(x.total for x in keys + items)
         )
@@ -366,13 +366,13 @@ class Emitter:
 
     def _type_test(self, parts: tuple[Expr, ...], *, negated: bool) -> Value | None:
         """Return the code of ``type(x) == string`` and the like, for values that may be an integer or a string."""
-        for one, other in (parts, parts[::-1]):
+        for part, other in (parts, parts[::-1]):
             reference = self.references.get(other.id)
-            if not (isinstance(one, Call) and one.function == "type" and one.target is None and len(one.args) == 1):
+            if not (isinstance(part, Call) and part.function == "type" and part.target is None and len(part.args) == 1):
                 continue
             if not isinstance(other, Ident) or reference is None or not reference.is_type:
                 continue
-            value = self.emit(one.args[0])
+            value = self.emit(part.args[0])
             name = {"string": "str", "int": "int"}.get(reference.name)
             if value.shape.form is not Form.INT_OR_STRING or name is None:
                 raise NotEmittable("type of a value")
@@ -429,7 +429,7 @@ class Emitter:
         total = condition.total and yes.total and no.total
         return Value(f"({yes.code} if {condition.code} else {no.code})", shape, extent, total=total)
 
-    def _either_optional(self, yes: Value, no: Value) -> tuple[Shape, Extent]:
+    def _either_optional(self, yes: Value, no: Value) -> tuple[ValueShape, Extent]:
         """Return shape and extent of one of two optionals; one may be the empty optional, whose type is unknown."""
         if yes.code == "_NO":
             return no.shape, no.extent
@@ -448,9 +448,9 @@ class Emitter:
         self.counts[expr.id] = range_.extent.own
         head, scope = self._head(expr, range_)
         self._enter(scope)
-        found = self._macro(expr, range_, head)
+        code = self._macro(expr, range_, head)
         self._leave()
-        return found
+        return code
 
     def _enter(self, scope: dict[str, Value]) -> None:
         self._inside += 1
@@ -470,9 +470,9 @@ class Emitter:
         name = self.fresh("b")
         self.counts[expr.id] = ZERO
         self._enter({expr.accumulator: replace(bound, code=name, total=True, path=None)})
-        found = self.emit(expr.result)
+        code = self.emit(expr.result)
         self._leave()
-        return replace(found, code=f"[{found.code} for {name} in ({bound.code},)][0]", path=None)
+        return replace(code, code=f"[{code.code} for {name} in ({bound.code},)][0]", path=None)
 
     def _head(self, expr: Comprehension, range_: Value) -> tuple[str, dict[str, Value]]:
         """Return the ``for`` of a comprehension, and the values of its variables."""
@@ -537,7 +537,7 @@ class Emitter:
             raise NotEmittable("a map is made")
         key, item = self.emit(step.args[1]), self.emit(step.args[2])
         tail = "" if condition is None else f" if {condition.code}"
-        made = Shape(Form.MAP, item=item.shape)
+        made = ValueShape(Form.MAP, item=item.shape)
         extent = Extent(range_.extent.own, item.extent)
         return Value(f"{{{key.code}: {item.code} {head}{tail}}}", made, extent)
 

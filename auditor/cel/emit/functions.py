@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from auditor.cel.emit.bounds import ONE, constant
-from auditor.cel.emit.shapes import BOOL, INT, STRING, Form, Shape, optional_shape
 from auditor.cel.emit.value import UNKNOWN, CodeWriter, Extent, NotEmittable, Value
+from auditor.cel.emit.value_shapes import BOOL, INT, STRING, Form, ValueShape, optional_shape
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def range_code(_: CodeWriter, args: list[Value]) -> Value | None:
         raise NotEmittable("a range of unknown length")
     item = replace(INT, low=0, high=_LONGEST_RANGE)
     extent = Extent(constant(args[0].constant), Extent(ONE))
-    return Value(f"list(range({args[0].code}))", Shape(Form.LIST, item=item), extent, total=True)
+    return Value(f"list(range({args[0].code}))", ValueShape(Form.LIST, item=item), extent, total=True)
 
 
 def none_code(_: CodeWriter, _args: list[Value]) -> Value | None:

@@ -9,19 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.cel.cel_types import NULL
 from auditor.cel.emit.bounds import ONE, ZERO, Bound, constant, greater
-from auditor.cel.emit.shapes import Form, optional_shape
 from auditor.cel.emit.value import NotEmittable, Value, extent_of
+from auditor.cel.emit.value_shapes import Form, optional_shape
 from auditor.cel.function import UNIT
 from auditor.cel.syntax.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select
-from auditor.cel.types import NULL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from auditor.cel.check.checked import CheckedExpression, Reference
     from auditor.cel.declarations import Declarations
-    from auditor.cel.emit.shapes import Shape
+    from auditor.cel.emit.value_shapes import ValueShape
     from auditor.cel.operations.dispatch import Declaration
     from auditor.codegen import Module
 
@@ -67,10 +67,10 @@ def bound_cost(
         raise NotEmittable(type(expr).__name__)
 
     def total(*exprs: Expr) -> Bound:
-        found = ZERO
+        total_cost = ZERO
         for each in exprs:
-            found += cost(each)
-        return found
+            total_cost += cost(each)
+        return total_cost
 
     def call(expr: Call) -> Bound:
         reference = references.get(expr.id)
@@ -131,7 +131,7 @@ class RuleCode:
 
 
 def emit_rule(
-    environment: Declarations, checked: CheckedExpression, shape: Shape, rules: RuleModule, name: str, size: str
+    environment: Declarations, checked: CheckedExpression, shape: ValueShape, rules: RuleModule, name: str, size: str
 ) -> RuleCode:
     """Write the code of a rule for a create: there is no old value.
 
@@ -146,16 +146,16 @@ def emit_rule(
     Raises:
         NotEmittable: There is no code for it.
     """
-    from auditor.cel.emit.emitter import Emitter  # noqa: PLC0415 - with the first rule
+    from auditor.cel.emit.emitter import ExpressionEmitter  # noqa: PLC0415 - with the first rule
     from auditor.cel.emit.program import bound_cost  # noqa: PLC0415
 
-    emitter = Emitter(environment, checked, rules.module.slot, rules.remember)
+    emitter = ExpressionEmitter(environment, checked, rules.module.slot, rules.remember)
     emitter.define("self", emitter.read(name, shape.present, extent_of(shape), (), total=True))
     if environment.variables.get("oldSelf", NULL).is_optional:
         emitter.define("oldSelf", Value("_NO", optional_shape(shape.present), extent_of(shape), total=True))
     root = checked.parsed.root
-    found = emitter.emit(root)
-    if found.shape.form is not Form.BOOL:
+    code = emitter.emit(root)
+    if code.shape.form is not Form.BOOL:
         raise NotEmittable("no bool")
     cost = bound_cost(root, emitter.values, emitter.counts, emitter.references, checked.functions)
     by_size = cost.without_lengths(emitter.most.__getitem__)
@@ -165,4 +165,4 @@ def emit_rule(
             path: f"_length({', '.join([name, *map(repr, path)])})" if path else f"len({name})" for path in cost.lengths
         }
         measured = cost.code(size, lengths)
-    return RuleCode(found.code, by_size, measured)
+    return RuleCode(code.code, by_size, measured)

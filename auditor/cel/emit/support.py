@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
-from auditor.cel.errors import CelError
-from auditor.cel.values import Duration, Optional_, Timestamp
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_values import Duration, Optional_, Timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,12 +50,12 @@ class Memo(dict[Any, Any]):
     def __missing__(self, text: Any) -> Any:
         if type(text) is not str:
             raise GiveUp
-        found = self.work_out(text)
+        result = self.work_out(text)
         if len(text) <= _LONGEST:
             if len(self) >= _MOST_TEXTS:
                 self.clear()
-            self[text] = found
-        return found
+            self[text] = result
+        return result
 
 
 def _not_null(value: Any) -> Any:

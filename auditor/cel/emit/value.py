@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from auditor.cel.emit.bounds import ONE, SIZE, Bound, constant
-from auditor.cel.emit.shapes import Form, Shape
+from auditor.cel.emit.value_shapes import Form, ValueShape
 from auditor.cel.syntax.ast import Call, Select
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ UNKNOWN: Final = object()
 _PLAIN: Final = Extent(ONE)
 
 
-def extent_of(shape: Shape) -> Extent:
+def extent_of(shape: ValueShape) -> Extent:
     """Return the extent of a value in the object: its texts and lists are part of the object's text."""
     if shape.form in (Form.STRING, Form.BYTES, Form.INT_OR_STRING, Form.LIBRARY):
         return Extent(SIZE if shape.size is None else constant(shape.size))
@@ -61,7 +61,7 @@ def extent_of(shape: Shape) -> Extent:
     return _PLAIN
 
 
-def most_items(shape: Shape) -> Bound:
+def most_items(shape: ValueShape) -> Bound:
     """Return the largest number of items or entries of a list or map in the object."""
     if shape.size is not None:
         return constant(shape.size)
@@ -85,7 +85,7 @@ class Value:
     """
 
     code: str
-    shape: Shape
+    shape: ValueShape
     extent: Extent = _PLAIN
     path: Length | None = None
     total: bool = False
@@ -118,5 +118,5 @@ class CodeWriter(Protocol):
     slot: Callable[[object], str]
     remember: Callable[[object, Callable[[Any], Any]], str]
 
-    def joined(self, items: list[Value]) -> tuple[Shape, Extent]:
+    def joined(self, items: list[Value]) -> tuple[ValueShape, Extent]:
         """Return shape and extent of a value that is one of several."""

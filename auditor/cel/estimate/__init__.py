@@ -1,7 +1,8 @@
 """Estimates the highest cost of an expression, by its tree and by the largest size of its input.
 
 Input: an expression with types, and `Sized`, the sizes that a schema allows; schemas themselves are not known here.
-Output: a range of costs. `prices.py` has prices of functions and the arithmetic of ranges, `walk.py` adds them up.
+Output: a range of costs. `call_costs.py` has prices of functions and the arithmetic of ranges, `cost_walk.py` adds them
+up.
 
 Source: cel-go checker/cost.go; k8s.io/apiserver pkg/cel/library/cost.go.
 """
@@ -10,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from auditor.cel.estimate.call_costs import MAX_COST, Range, saturated_product
+from auditor.cel.estimate.cost_walk import Estimate, Sized
 from auditor.cel.estimate.flat import FlatEstimate
-from auditor.cel.estimate.prices import MAX_COST, Range, saturated_product
-from auditor.cel.estimate.walk import Estimate, Sized
 from auditor.releases import changes
 
 if TYPE_CHECKING:

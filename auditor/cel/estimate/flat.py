@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from auditor.cel.estimate.prices import MAX_COST, NOTHING, ONE, Operand, Range
-from auditor.cel.estimate.walk import ACCUMULATORS, SCALARS, Entries, Estimate, Path, added, literal_size
+from auditor.cel.cel_types import Kind
+from auditor.cel.estimate.call_costs import MAX_COST, NOTHING, ONE, Operand, Range
+from auditor.cel.estimate.cost_walk import ACCUMULATORS, SCALARS, Entries, Estimate, Path, added, literal_size
 from auditor.cel.syntax.ast import Ident
-from auditor.cel.types import Kind
 
 if TYPE_CHECKING:
+    from auditor.cel.cel_types import Type
     from auditor.cel.syntax.ast import Call, Comprehension, Expr
-    from auditor.cel.types import Type
 
 
 class FlatEstimate(Estimate):

@@ -1,7 +1,7 @@
 """The functions that the server adds to the CEL language, one file for each library of cel-go or Kubernetes.
 
-Input: CEL values (`auditor.cel.values`). Output: CEL values, or a `CelError` with the server's message. Nothing here
-parses or checks an expression. Each file has `functions()`, the `Function` records of its library; the interpreter
+Input: CEL values (`auditor.cel.cel_values`). Output: CEL values, or a `CelError` with the server's message. Nothing
+here parses or checks an expression. Each file has `functions()`, the `Function` records of its library; the interpreter
 chooses the overload and counts the cost (an `Overload` has `costs` only if the server has them for exactly that
 overload). The parser expands macros.
 
@@ -16,9 +16,9 @@ from auditor.cel.library import (
     authz,
     cel_lists,
     cidr,
-    formats,
     ip,
     lists,
+    named_formats,
     optionals,
     quantity,
     regex,
@@ -35,8 +35,8 @@ from auditor.releases import active, changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from auditor.cel.cel_types import Type
     from auditor.cel.function import Function, Version
-    from auditor.cel.types import Type
 
 __all__ = ["LIBRARIES", "functions", "type_names"]
 
@@ -54,7 +54,7 @@ LIBRARIES: tuple[tuple[str, Version, Version, Callable[[], tuple[Function, ...]]
     ("cel.lib.ext.sets", (1, 29), _NEVER, sets.functions),
     ("kubernetes.net.ip", (1, 30), _NEVER, ip.functions),
     ("kubernetes.net.cidr/0", (1, 30), changes.CIDR_MASK.version, cidr.functions),
-    ("kubernetes.format", (1, 31), _NEVER, formats.functions),
+    ("kubernetes.format", (1, 31), _NEVER, named_formats.functions),
     ("kubernetes.authzSelectors", (1, 31), _NEVER, authz.selector_functions),
     ("cel.lib.ext.comprev2", (1, 32), _NEVER, lambda: TWO_VARIABLE_COMPREHENSIONS),
     ("kubernetes.Semver/1", changes.SEMVER.version, _NEVER, semver.functions),

@@ -10,13 +10,13 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import LIST_BASE, Operand, Priced, fixed
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import BOOL, STRING, Type, object_type
+from auditor.cel.estimate.call_costs import LIST_BASE, Operand, Priced, fixed
 from auditor.cel.function import UNIT, Costs, Function, Overload
 from auditor.cel.library.prices import REQUIREMENT
 from auditor.cel.operations.cost import LIST, TEXT, size, text_cost
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD
-from auditor.cel.types import BOOL, STRING, Type, object_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

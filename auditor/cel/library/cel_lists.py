@@ -11,18 +11,18 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import DYN, INT, Kind, list_of, type_param
+from auditor.cel.cel_values import CelList, is_list
 from auditor.cel.emit.bounds import constant
 from auditor.cel.emit.functions import range_code, same_extent
-from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import MAX_COST, Operand, Priced, allocated, fixed
+from auditor.cel.estimate.call_costs import MAX_COST, Operand, Priced, allocated, fixed
 from auditor.cel.function import Code, Costs, Function, Overload
 from auditor.cel.library.lists import COMPARABLE, items
 from auditor.cel.library.prices import compared_bound, made_bound
 from auditor.cel.operations.cost import LIST, TEXT, size
-from auditor.cel.operations.describe import go_type
 from auditor.cel.operations.equality import compare, equal, type_of
-from auditor.cel.types import DYN, INT, Kind, list_of, type_param
-from auditor.cel.values import CelList, is_list
+from auditor.cel.operations.go_names import go_type
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -65,31 +65,31 @@ def _name(value: Any) -> str:
 def _flat(values: Any, depth: int) -> list[Any]:
     if depth < 0:
         raise CelError("level must be non-negative")
-    found: list[Any] = []
+    flat: list[Any] = []
     for item in items(values):
         if depth and is_list(item):
-            found += _flat(item, depth - 1)
+            flat += _flat(item, depth - 1)
         else:
-            found.append(item)
-    return found
+            flat.append(item)
+    return flat
 
 
 def _sort_by_keys(values: Any, keys: Any) -> Any:
     """Sort a list by the keys of its items."""
-    found, ranks = list(items(values)), list(items(keys))
-    if len(found) != len(ranks):
+    pairs, ranks = list(items(values)), list(items(keys))
+    if len(pairs) != len(ranks):
         raise CelError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
-            f"but got {len(found)} and {len(ranks)} elements respectively"
+            f"but got {len(pairs)} and {len(ranks)} elements respectively"
         )
-    if not found:
+    if not pairs:
         return values
     kind = type_of(ranks[0])
     if kind.kind not in _KINDS:
         raise CelError("list elements must be comparable")
     if any(type_of(rank) != kind for rank in ranks):
         raise CelError("list elements must have the same type")
-    return [found[index] for index in _order(ranks)]
+    return [pairs[index] for index in _order(ranks)]
 
 
 def _order(ranks: list[Any]) -> list[int]:
@@ -155,11 +155,11 @@ def _reverse(values: Any) -> list[Any]:
 
 
 def _distinct(values: Any) -> Any:
-    found: list[Any] = []
+    distinct: list[Any] = []
     for item in items(values):
-        if not any(equal(item, other) is True for other in found):
-            found.append(item)
-    return found or values
+        if not any(equal(item, other) is True for other in distinct):
+            distinct.append(item)
+    return distinct or values
 
 
 # -- costs -------------------------------------------------------------------------------------------------------------

@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import BOOL, INT, STRING, Type, opaque
 from auditor.cel.emit.bounds import constant, tenth
 from auditor.cel.emit.functions import same_extent
-from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import ONE, Operand, Priced, Range
+from auditor.cel.estimate.call_costs import ONE, Operand, Priced, Range
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.ip import IP, IpAddress, to_ip
 from auditor.cel.library.prices import read_text, size_bound
 from auditor.cel.operations.cost import TEXT, size, text_cost
-from auditor.cel.types import BOOL, INT, STRING, Type, opaque
+from auditor.golang.go_text import quote
 from auditor.golang.net import GoNetError, Prefix, parse_prefix
-from auditor.golang.text import quote
 from auditor.releases import changes
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.errors import CelError, errors_as_formats
+from auditor.cel.cel_errors import CelError, errors_as_formats
+from auditor.cel.cel_types import Kind
+from auditor.cel.cel_values import MISSING, MapValue, UInt, is_list, is_map
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.conversions import to_string
 from auditor.cel.operations.cost import Cancelled
 from auditor.cel.operations.equality import find, type_of
-from auditor.cel.types import Kind
-from auditor.cel.values import MISSING, MapValue, UInt, is_list, is_map
-from auditor.golang.text import quote
+from auditor.golang.go_text import quote
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ _PANIC = "internal error: runtime error: invalid memory address or nil pointer d
 
 def formatter() -> Callable[[str, Any], str]:
     """Return the function that replaces clauses as the release that is reproduced does."""
-    found = format_string if changes.NO_SPACED_EXPONENTS.holds else partial(format_string, times=_SPACED_TIMES)
-    return found if changes.PERCENTS_IN_ERRORS.holds else errors_as_formats(found)
+    format_ = format_string if changes.NO_SPACED_EXPONENTS.holds else partial(format_string, times=_SPACED_TIMES)
+    return format_ if changes.PERCENTS_IN_ERRORS.holds else errors_as_formats(format_)
 
 
 def format_string(template: str, arguments: Any, times: str = _TIMES) -> str:
@@ -58,22 +58,22 @@ def format_string(template: str, arguments: Any, times: str = _TIMES) -> str:
         CelError: A clause is malformed, has no argument, or one of a type that it does not print.
     """
     values = arguments if type(arguments) is list else list(arguments.cel_iter())
-    text, used, at = [], 0, 0
+    text, used, position = [], 0, 0
     while True:
-        percent = template.find("%", at)
+        percent = template.find("%", position)
         if percent < 0:
-            text.append(template[at:])
+            text.append(template[position:])
             return text_memory.join(text)
-        text.append(template[at:percent])
+        text.append(template[position:percent])
         if template.startswith("%", percent + 1):
             text.append("%")
-            at = percent + 2
+            position = percent + 2
             continue
         if used >= len(values):
             raise CelError(f"index {used} out of range")
         if percent + 1 == len(template):
             raise CelError("unexpected end of string")
-        letter, number, at = clause_at(template, percent + 1)
+        letter, number, position = clause_at(template, percent + 1)
         value = values[used]
         if isinstance(value, CelError):
             raise value
@@ -102,8 +102,8 @@ def clause_at(template: str, at: int) -> tuple[str, int | None, int]:
 def _number_at(template: str, at: int) -> tuple[int | None, int]:
     if template[at] != ".":
         return None, at
-    found = _DIGITS.match(template, at + 1)
-    digits = found[0] if found else ""
+    match = _DIGITS.match(template, at + 1)
+    digits = match[0] if match else ""
     doing = "error while parsing precision: "
     end = at + 1 + len(digits)
     if end == len(template):
@@ -170,10 +170,10 @@ def _map(value: Any) -> str:
         kind = type_of(key)
         if kind.kind not in (Kind.STRING, Kind.BOOL, Kind.INT, Kind.UINT):
             raise CelError(f"no formatting function for map key of type {kind.name}")
-        found = find(value, key)
-        if found is MISSING:  # null in a field of an object counts as absent
+        value_at = find(value, key)
+        if value_at is MISSING:  # null in a field of an object counts as absent
             raise CelError(f"could not find key: {quote(key)}")
-        entries.append((_literal(key), _literal(found)))
+        entries.append((_literal(key), _literal(value_at)))
     entries.sort(key=lambda entry: entry[0])
     return f"{{{', '.join([f'{key}:{text}' for key, text in entries])}}}"
 

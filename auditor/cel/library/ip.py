@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import BOOL, INT, STRING, Type, opaque
 from auditor.cel.emit.functions import same_extent
-from auditor.cel.errors import CelError
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.prices import read_text
-from auditor.cel.types import BOOL, INT, STRING, Type, opaque
+from auditor.golang.go_text import quote
 from auditor.golang.net import Address, GoNetError, parse_addr
-from auditor.golang.text import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,13 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.emit.functions import first_item_extent
-from auditor.cel.errors import CelError
-from auditor.cel.function import PLAIN, Code, Costs, Function, Overload
-from auditor.cel.library.prices import TRAVERSAL, traversal_costs
-from auditor.cel.operations.arithmetic import add
-from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, compare, equal, type_of
-from auditor.cel.types import (
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -29,7 +24,12 @@ from auditor.cel.types import (
     list_of,
     type_param,
 )
-from auditor.cel.values import Duration, UInt, is_list
+from auditor.cel.cel_values import Duration, UInt, is_list
+from auditor.cel.emit.functions import first_item_extent
+from auditor.cel.function import PLAIN, Code, Costs, Function, Overload
+from auditor.cel.library.prices import TRAVERSAL, traversal_costs
+from auditor.cel.operations.arithmetic import add
+from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, compare, equal, type_of
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -104,12 +104,12 @@ def _extreme(name: str, worse: int) -> Callable[[Any], Any]:
     """Return the function that keeps an item until it compares as `worse` than a later one."""
 
     def call(value: Any) -> Any:
-        found = _comparable(value)
+        comparable = _comparable(value)
         try:
-            best = next(found)
+            best = next(comparable)
         except StopIteration:
             raise CelError(f"{name} called on empty list") from None
-        for item in found:
+        for item in comparable:
             if _order(best, item) == worse:
                 best = item
         return best
@@ -125,9 +125,9 @@ def _index_of(value: Any, wanted: Any) -> int:
 
 
 def _last_index_of(value: Any, wanted: Any) -> int:
-    found = list(items(value))
-    for index in range(len(found) - 1, -1, -1):
-        if equal(found[index], wanted) is True:
+    items_ = list(items(value))
+    for index in range(len(items_) - 1, -1, -1):
+        if equal(items_[index], wanted) is True:
             return index
     return -1
 

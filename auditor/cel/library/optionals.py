@@ -7,13 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.emit import functions as code
-from auditor.cel.errors import CelError
-from auditor.cel.function import PLAIN, Code, Function, Overload
-from auditor.cel.library.standard import INDEX, operator, unreachable
-from auditor.cel.operations.describe import show
-from auditor.cel.operations.equality import find, size_of
-from auditor.cel.types import (
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import (
     BOOL,
     DURATION,
     DYN,
@@ -26,7 +21,12 @@ from auditor.cel.types import (
     optional_of,
     type_param,
 )
-from auditor.cel.values import MISSING, NONE, CelList, MapValue, Optional_, is_list, is_map
+from auditor.cel.cel_values import MISSING, NONE, CelList, MapValue, Optional_, is_list, is_map
+from auditor.cel.emit import functions as code
+from auditor.cel.function import PLAIN, Code, Function, Overload
+from auditor.cel.library.standard import INDEX, operator, unreachable
+from auditor.cel.operations.equality import find, size_of
+from auditor.cel.operations.go_names import show
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ def _edge(index: int) -> Callable[[Any], Optional_]:
 
 
 def _unwrap(values: Any) -> list[Any]:
-    found = []
+    present = []
     for item in values if type(values) is list else values.cel_iter():
         if type(item) is not Optional_:
             raise CelError(f"value {show(item)} is not optional")
         if item.has:
-            found.append(item.value)
-    return found
+            present.append(item.value)
+    return present
 
 
 def _one(

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import BYTES, STRING, Kind
 from auditor.cel.emit.bounds import ONE as ONE_BOUND
 from auditor.cel.emit.bounds import Bound, constant, lesser, tenth
-from auditor.cel.emit.shapes import Form
 from auditor.cel.emit.value import NotEmittable
-from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import ONE, UNKNOWN, Operand, Price, Priced, Range, matching, read_argument
+from auditor.cel.emit.value_shapes import Form
+from auditor.cel.estimate.call_costs import ONE, UNKNOWN, Operand, Price, Priced, Range, matching, read_argument
 from auditor.cel.function import Costs
 from auditor.cel.operations.cost import LIST, REGEX, STRUCT, TEXT, inner_size, size, text_cost, traversal
 from auditor.cel.operations.cost import matching as matching_cost
-from auditor.cel.types import BYTES, STRING, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

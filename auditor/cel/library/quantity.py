@@ -15,11 +15,11 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import BOOL, DOUBLE, INT, STRING, Type, object_type
 from auditor.cel.emit.functions import same_extent
-from auditor.cel.errors import CelError
 from auditor.cel.function import PLAIN, Code, Function, Overload
 from auditor.cel.library.prices import read_text
-from auditor.cel.types import BOOL, DOUBLE, INT, STRING, Type, object_type
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -204,8 +204,8 @@ class SharedQuantity(Quantity):
         if self.wide and isinstance(result, SharedQuantity):
             result.sharers = self.sharers = self.sharers or [self]
             self.sharers.append(result)
-            for one in self.sharers:
-                one.digits, one.exponent = result.digits, result.exponent
+            for sharer in self.sharers:
+                sharer.digits, sharer.exponent = result.digits, result.exponent
         return result
 
 
@@ -309,7 +309,7 @@ def _compare(left: Quantity, right: Quantity) -> int:
     if left.exponent == right.exponent:
         mine, others = left.digits, right.digits
     else:
-        magnitudes = [_length(abs(one.digits)) + one.exponent for one in (left, right)]
+        magnitudes = [_length(abs(quantity.digits)) + quantity.exponent for quantity in (left, right)]
         if magnitudes[0] != magnitudes[1]:
             return left.sign if magnitudes[0] > magnitudes[1] else -left.sign
         mine, others, _ = _aligned(left, right)

@@ -5,11 +5,11 @@ Source: k8s.io/apiserver pkg/cel/library/regex.go.
 
 from __future__ import annotations
 
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import INT, STRING, list_of
 from auditor.cel.emit.functions import parts_extent, same_extent
-from auditor.cel.errors import CelError
 from auditor.cel.function import Code, Function, Overload
 from auditor.cel.library.prices import SEARCH_ALL
-from auditor.cel.types import INT, STRING, list_of
 from auditor.golang.regex.compiled import GoRegexError, Pattern, compile_pattern
 
 

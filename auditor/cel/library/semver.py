@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import BOOL, INT, STRING, Type, object_type
 from auditor.cel.emit.functions import same_extent
-from auditor.cel.errors import CelError
 from auditor.cel.function import Code, Function, Overload
 from auditor.cel.library.prices import read_text
-from auditor.cel.types import BOOL, INT, STRING, Type, object_type
-from auditor.golang.text import quote
+from auditor.golang.go_text import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import BOOL, list_of, type_param
 from auditor.cel.emit.bounds import ONE as ONE_BOUND
-from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import ONE, Operand, Priced
+from auditor.cel.estimate.call_costs import ONE, Operand, Priced
 from auditor.cel.function import Costs, Function, Overload
 from auditor.cel.library.lists import items
 from auditor.cel.library.prices import size_bound
 from auditor.cel.operations.cost import size
 from auditor.cel.operations.equality import contains
-from auditor.cel.types import BOOL, list_of, type_param
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 def _contains(values: Any, parts: Any) -> bool:
     for part in items(parts):
-        found = contains(values, part)
-        if isinstance(found, CelError):
-            raise found
-        if not found:
+        is_member = contains(values, part)
+        if isinstance(is_member, CelError):
+            raise is_member
+        if not is_member:
             return False
     return True
 

@@ -9,13 +9,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from auditor.cel.cel_errors import CelError, errors_as_formats
+from auditor.cel.cel_types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    Kind,
+    Type,
+    list_of,
+    map_of,
+    type_of,
+    type_param,
+)
+from auditor.cel.cel_values import is_list, is_map
 from auditor.cel.emit import functions as code
 from auditor.cel.emit.bounds import ONE as ONE_BOUND
 from auditor.cel.emit.bounds import constant, tenth
-from auditor.cel.emit.shapes import Form
 from auditor.cel.emit.value import Extent
-from auditor.cel.errors import CelError, errors_as_formats
-from auditor.cel.estimate.prices import MAX_COST, ONE, Operand, Priced, Range, read_argument
+from auditor.cel.emit.value_shapes import Form
+from auditor.cel.estimate.call_costs import MAX_COST, ONE, Operand, Priced, Range, read_argument
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.prices import (
     COMPARISON,
@@ -53,24 +71,6 @@ from auditor.cel.operations.conversions import (
 )
 from auditor.cel.operations.cost import TEXT, inner_size, size, text_cost
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, SIZED, compare, contains, size_of
-from auditor.cel.types import (
-    BOOL,
-    BYTES,
-    DOUBLE,
-    DURATION,
-    DYN,
-    INT,
-    STRING,
-    TIMESTAMP,
-    UINT,
-    Kind,
-    Type,
-    list_of,
-    map_of,
-    type_of,
-    type_param,
-)
-from auditor.cel.values import is_list, is_map
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.releases import changes
 
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 
     from auditor.cel.emit.bounds import Bound
     from auditor.cel.emit.value import Value
-    from auditor.cel.estimate.prices import Price
+    from auditor.cel.estimate.call_costs import Price
 
 
 _A, _B = type_param("A"), type_param("B")

@@ -9,19 +9,19 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import DYN, INT, STRING, Type, list_of
 from auditor.cel.emit.bounds import ONE, ZERO, Bound, constant, tenth
 from auditor.cel.emit.functions import parts_extent, same_extent
 from auditor.cel.emit.value import Extent
-from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import MAX_COST, NOTHING, UNKNOWN, Operand, Priced, Range, read_receiver
+from auditor.cel.estimate.call_costs import MAX_COST, NOTHING, UNKNOWN, Operand, Priced, Range, read_receiver
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.formatting import formatter
 from auditor.cel.library.prices import TRANSFORM, TRAVERSAL, read_text, size_bound
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.cost import TEXT, size, text_cost
-from auditor.cel.operations.describe import show
-from auditor.cel.types import DYN, INT, STRING, Type, list_of
-from auditor.golang.text import without_broken
+from auditor.cel.operations.go_names import show
+from auditor.golang.go_text import without_broken
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -118,11 +118,11 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
 
 
 def _join(texts: Any, separator: str = "") -> str:
-    found = list(texts if type(texts) is list else texts.cel_iter())
-    for text in found:
+    parts = list(texts if type(texts) is list else texts.cel_iter())
+    for text in parts:
         if type(text) is not str:
             raise CelError(f"join: invalid input: {show(text)}")
-    return separator.join(found)
+    return separator.join(parts)
 
 
 def quote_for_cel(text: str) -> str:

@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import BOOL, STRING, Type, list_of, map_of, object_type
 from auditor.cel.emit.bounds import ONE
 from auditor.cel.emit.functions import same_extent
 from auditor.cel.emit.value import Extent
-from auditor.cel.errors import CelError
-from auditor.cel.estimate.prices import ONE as ONCE
-from auditor.cel.estimate.prices import Operand, Priced, Range
+from auditor.cel.estimate.call_costs import ONE as ONCE
+from auditor.cel.estimate.call_costs import Operand, Priced, Range
 from auditor.cel.function import PLAIN, UNIT, Code, Costs, Function, Overload
 from auditor.cel.library.prices import read_text
 from auditor.cel.operations.cost import TEXT
-from auditor.cel.types import BOOL, STRING, Type, list_of, map_of, object_type
-from auditor.golang.text import quote
+from auditor.golang.go_text import quote
 from auditor.golang.url import Url, UrlError, is_request_uri, parse_request_uri
 from auditor.releases import changes
 
@@ -83,9 +83,9 @@ def to_url(text: str) -> UrlValue:
         url = _parse(before)
     except UrlError as error:
         raise CelError(f"{_DOING}{error}") from None
-    found = _BAD_ESCAPE.search(fragment)
-    if found is not None:
-        escape = fragment[found.start() : found.start() + 3]
+    bad_escape = _BAD_ESCAPE.search(fragment)
+    if bad_escape is not None:
+        escape = fragment[bad_escape.start() : bad_escape.start() + 3]
         raise CelError(f"{_DOING}parse {quote(text)}: invalid URL escape {quote(escape)}")
     if _VALID_FRAGMENT.fullmatch(fragment) is None:
         fragment = quote_from_bytes(unquote_to_bytes(fragment), _PLAIN_IN_FRAGMENT)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import Kind
+from auditor.cel.cel_values import CelList, Duration, Timestamp, UInt, is_list
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, contains, equal, size_of
-from auditor.cel.types import Kind
-from auditor.cel.values import CelList, Duration, Timestamp, UInt, is_list
 
 MIN_INT, MAX_INT, MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
 MIN_SECOND, MAX_SECOND = -62_135_596_800, 253_402_300_799

@@ -10,14 +10,14 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from auditor.cel.errors import CelError
-from auditor.golang.text import quote
+from auditor.cel.cel_errors import CelError
+from auditor.golang.go_text import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from zoneinfo import ZoneInfo
 
-    from auditor.cel.values import Duration, Timestamp
+    from auditor.cel.cel_values import Duration, Timestamp
 
 
 _SECOND = 10**9

@@ -10,11 +10,11 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_values import Duration, Timestamp, TypeValue, UInt
 from auditor.cel.operations.arithmetic import MAX_INT, MAX_SECOND, MAX_UINT, MIN_INT, MIN_SECOND, timestamp_of
 from auditor.cel.operations.equality import type_of
-from auditor.cel.values import Duration, Timestamp, TypeValue, UInt
-from auditor.golang.text import float_v
+from auditor.golang.go_text import float_v
 from auditor.golang.times import GoTime, GoTimeError, format_rfc3339_nano, parse_duration, parse_rfc3339
 
 _SECOND = 10**9
@@ -79,10 +79,10 @@ def to_uint(value: Any) -> UInt:
 def to_double(value: Any) -> float:
     """Return ``double(value)`` of a string, int or uint."""
     if type(value) is str:
-        found = parse_float(value)
-        if found is None:
+        number = parse_float(value)
+        if number is None:
             raise _failure(value, "double")
-        return found
+        return number
     if type(value) in (float, int, UInt):
         return float(value)
     raise _failure(value, "double")
@@ -191,10 +191,10 @@ def to_timestamp(value: Any) -> Timestamp:
         return Timestamp(value * _SECOND)
     if type(value) is str:
         try:
-            found = parse_rfc3339(value)
+            moment = parse_rfc3339(value)
         except GoTimeError:
             raise _failure(value, "google.protobuf.Timestamp") from None
-        return timestamp_of(found.seconds * _SECOND + found.nanoseconds, found.offset)
+        return timestamp_of(moment.seconds * _SECOND + moment.nanoseconds, moment.offset)
     raise _failure(value, "google.protobuf.Timestamp")
 
 

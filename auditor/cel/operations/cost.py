@@ -12,9 +12,9 @@ from math import ceil
 from time import thread_time
 from typing import Any
 
-from auditor.cel.errors import CelError, CostLimitExceeded, GaveUp
+from auditor.cel.cel_errors import CelError, CostLimitExceeded, GaveUp
+from auditor.cel.cel_values import CelMap, Optional_, is_list
 from auditor.cel.operations.equality import find, size_of
-from auditor.cel.values import CelMap, Optional_, is_list
 
 LIST, MAP, STRUCT = 10, 30, 40
 """Cost of creating a list, a map, a message whose parts are not all constant."""
@@ -88,8 +88,8 @@ def size(value: Any) -> int:
     """Return the size of a value: texts, lists and maps have their own, other values have 1."""
     if type(value) is str:
         return len(value)
-    found = size_of(value)
-    return 1 if found is None else found
+    length = size_of(value)
+    return 1 if length is None else length
 
 
 def inner_size(value: Any) -> int:

@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import Kind, Type
+from auditor.cel.cel_values import Duration, Timestamp
 from auditor.cel.function import PLAIN, UNIT
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, find, size_of, type_of
-from auditor.cel.types import Kind, Type
-from auditor.cel.values import Duration, Timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from auditor.cel.estimate.prices import Price
+    from auditor.cel.estimate.call_costs import Price
     from auditor.cel.function import Code, Costs, Function, Overload
     from auditor.cel.operations.cost import Rule
 
@@ -66,24 +66,24 @@ class Declaration:
 
 def declare(functions: Sequence[Function]) -> dict[str, Declaration]:
     """Return declarations by name; functions that come later add their overloads after earlier ones."""
-    found: dict[str, Declaration] = {}
+    declarations: dict[str, Declaration] = {}
     for new in functions:
         mine = tuple((overload, new.member) for overload in new.overloads)
-        before = found.get(new.name)
+        before = declarations.get(new.name)
         if before is None:
-            found[new.name] = Declaration(
+            declarations[new.name] = Declaration(
                 new.name, mine, new.singleton, new.operands, new.guarded, new.regex_argument, new.costs, new.code,
                 new.is_folded,
             )  # fmt: skip
         else:
-            found[new.name] = replace(
+            declarations[new.name] = replace(
                 before,
                 overloads=before.overloads + mine,
                 regex_argument=before.regex_argument if new.regex_argument is None else new.regex_argument,
                 costs=new.costs if before.costs is UNIT else before.costs,
                 code=new.code if before.code is PLAIN else before.code,
             )
-    return found
+    return declarations
 
 
 @dataclass(frozen=True, slots=True)

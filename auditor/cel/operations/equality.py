@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from auditor.cel.errors import CelError
-from auditor.cel.types import BOOL, BYTES, DOUBLE, DYN, ERROR, INT, NULL, STRING, UINT, Kind, Type, list_of, map_of
-from auditor.cel.values import MISSING, CelList, CelMap, Duration, MapValue, Optional_, Timestamp, TypeValue, UInt
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import BOOL, BYTES, DOUBLE, DYN, ERROR, INT, NULL, STRING, UINT, Kind, Type, list_of, map_of
+from auditor.cel.cel_values import MISSING, CelList, CelMap, Duration, MapValue, Optional_, Timestamp, TypeValue, UInt
 
 NO_SUCH_OVERLOAD = "no such overload"
 
@@ -37,8 +37,8 @@ def type_of(value: Any) -> Type:
         return known
     if isinstance(value, CelError):
         return ERROR
-    found: Type = value.cel_type
-    return found
+    type_: Type = value.cel_type
+    return type_
 
 
 def compare_numbers(left: float, right: float) -> int:
@@ -154,8 +154,8 @@ def contains(container: Any, value: Any) -> bool | CelError:
         return any(_equals_item(value, item) for item in container)
     if isinstance(container, CelList):
         return container.cel_contains(value)
-    found = find(container, value)
-    return found if isinstance(found, CelError) and type(container) is not MapValue else found is not MISSING
+    value_at = find(container, value)
+    return value_at if isinstance(value_at, CelError) and type(container) is not MapValue else value_at is not MISSING
 
 
 def _equals_item(value: Any, item: Any) -> bool:

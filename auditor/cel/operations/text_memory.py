@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from auditor.cel.errors import GaveUp
+from auditor.cel.cel_errors import GaveUp
 from auditor.cel.operations.cost import Cancelled
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def replace(text: str, old: str, new: str, count: int = -1) -> str:
         Cancelled: The evaluation creates too much text.
     """
     if len(new) * (len(text) + 1) > _FREE:
-        found = text.count(old)
-        found = found if count < 0 else min(found, count)
-        _take(len(text) + found * (len(new) - len(old)))
+        occurrences = text.count(old)
+        occurrences = occurrences if count < 0 else min(occurrences, count)
+        _take(len(text) + occurrences * (len(new) - len(old)))
     return text.replace(old, new, count)
 
 

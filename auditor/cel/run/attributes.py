@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from auditor.cel.errors import CelError
-from auditor.cel.operations.describe import go_type, show
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_values import MISSING, NONE, CelList, CelMap, Optional_, TypeValue, UInt
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, find, type_of
-from auditor.cel.values import MISSING, NONE, CelList, CelMap, Optional_, TypeValue, UInt
+from auditor.cel.operations.go_names import go_type, show
 from auditor.releases import changes
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from auditor.cel.operations.cost import Tracker
 
 
-class Scope:
+class Variables:
     """The variables passed to the evaluation."""
 
     __slots__ = ("tracker", "variables")
@@ -36,19 +36,19 @@ class Scope:
         return self.variables.get(name.removeprefix("."), MISSING)
 
 
-class Node(Protocol):
+class ExpressionNode(Protocol):
     """A part of an expression that can run."""
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return the value, which may be a `CelError`."""
 
 
-class FoldScope(Scope):
+class FoldScope(Variables):
     """The variables of one comprehension: items and accumulator, which is computed at its first use."""
 
     __slots__ = ("_accumulated", "_initial", "_is_set", "accumulator", "items", "parent")
 
-    def __init__(self, parent: Scope, accumulator: str, initial: Node) -> None:
+    def __init__(self, parent: Variables, accumulator: str, initial: ExpressionNode) -> None:
         super().__init__({}, parent.tracker)
         self.parent = parent
         self.accumulator = accumulator
@@ -59,7 +59,7 @@ class FoldScope(Scope):
 
     def lookup(self, name: str) -> Any:
         """Return the value of a name, or `MISSING`."""
-        scope: Scope = self
+        scope: Variables = self
         while type(scope) is FoldScope:
             if name == scope.accumulator:
                 return scope.accumulated()
@@ -92,7 +92,7 @@ class Attribute(Protocol):
     def add(self, link: Link) -> None:
         """Append a link."""
 
-    def resolve(self, scope: Scope) -> Any:
+    def resolve(self, scope: Variables) -> Any:
         """Return the value.
 
         Raises:
@@ -116,7 +116,7 @@ class Link:
     is_optional: bool = False
     test_only: bool = False
 
-    def _key(self, scope: Scope) -> Any:
+    def _key(self, scope: Variables) -> Any:
         if self.attribute is None:
             return self.key
         key = self.attribute.resolve(scope)
@@ -126,7 +126,7 @@ class Link:
             raise CelError(f"invalid qualifier type: {kind}")
         return key
 
-    def read(self, scope: Scope, value: Any) -> Any:
+    def read(self, scope: Variables, value: Any) -> Any:
         """Return the part of a value; it costs 1 even if it fails."""
         failure: CelError | None = None
         result: Any = None
@@ -141,7 +141,7 @@ class Link:
             raise failure
         return result
 
-    def read_if_present(self, scope: Scope, value: Any) -> tuple[Any, bool]:
+    def read_if_present(self, scope: Variables, value: Any) -> tuple[Any, bool]:
         """Return the part of a value and True, or None and False; it costs 1 if it exists or is only tested."""
         result, present = _read(value, self._key(scope), only_if_present=True)
         if self.test_only:
@@ -155,11 +155,11 @@ class Link:
 def _read(value: Any, key: Any, *, only_if_present: bool) -> tuple[Any, bool]:
     kind = type(value)
     if kind is dict or isinstance(value, CelMap):
-        found = find(value, key)
-        if isinstance(found, CelError) and kind is not dict:
-            raise found
-        if found is not MISSING:
-            return found, True
+        member = find(value, key)
+        if isinstance(member, CelError) and kind is not dict:
+            raise member
+        if member is not MISSING:
+            return member, True
     elif kind is list or isinstance(value, CelList):
         index = _index(key)
         if 0 <= index < (len(value) if kind is list else value.cel_size()):
@@ -201,7 +201,7 @@ def _plain(value: Any) -> Any:
     return value if plain is None else plain()
 
 
-def _follow(scope: Scope, value: Any, links: list[Link], taken_out: Callable[[Any], Any]) -> Any:
+def _follow(scope: Variables, value: Any, links: list[Link], taken_out: Callable[[Any], Any]) -> Any:
     is_optional = False
     if type(value) is Optional_:
         if not value.has:
@@ -233,7 +233,7 @@ class VariableAttribute:
         """Append a link."""
         self.links.append(link)
 
-    def resolve(self, scope: Scope) -> Any:
+    def resolve(self, scope: Variables) -> Any:
         """Return the value at the end of the chain."""
         value = scope.lookup(self.name)
         if isinstance(value, CelError):
@@ -250,7 +250,7 @@ class RelativeAttribute:
 
     __slots__ = ("links", "operand", "taken_out")
 
-    def __init__(self, operand: Node) -> None:
+    def __init__(self, operand: ExpressionNode) -> None:
         self.operand = operand
         self.taken_out = _kept if changes.OPTIONALS_KEEP_SCHEMA.holds else _plain
         self.links: list[Link] = []
@@ -259,7 +259,7 @@ class RelativeAttribute:
         """Append a link."""
         self.links.append(link)
 
-    def resolve(self, scope: Scope) -> Any:
+    def resolve(self, scope: Variables) -> Any:
         """Return the value at the end of the chain."""
         value = self.operand.run(scope)
         if isinstance(value, CelError):
@@ -272,7 +272,7 @@ class ConditionalAttribute:
 
     __slots__ = ("condition", "no", "yes")
 
-    def __init__(self, condition: Node, yes: Attribute, no: Attribute) -> None:
+    def __init__(self, condition: ExpressionNode, yes: Attribute, no: Attribute) -> None:
         self.condition = condition
         self.yes = yes
         self.no = no
@@ -282,7 +282,7 @@ class ConditionalAttribute:
         self.yes.add(link)
         self.no.add(link)
 
-    def resolve(self, scope: Scope) -> Any:
+    def resolve(self, scope: Variables) -> Any:
         """Return the value of the branch that the condition chooses."""
         value = self.condition.run(scope)
         if value is True:

@@ -13,22 +13,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.errors import CelError, CompileError
+from auditor.cel.cel_errors import CelError, CompileError
+from auditor.cel.cel_values import MISSING, CelList, CelMap, MapValue, Optional_, TypeValue, UInt, is_list, is_map
 from auditor.cel.messages import make_message
 from auditor.cel.operations.arithmetic import add
 from auditor.cel.operations.cost import LIST, MAP, STRUCT, call_cost
-from auditor.cel.operations.describe import go_type, show
 from auditor.cel.operations.dispatch import Implementation, choose
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, equal, find
+from auditor.cel.operations.go_names import go_type, show
 from auditor.cel.run.attributes import (
     Attribute,
     ConditionalAttribute,
+    ExpressionNode,
     FoldScope,
     Link,
-    Node,
     RelativeAttribute,
-    Scope,
     VariableAttribute,
+    Variables,
 )
 from auditor.cel.syntax.ast import (
     Call,
@@ -42,7 +43,6 @@ from auditor.cel.syntax.ast import (
     StructLiteral,
 )
 from auditor.cel.syntax.macros import ACCUMULATOR, WRITTEN_ACCUMULATOR
-from auditor.cel.values import MISSING, CelList, CelMap, MapValue, Optional_, TypeValue, UInt, is_list, is_map
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.releases import changes
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 _PRIMITIVES = frozenset({bool, int, UInt, float, str})
 
 
-def plan(environment: Declarations, checked: CheckedExpression) -> Node:
+def plan(environment: Declarations, checked: CheckedExpression) -> ExpressionNode:
     """Return a node that runs a checked expression.
 
     Raises:
@@ -67,7 +67,7 @@ def plan(environment: Declarations, checked: CheckedExpression) -> Node:
     return _Planner(environment, checked).plan(checked.parsed.root)
 
 
-class Constant:
+class ConstantNode:
     """A value known in advance; costs nothing."""
 
     __slots__ = ("value",)
@@ -75,7 +75,7 @@ class Constant:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def run(self, _scope: Scope) -> Any:
+    def run(self, _scope: Variables) -> Any:
         """Return the value."""
         return self.value
 
@@ -90,7 +90,7 @@ class Read:
         self.cost = cost
         self.test_only = test_only
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return the value at the end of the chain."""
         try:
             value = self.attribute.resolve(scope)
@@ -107,11 +107,11 @@ class Logic:
 
     __slots__ = ("deciding", "operands")
 
-    def __init__(self, operands: Sequence[Node], *, deciding: bool) -> None:
+    def __init__(self, operands: Sequence[ExpressionNode], *, deciding: bool) -> None:
         self.operands = operands
         self.deciding = deciding
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return the outcome."""
         failure: CelError | None = None
         deciding = self.deciding
@@ -129,10 +129,10 @@ class NotStrictlyFalse:
 
     __slots__ = ("operand",)
 
-    def __init__(self, operand: Node) -> None:
+    def __init__(self, operand: ExpressionNode) -> None:
         self.operand = operand
 
-    def run(self, scope: Scope) -> bool:
+    def run(self, scope: Variables) -> bool:
         """Return False only for False."""
         value = self.operand.run(scope)
         scope.tracker.charge(1)
@@ -144,13 +144,13 @@ class Equality:
 
     __slots__ = ("cost", "left", "negated", "right")
 
-    def __init__(self, left: Node, right: Node, cost: Rule | None, *, negated: bool) -> None:
+    def __init__(self, left: ExpressionNode, right: ExpressionNode, cost: Rule | None, *, negated: bool) -> None:
         self.left = left
         self.right = right
         self.cost = cost
         self.negated = negated
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return whether the operands are equal, or not."""
         left = self.left.run(scope)
         right = self.right.run(scope)
@@ -172,13 +172,13 @@ class OptionalOr:
 
     __slots__ = ("is_strict", "left", "right", "unwraps")
 
-    def __init__(self, left: Node, right: Node, *, unwraps: bool) -> None:
+    def __init__(self, left: ExpressionNode, right: ExpressionNode, *, unwraps: bool) -> None:
         self.is_strict = changes.OPTIONALS_ALONE.holds
         self.left = left
         self.right = right
         self.unwraps = unwraps
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return the first that has a value."""
         left = self.left.run(scope)
         if isinstance(left, CelError):
@@ -195,7 +195,7 @@ class Membership:
 
     __slots__ = ("operand", "values")
 
-    def __init__(self, operand: Node, items: Sequence[Any]) -> None:
+    def __init__(self, operand: ExpressionNode, items: Sequence[Any]) -> None:
         self.operand = operand
         self.values: set[tuple[type, Any]] = set()
         for item in items:
@@ -203,7 +203,7 @@ class Membership:
             if type(item) in (int, UInt, float):
                 self.values.update(_same_number(item))
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return whether the operand is one of the items."""
         value = self.operand.run(scope)
         if isinstance(value, CelError):
@@ -216,12 +216,12 @@ def _same_number(item: Any) -> list[tuple[type, Any]]:
         if not item.is_integer():
             return []
         whole = int(item)
-        found: list[tuple[type, Any]] = [(int, whole)] if -(2**63) < whole < 2**63 else []
-        return [*found, (UInt, whole)] if 0 <= whole < 2**64 else found
-    found = [(float, float(item))]
+        keys: list[tuple[type, Any]] = [(int, whole)] if -(2**63) < whole < 2**63 else []
+        return [*keys, (UInt, whole)] if 0 <= whole < 2**64 else keys
+    keys = [(float, float(item))]
     if type(item) is int:
-        return [*found, (UInt, item)] if item >= 0 else found
-    return [*found, (int, int(item))] if item < 2**63 else found
+        return [*keys, (UInt, item)] if item >= 0 else keys
+    return [*keys, (int, int(item))] if item < 2**63 else keys
 
 
 class Invoke:
@@ -229,7 +229,7 @@ class Invoke:
 
     __slots__ = ("args", "cost", "implementation", "in_order", "is_priced_first", "overload")
 
-    def __init__(self, overload: str, args: Sequence[Node], implementation: Implementation) -> None:
+    def __init__(self, overload: str, args: Sequence[ExpressionNode], implementation: Implementation) -> None:
         self.overload = overload
         self.args = args
         self.implementation = implementation
@@ -237,7 +237,7 @@ class Invoke:
         self.cost = implementation.cost
         self.is_priced_first = implementation.is_priced_first
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return the result."""
         values = []
         failure: CelError | None = None
@@ -268,12 +268,12 @@ class Append:
 
     __slots__ = ("cost", "left", "right")
 
-    def __init__(self, left: Node, right: Node, cost: Rule | None) -> None:
+    def __init__(self, left: ExpressionNode, right: ExpressionNode, cost: Rule | None) -> None:
         self.left = left
         self.right = right
         self.cost = cost
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return the accumulator with the new items."""
         left = self.left.run(scope)
         right = self.right.run(scope)
@@ -296,17 +296,17 @@ class MakeList:
 
     __slots__ = ("elements", "optional")
 
-    def __init__(self, elements: Sequence[Node], optional: frozenset[int]) -> None:
+    def __init__(self, elements: Sequence[ExpressionNode], optional: frozenset[int]) -> None:
         self.elements = elements
         self.optional = optional
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return the list."""
         result = self.make(scope)
         scope.tracker.charge(LIST)
         return result
 
-    def make(self, scope: Scope) -> Any:
+    def make(self, scope: Variables) -> Any:
         """Return the list or the error of its first bad item."""
         items: list[Any] = []
         for index, element in enumerate(self.elements):
@@ -329,16 +329,16 @@ class MakeMap:
 
     __slots__ = ("entries",)
 
-    def __init__(self, entries: Sequence[tuple[Node, Node, bool]]) -> None:
+    def __init__(self, entries: Sequence[tuple[ExpressionNode, ExpressionNode, bool]]) -> None:
         self.entries = entries
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return the map."""
         result = self.make(scope)
         scope.tracker.charge(MAP)
         return result
 
-    def make(self, scope: Scope) -> Any:
+    def make(self, scope: Variables) -> Any:
         """Return the map or the error of its first bad entry."""
         made = MapValue()
         for key_node, value_node, optional in self.entries:
@@ -368,17 +368,17 @@ class MakeMessage:
 
     __slots__ = ("fields", "name")
 
-    def __init__(self, name: str, fields: Sequence[tuple[str, Node, bool]]) -> None:
+    def __init__(self, name: str, fields: Sequence[tuple[str, ExpressionNode, bool]]) -> None:
         self.name = name
         self.fields = fields
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return the value of the message."""
         result = self._make(scope)
         scope.tracker.charge(STRUCT)
         return result
 
-    def _make(self, scope: Scope) -> Any:
+    def _make(self, scope: Variables) -> Any:
         given: dict[str, Any] = {}
         for name, node, optional in self.fields:
             value = node.run(scope)
@@ -406,7 +406,13 @@ class Fold:
 
     __slots__ = ("accumulator", "condition", "first", "hides_errors", "initial", "range", "result", "second", "step")
 
-    def __init__(self, expr: Comprehension, range_: Node, initial: Node, rest: tuple[Node, Node, Node]) -> None:
+    def __init__(
+        self,
+        expr: Comprehension,
+        range_: ExpressionNode,
+        initial: ExpressionNode,
+        rest: tuple[ExpressionNode, ExpressionNode, ExpressionNode],
+    ) -> None:
         self.accumulator = expr.accumulator
         self.first = expr.variable
         self.second = expr.variable2
@@ -415,7 +421,7 @@ class Fold:
         self.condition, self.step, self.result = rest
         self.hides_errors = self.second is not None and not changes.ERRORS_OF_RANGES.holds
 
-    def run(self, scope: Scope) -> Any:
+    def run(self, scope: Variables) -> Any:
         """Return the result."""
         range_ = self.range.run(scope)
         if isinstance(range_, CelError):
@@ -461,8 +467,8 @@ def _pairs(range_: Any) -> Any:
 
 def _at(map_: CelMap, key: Any) -> Any:
     """Return the value at a key of the map; null in a field of an object counts as absent."""
-    found = find(map_, key)
-    return CelError(f"no such key: {show(key)}") if found is MISSING else found
+    member = find(map_, key)
+    return CelError(f"no such key: {show(key)}") if member is MISSING else member
 
 
 class _Planner:
@@ -472,10 +478,10 @@ class _Planner:
         self.references = checked.references
         self.grows = changes.NO_RESULT_VARIABLE.holds or WRITTEN_ACCUMULATOR not in checked.parsed.text
 
-    def plan(self, expr: Expr) -> Node:
+    def plan(self, expr: Expr) -> ExpressionNode:
         match expr:
             case Literal():
-                return Constant(expr.value)
+                return ConstantNode(expr.value)
             case Ident():
                 return self.name(expr)
             case Select():
@@ -495,30 +501,30 @@ class _Planner:
                 return Fold(expr, range_, initial, rest)
         raise TypeError(f"no plan for {expr}")
 
-    def name(self, expr: Expr) -> Node:
+    def name(self, expr: Expr) -> ExpressionNode:
         reference = self.references[expr.id]
         if reference.value is not None:
-            return Constant(reference.value)
+            return ConstantNode(reference.value)
         if reference.is_type:
-            found = self.environment.find_type(reference.name)
-            if found is None or not found.is_value:
+            declaration = self.environment.find_type(reference.name)
+            if declaration is None or not declaration.is_value:
                 raise CompileError(f"reference to undefined type: {reference.name}")
-            return Constant(TypeValue(self.types[expr.id].parameters[0].name))
+            return ConstantNode(TypeValue(self.types[expr.id].parameters[0].name))
         return Read(VariableAttribute(reference.name))
 
-    def select(self, expr: Select) -> Node:
+    def select(self, expr: Select) -> ExpressionNode:
         read = self.chain(self.plan(expr.operand))
         read.attribute.add(Link(expr.field, test_only=expr.test_only))
         # A presence test subtracts the cost of the chain; a conditional has no such cost, so it becomes cheaper by 1.
         return Read(read.attribute, read.cost - 1, test_only=True) if expr.test_only else read
 
-    def chain(self, operand: Node) -> Read:
+    def chain(self, operand: ExpressionNode) -> Read:
         """Return a chain to which further links can be added."""
         return operand if isinstance(operand, Read) else Read(RelativeAttribute(operand))
 
-    def index(self, operand: Node, index: Node, *, is_optional: bool) -> Node:
+    def index(self, operand: ExpressionNode, index: ExpressionNode, *, is_optional: bool) -> ExpressionNode:
         read = self.chain(operand)
-        if isinstance(index, Constant):
+        if isinstance(index, ConstantNode):
             if type(index.value) not in _PRIMITIVES:
                 raise CompileError(f"invalid qualifier type: {go_type(index.value)}")
             link = Link(index.value, is_optional=is_optional)
@@ -528,21 +534,21 @@ class _Planner:
         read.attribute.add(link)
         return read
 
-    def make_list(self, expr: ListLiteral) -> Node:
+    def make_list(self, expr: ListLiteral) -> ExpressionNode:
         node = MakeList([self.plan(element) for element in expr.elements], expr.optional)
-        if all(isinstance(element, Constant) for element in node.elements):
-            return Constant(node.make(_NO_SCOPE))
+        if all(isinstance(element, ConstantNode) for element in node.elements):
+            return ConstantNode(node.make(_NO_SCOPE))
         return node
 
-    def make_map(self, expr: MapLiteral) -> Node:
+    def make_map(self, expr: MapLiteral) -> ExpressionNode:
         node = MakeMap([(self.plan(each.key), self.plan(each.value), each.optional) for each in expr.entries])
-        if all(isinstance(key, Constant) and isinstance(value, Constant) for key, value, _ in node.entries):
-            return Constant(node.make(_NO_SCOPE))
+        if all(isinstance(key, ConstantNode) and isinstance(value, ConstantNode) for key, value, _ in node.entries):
+            return ConstantNode(node.make(_NO_SCOPE))
         return node
 
     # Calls
 
-    def call(self, expr: Call) -> Node:
+    def call(self, expr: Call) -> ExpressionNode:
         reference = self.references[expr.id]
         name = reference.name
         parts = expr.args if reference.is_global else expr.operands
@@ -553,7 +559,7 @@ class _Planner:
         overload = reference.overloads[0] if len(reference.overloads) == 1 else ""
         if name in {"or", "orValue"} and len(args) == 2:
             return OptionalOr(args[0], args[1], unwraps=name == "orValue")
-        if overload == "in_list" and isinstance(args[1], Constant) and is_list(args[1].value):
+        if overload == "in_list" and isinstance(args[1], ConstantNode) and is_list(args[1].value):
             member = _membership(args[0], args[1].value)
             if member is not None:
                 return member
@@ -564,11 +570,11 @@ class _Planner:
         if declaration.regex_argument is not None:
             implementation = _with_constant_pattern(implementation, args, declaration.regex_argument)
         node = Invoke(overload, args, implementation)
-        if declaration.is_folded and len(args) == 1 and isinstance(args[0], Constant):
+        if declaration.is_folded and len(args) == 1 and isinstance(args[0], ConstantNode):
             return _computed(node)
         return node
 
-    def special(self, name: str, args: list[Node]) -> Node | None:
+    def special(self, name: str, args: list[ExpressionNode]) -> ExpressionNode | None:
         """Return the node of an operator that is not a function."""
         match name:
             case "_&&_" | "_||_":
@@ -585,31 +591,31 @@ class _Planner:
 
     def declaration(self, name: str) -> Declaration:
         """Return a function that the checker has found."""
-        found = self.environment.function(name)
-        assert found is not None
-        return found
+        declaration = self.environment.function(name)
+        assert declaration is not None
+        return declaration
 
-    def equality(self, name: str, args: list[Node]) -> Node:
+    def equality(self, name: str, args: list[ExpressionNode]) -> ExpressionNode:
         is_negated = name == "_!=_"
         cost = self.declaration(name).runtime("not_equals" if is_negated else "equals")
         return Equality(args[0], args[1], cost, negated=is_negated)
 
-    def conditional(self, args: list[Node]) -> Node:
+    def conditional(self, args: list[ExpressionNode]) -> ExpressionNode:
         condition, yes, no = args
         branches = [each.attribute if isinstance(each, Read) else RelativeAttribute(each) for each in (yes, no)]
         return Read(ConditionalAttribute(condition, branches[0], branches[1]), 0)
 
 
-def _membership(operand: Node, items: Any) -> Node | None:
+def _membership(operand: ExpressionNode, items: Any) -> ExpressionNode | None:
     values = items if type(items) is list else list(items.cel_iter())
     if not values:
-        return Constant(value=False)
+        return ConstantNode(value=False)
     return Membership(operand, values) if all(type(value) in _PRIMITIVES for value in values) else None
 
 
-def _with_constant_pattern(implementation: Implementation, args: list[Node], position: int) -> Implementation:
+def _with_constant_pattern(implementation: Implementation, args: list[ExpressionNode], position: int) -> Implementation:
     pattern = args[position] if position < len(args) else None
-    if not isinstance(pattern, Constant) or type(pattern.value) is not str:
+    if not isinstance(pattern, ConstantNode) or type(pattern.value) is not str:
         return implementation
     try:
         compile_pattern(pattern.value)
@@ -625,12 +631,12 @@ def _with_constant_pattern(implementation: Implementation, args: list[Node], pos
     return Implementation(call, inner, in_order=True, cost=implementation.cost)
 
 
-def _computed(node: Invoke) -> Node:
-    values = [arg.value for arg in node.args if isinstance(arg, Constant)]
+def _computed(node: Invoke) -> ExpressionNode:
+    values = [arg.value for arg in node.args if isinstance(arg, ConstantNode)]
     try:
         if isinstance(values[0], CelError):
             raise values[0]
-        return Constant(node.implementation.call(*values))
+        return ConstantNode(node.implementation.call(*values))
     except CelError as error:
         raise CompileError(error.text) from None
 

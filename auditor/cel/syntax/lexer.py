@@ -40,7 +40,7 @@ _SPELLINGS = (
 )
 _TOKEN = {
     True: re.compile("|".join(_SPELLINGS)),
-    False: re.compile("|".join(one for one in _SPELLINGS if "ESC_IDENTIFIER" not in one)),
+    False: re.compile("|".join(spelling for spelling in _SPELLINGS if "ESC_IDENTIFIER" not in spelling)),
 }
 """Tokens, by whether there are names in backticks."""
 # How far the lexer reads before it finds that there is no token.
@@ -89,20 +89,20 @@ def tokenize(text: str) -> tuple[list[Token], list[Skipped]]:
     has_backticks = changes.BACKTICKS_ARE_READ.holds
     match, dead_end = _TOKEN[has_backticks].match, _DEAD_END[has_backticks].match
     while position < len(text):
-        found = match(text, position)
-        if found is None:
+        token = match(text, position)
+        if token is None:
             dead = dead_end(text, position)
             stop = (dead.end() if dead else position) + 1
             complaint = f"token recognition error at: '{text[position:stop]}'"
             errors.append(Skipped(position, min(stop, len(text)), complaint))
             position = stop
             continue
-        kind, part = found.lastgroup or "", found.group()
+        kind, part = token.lastgroup or "", token.group()
         if kind != "SPACE":
             if kind == "SYMBOL" or (kind == "IDENTIFIER" and part in _KEYWORDS):
                 kind = part
             tokens.append(Token(kind, part, position))
-        position = found.end()
+        position = token.end()
     tokens.append(Token(END, END, len(text)))
     return tokens, errors
 
@@ -198,10 +198,10 @@ def unescape_bytes(token: str) -> bytes:
         return content.encode()
     out = bytearray()
     position = 0
-    for found in _QUOTED_ESCAPE.finditer(content):
-        out += content[position : found.start()].encode()
-        position = found.end()
-        part = found[1]
+    for escape in _QUOTED_ESCAPE.finditer(content):
+        out += content[position : escape.start()].encode()
+        position = escape.end()
+        part = escape[1]
         if part in _SIMPLE:
             out += _SIMPLE[part].encode()
         elif len(part) == 1 or part[0] in "uU":

@@ -265,8 +265,8 @@ def _opt_map(*, flat: bool) -> Macro:
         body = make.fold(
             make.list(), (UNUSED, None), value, make.literal(value=False), make.ident(variable), args[1], variable
         )
-        found = body if flat else make.call("optional.of", body)
-        return make.call("_?_:_", has_value, found, make.call("optional.none"))
+        wrapped = body if flat else make.call("optional.of", body)
+        return make.call("_?_:_", has_value, wrapped, make.call("optional.none"))
 
     return expand
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from auditor.cel.errors import Issue
+from auditor.cel.cel_errors import Issue
 from auditor.cel.syntax.ast import ParsedExpression
 from auditor.cel.syntax.parser import MAX_DEPTH, Parser, Stop
 

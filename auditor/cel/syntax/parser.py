@@ -8,7 +8,8 @@ Source: cel-go parser/parser.go, parser/gen/CEL.g4; ANTLR DefaultErrorStrategy (
 
 from __future__ import annotations
 
-from auditor.cel.errors import Issue, syntax_error
+from auditor.cel.cel_errors import Issue, syntax_error
+from auditor.cel.cel_values import UInt
 from auditor.cel.syntax.ast import (
     Call,
     Expr,
@@ -35,7 +36,6 @@ from auditor.cel.syntax.lexer import (
     unescape_string,
 )
 from auditor.cel.syntax.macros import ACCUMULATOR, MACROS, ONE_VARIABLE_MACROS, WRITTEN_ACCUMULATOR, Builder, MacroError
-from auditor.cel.values import UInt
 from auditor.releases import changes
 
 MAX_DEPTH = 250

@@ -13,7 +13,7 @@ from auditor.fastpath.dicts.scalars import int_conditions, str_conditions
 from auditor.fastpath.dicts.scope import Condition, Mode, given, schema_types
 
 if TYPE_CHECKING:
-    from auditor.fastpath.dicts.emit import Emitter
+    from auditor.fastpath.dicts.emit import ModuleEmitter
     from auditor.schema.structural import StructuralSchema
 
 
@@ -44,7 +44,7 @@ def accepts_everything(schema: StructuralSchema) -> bool:
 
 
 def logical_conditions(
-    emitter: Emitter, schema: StructuralSchema, x: str, kind: str | None, mode: Mode
+    emitter: ModuleEmitter, schema: StructuralSchema, x: str, kind: str | None, mode: Mode
 ) -> list[Condition]:
     """Return the conditions of the four keywords on a value.
 
@@ -57,22 +57,22 @@ def logical_conditions(
     """
     if not (schema.all_of or schema.any_of or schema.one_of or schema.not_ is not None):
         return []
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     inner = Mode.EXACT if mode is Mode.EXACT else Mode.PROVE
     for branch in schema.all_of:
         test = _expression(emitter, branch, x, kind, inner)
         if test != "True":
-            found.append((f"not {test}", mode.bad))
+            conditions.append((f"not {test}", mode.bad))
     if schema.any_of and not _int_or_string_idiom(schema, kind):
         tests = [_expression(emitter, branch, x, kind, inner) for branch in schema.any_of]
         if "True" not in tests:
-            found.append((f"not ({' or '.join(tests)})", mode.bad))
+            conditions.append((f"not ({' or '.join(tests)})", mode.bad))
     if schema.one_of:
         tests = [_expression(emitter, branch, x, kind, Mode.EXACT) for branch in schema.one_of]
-        found.append((f"{' + '.join(tests)} != 1", mode.bad))
+        conditions.append((f"{' + '.join(tests)} != 1", mode.bad))
     if schema.not_ is not None:
-        found.append((_expression(emitter, schema.not_, x, kind, Mode.EXACT), mode.bad))
-    return found
+        conditions.append((_expression(emitter, schema.not_, x, kind, Mode.EXACT), mode.bad))
+    return conditions
 
 
 def _int_or_string_idiom(schema: StructuralSchema, kind: str | None) -> bool:
@@ -85,7 +85,7 @@ def _int_or_string_idiom(schema: StructuralSchema, kind: str | None) -> bool:
     )
 
 
-def _expression(emitter: Emitter, schema: StructuralSchema, x: str, kind: str | None, mode: Mode) -> str:
+def _expression(emitter: ModuleEmitter, schema: StructuralSchema, x: str, kind: str | None, mode: Mode) -> str:
     """Return an expression, in brackets if needed: whether a value that is not null is valid."""
     if accepts_everything(schema):
         return "True"
@@ -96,7 +96,7 @@ def _expression(emitter: Emitter, schema: StructuralSchema, x: str, kind: str | 
     return f"{emitter.branch(schema, mode)}({x})"
 
 
-def _inline(emitter: Emitter, schema: StructuralSchema, x: str, kind: str) -> str | None:
+def _inline(emitter: ModuleEmitter, schema: StructuralSchema, x: str, kind: str) -> str | None:
     """Return an exact expression about a value of a kind, or None if a function is better."""
     said = given(schema) - DECORATION
     if "properties" in said and all(map(accepts_everything, schema.properties.values())):
@@ -132,5 +132,5 @@ def _inline(emitter: Emitter, schema: StructuralSchema, x: str, kind: str) -> st
     return f"({' and '.join(parts)})" if parts else "True"
 
 
-def _or_function(emitter: Emitter, schema: StructuralSchema, x: str, kind: str) -> str:
+def _or_function(emitter: ModuleEmitter, schema: StructuralSchema, x: str, kind: str) -> str:
     return _expression(emitter, schema, x, kind, Mode.EXACT)

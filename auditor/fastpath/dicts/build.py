@@ -17,11 +17,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from auditor.codegen import Module
-from auditor.fastpath.dicts.emit import Emitter
+from auditor.fastpath.dicts.emit import ModuleEmitter
 from auditor.fastpath.dicts.metadata import prove_embedded, prove_metadata
 from auditor.fastpath.dicts.root import fused, selector
-from auditor.fastpath.dicts.scope import NotEmittable
-from auditor.golang.text import display
+from auditor.fastpath.dicts.scope import SchemaNotEmittable
+from auditor.golang.go_text import display
 from auditor.schema.objectmeta import decode_metadata, to_json
 from auditor.schema.structural import ABSENT, ListType, StructuralSchema
 from auditor.storage_read.read import rewritten_metadata
@@ -49,8 +49,8 @@ def contradiction(schema: StructuralSchema | None) -> str:
         if (id(node), nested) in seen:
             continue
         seen.add((id(node), nested))
-        if found := _nested(node) if nested else _own(node):
-            return found
+        if reason := _nested(node) if nested else _own(node):
+            return reason
         pending += [(child, nested) for child in _children(node)]
         pending += [(child, True) for child in _branches(node)]
     return ""
@@ -158,11 +158,13 @@ def build_version(
     """
     title = f"{definition.kind}.{version.name}.{definition.group}{'' if defaults else ' converted'}"
     module = Module(title, {"_display": display})
-    emitter = Emitter(module, prunes=not definition.preserve_unknown_fields, defaults=defaults, embedded=prove_embedded)
+    emitter = ModuleEmitter(
+        module, prunes=not definition.preserve_unknown_fields, defaults=defaults, embedded=prove_embedded
+    )
     run = select = None
     reason = ""
-    if found := contradiction(version.schema):
-        return VersionProgram(module, None, None, f"a schema that contradicts itself: {found}")
+    if conflict := contradiction(version.schema):
+        return VersionProgram(module, None, None, f"a schema that contradicts itself: {conflict}")
     try:
         name = fused(emitter, definition, version, _repairer(namespaced=definition.namespaced, drop=defaults))
         run = module.compile(name)
@@ -172,7 +174,7 @@ def build_version(
         if isinstance(error, OSError):
             raise
         run = select = None
-        reason = str(error) if isinstance(error, NotEmittable) else type(error).__name__
+        reason = str(error) if isinstance(error, SchemaNotEmittable) else type(error).__name__
     return VersionProgram(module, run, select, reason)
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.codegen import Module, Writer
+from auditor.codegen import FunctionWriter, Module
 from auditor.fastpath.dicts import support
 from auditor.fastpath.dicts.branches import DECORATION, accepts_everything, logical_conditions
-from auditor.fastpath.dicts.lists import list_sizes, write_list
-from auditor.fastpath.dicts.objects import object_sizes, write_object
+from auditor.fastpath.dicts.list_code import list_sizes, write_list
+from auditor.fastpath.dicts.map_code import object_sizes, write_object
 from auditor.fastpath.dicts.scalars import (
     Checks,
     bool_conditions,
@@ -26,11 +26,11 @@ from auditor.fastpath.dicts.scalars import (
     str_conditions,
 )
 from auditor.fastpath.dicts.scope import (
+    CodeScope,
     Condition,
     Lines,
     Mode,
-    NotEmittable,
-    Scope,
+    SchemaNotEmittable,
     chain,
     given,
     indented,
@@ -67,7 +67,7 @@ _KINDS: Final = {
 }
 
 
-class Emitter:
+class ModuleEmitter:
     """Writes the functions of one module.
 
     Args:
@@ -94,7 +94,7 @@ class Emitter:
         self._sizes: dict[int, int] = {}
         self._interned: dict[Any, Any] = {}
         module.namespace.update(
-            Refused=support.Refused,
+            Refused=support.NotProven,
             _unless=support.unless,
             _exact=support.exact_json,
             _exact_rest=support.exact_rest,
@@ -112,20 +112,20 @@ class Emitter:
 
     def prover(self, schema: StructuralSchema) -> str:
         """Return the name of a function that says whether a value (or null) is proven valid."""
-        return self._function(schema, Scope(Mode.PROVE))
+        return self._function(schema, CodeScope(Mode.PROVE))
 
     def reader(self, schema: StructuralSchema) -> str:
         """Return the name of a function that reads a value (not null) in place and says whether it is proven valid.
 
         It takes the value, a `Log` and the site of the value (`site`).
         """
-        return self._function(schema, Scope(Mode.FUSED))
+        return self._function(schema, CodeScope(Mode.FUSED))
 
     def branch(self, schema: StructuralSchema, mode: Mode) -> str:
         """Return the name of the function of a branch, for values that are not null."""
-        return self._function(schema, Scope(mode))
+        return self._function(schema, CodeScope(mode))
 
-    def _function(self, schema: StructuralSchema, scope: Scope) -> str:
+    def _function(self, schema: StructuralSchema, scope: CodeScope) -> str:
         key = (id(schema), scope.mode, scope.keep, scope.frozen)
         name = self._functions.get(key)
         if name is None:
@@ -134,13 +134,13 @@ class Emitter:
             name = self._functions[key] = self.module.function(lambda name: self._write(name, schema, inside))
         return name
 
-    def _write(self, name: str, schema: StructuralSchema, scope: Scope) -> str:
-        w = Writer()
+    def _write(self, name: str, schema: StructuralSchema, scope: CodeScope) -> str:
+        w = FunctionWriter()
         if scope.fused:
             with w.block(f"def {name}(o, log, above, {LOCALS}):"):
                 try:
                     self.value(w, schema, "o", scope, in_place=True)
-                except NotEmittable as error:
+                except SchemaNotEmittable as error:
                     return f"def {name}(o, log, above):\n raise Refused({str(error)!r})\n"
                 w.line("return True")
             return w.source
@@ -153,7 +153,7 @@ class Emitter:
                 w.lines(("except Refused:", " return False"))
         return w.source
 
-    def _write_proof(self, w: Writer, schema: StructuralSchema, scope: Scope) -> None:
+    def _write_proof(self, w: FunctionWriter, schema: StructuralSchema, scope: CodeScope) -> None:
         """Write the body of a function that changes nothing."""
         if schema.nullable or not schema_types(schema):
             w.line("if o is None:")
@@ -167,12 +167,12 @@ class Emitter:
         if size is None:
             children = [*schema.properties.values(), schema.items, schema.additional_properties]
             below = (self._size(child) for child in children if isinstance(child, StructuralSchema))
-            size = 1 + sum(one if one <= INLINE_FUSED else 1 for one in below)
+            size = 1 + sum(size_below if size_below <= INLINE_FUSED else 1 for size_below in below)
             self._sizes[id(schema)] = size
             self._schemas.append(schema)
         return size
 
-    def _is_apart(self, w: Writer, schema: StructuralSchema, scope: Scope) -> bool:
+    def _is_apart(self, w: FunctionWriter, schema: StructuralSchema, scope: CodeScope) -> bool:
         if schema.type not in ("object", "array") and not has_structure(schema):
             return False
         limit = INLINE_FUSED if scope.fused else INLINE_PROVE
@@ -182,10 +182,10 @@ class Emitter:
 
     def value(
         self,
-        w: Writer,
+        w: FunctionWriter,
         schema: StructuralSchema,
         x: str,
-        scope: Scope,
+        scope: CodeScope,
         *,
         null: Lines | None = None,
         in_place: bool = False,
@@ -205,7 +205,7 @@ class Emitter:
             return
         if schema.legacy is not None:
             if scope.fused:
-                raise NotEmittable("keywords that no structural schema has")
+                raise SchemaNotEmittable("keywords that no structural schema has")
             w.line(scope.mode.doubt)
             return
         if not in_place and self._is_apart(w, schema, scope):
@@ -233,7 +233,7 @@ class Emitter:
         """Return whether a node requires only that a value is a map."""
         return schema.type == "object" and given(schema) <= {"type", *DECORATION}
 
-    def element(self, w: Writer, schema: StructuralSchema, y: str, scope: Scope) -> None:
+    def element(self, w: FunctionWriter, schema: StructuralSchema, y: str, scope: CodeScope) -> None:
         """Write the code for a list item, a map value or an existing property; it may be null.
 
         When reading, this is for items and map values, which are never dropped.
@@ -253,13 +253,13 @@ class Emitter:
             null = (scope.mode.bad if schema.enum else "pass",)
         self.value(w, schema, y, scope, null=null)
 
-    def _call(self, w: Writer, schema: StructuralSchema, x: str, scope: Scope, null: Lines | None) -> None:
+    def _call(self, w: FunctionWriter, schema: StructuralSchema, x: str, scope: CodeScope, null: Lines | None) -> None:
         name = self._function(schema, scope)
         arguments = f"{x}, log, {self.site(scope)}" if scope.fused else x
         failed = (f"not {name}({arguments})", scope.mode.bad)
         w.lines(chain([failed] if null is None else [(f"{x} is None", null), failed]))
 
-    def site(self, scope: Scope) -> str:
+    def site(self, scope: CodeScope) -> str:
         """Return an expression for the site of the current value (see `support.Log`)."""
         if not scope.template:
             return "None" if scope.root else "above"
@@ -275,7 +275,7 @@ class Emitter:
         return self.module.slot(self._interned.setdefault((type(value), value), value))
 
     @staticmethod
-    def _other(schema: StructuralSchema, x: str, scope: Scope) -> str:
+    def _other(schema: StructuralSchema, x: str, scope: CodeScope) -> str:
         """Return the statement for a value whose type is not one of the schema's."""
         if scope.mode is Mode.EXACT:
             if "integer" in schema_types(schema):  # a float without fraction is an integer for the server
@@ -284,7 +284,7 @@ class Emitter:
                 return f"return _unless({x}, list)"
         return "return False"
 
-    def _otherwise(self, schema: StructuralSchema, x: str, scope: Scope, null: Lines | None) -> Lines:
+    def _otherwise(self, schema: StructuralSchema, x: str, scope: CodeScope, null: Lines | None) -> Lines:
         """Return the lines for a value that is null or has another type than the schema."""
         other = self._other(schema, x, scope)
         return (other,) if null is None else (f"if {x} is None:", *indented(null), "else:", f" {other}")
@@ -308,11 +308,11 @@ class Emitter:
 
     def _scalar(
         self,
-        w: Writer,
+        w: FunctionWriter,
         schema: StructuralSchema,
         x: str,
         kinds: tuple[str, ...],
-        scope: Scope,
+        scope: CodeScope,
         null: Lines | None,
     ) -> None:
         """Write the code for scalars of one or two types."""
@@ -330,9 +330,9 @@ class Emitter:
         if not any(by_kind.values()):
             w.lines(chain([(" and ".join(f"type({x}) is not {kind}" for kind in kinds), otherwise)]))
             return
-        for index, (kind, found) in enumerate(by_kind.items()):
+        for index, (kind, position) in enumerate(by_kind.items()):
             with w.block(f"{'elif' if index else 'if'} type({x}) is {kind}:"):
-                w.lines(chain(found))
+                w.lines(chain(position))
         with w.block("else:"):
             w.lines(otherwise)
 
@@ -346,7 +346,7 @@ class Emitter:
         return None
 
     def _container(
-        self, w: Writer, schema: StructuralSchema, x: str, kind: str, scope: Scope, null: Lines | None
+        self, w: FunctionWriter, schema: StructuralSchema, x: str, kind: str, scope: CodeScope, null: Lines | None
     ) -> None:
         write = write_object if kind == "dict" else write_list
         if scope.fused:
@@ -363,7 +363,7 @@ class Emitter:
             write(self, w, schema, x, scope)
             w.lines(chain(self.conditions(schema, x, kind, scope.mode)))
 
-    def _untyped(self, w: Writer, schema: StructuralSchema, x: str, scope: Scope) -> None:
+    def _untyped(self, w: FunctionWriter, schema: StructuralSchema, x: str, scope: CodeScope) -> None:
         """Write the code for a node without a type: each type of value is checked by its keywords."""
         containers = scope.fused or has_structure(schema)
         if scope.fused and not has_structure(schema) and (schema.preserve_unknown_fields or scope.keep or scope.frozen):
@@ -378,15 +378,15 @@ class Emitter:
         word = "if"
         for kind in kinds:
             structure = containers and kind in sizes
-            found = conditions[kind]
+            conditions_ = conditions[kind]
             if kind in sizes and not structure:
-                found = [*sizes[kind](schema, x, scope.mode), *found]
-            if not (structure or found):
+                conditions_ = [*sizes[kind](schema, x, scope.mode), *conditions_]
+            if not (structure or conditions_):
                 continue
             with w.block(f"{word} type({x}) is {kind}:"):
                 if structure:
                     (write_object if kind == "dict" else write_list)(self, w, schema, x, scope)
-                w.lines(chain(found))
+                w.lines(chain(conditions_))
             word = "elif"
 
 

@@ -87,8 +87,8 @@ def defaults_below(schema: StructuralSchema) -> bool:
 
 def repeats(value: Any, schema: StructuralSchema) -> bool:
     """Return whether a set or map list in a value has a duplicate."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     lists = compile_list_types(schema)
     if lists is not None:
-        lists.check(value, None, found)
-    return bool(found)
+        lists.check(value, None, findings)
+    return bool(findings)

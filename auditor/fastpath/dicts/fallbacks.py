@@ -10,7 +10,7 @@ from collections import Counter
 from enum import StrEnum
 from typing import Final
 
-from auditor.fastpath.dicts.support import Refused
+from auditor.fastpath.dicts.support import NotProven
 
 
 class Part(StrEnum):
@@ -96,7 +96,7 @@ class Fallbacks:
 
 def fallback_of(part: Part, error: Exception) -> Fallback:
     """Return the fallback for an exception of generated code."""
-    if type(error) is Refused:
+    if type(error) is NotProven:
         return part, error.reason, error.detail
     name = type(error).__name__
     reason = _BY_NAME.get(name.lstrip("_"))

@@ -39,7 +39,7 @@ from auditor.fastpath.dicts.metadata_parts import (
     known_owners,
 )
 from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT
-from auditor.validation.names import (
+from auditor.validation.name_checks import (
     dns_1035_label,
     dns_label,
     go_lower,

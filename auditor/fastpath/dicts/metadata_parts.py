@@ -12,7 +12,7 @@ from calendar import monthrange
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.fastpath.dicts.support import MEMO_LIMIT, remembering
-from auditor.validation.names import dns_label, go_lower, group_version, label_key
+from auditor.validation.name_checks import dns_label, go_lower, group_version, label_key
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -43,8 +43,8 @@ def is_time(text: Any) -> bool:
         return False
     day = text[:10]
     if day not in known_days:
-        found = _date(day)
-        if found is None or not 1 <= int(found[3]) <= monthrange(int(found[1]), int(found[2]))[1]:
+        date = _date(day)
+        if date is None or not 1 <= int(date[3]) <= monthrange(int(date[1]), int(date[2]))[1]:
             return False
         if len(known_days) >= MEMO_LIMIT:
             known_days.clear()

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from auditor.codegen import Writer
+from auditor.codegen import FunctionWriter
 from auditor.fastpath.dicts.branches import accepts_everything
-from auditor.fastpath.dicts.emit import LOCALS, Emitter
+from auditor.fastpath.dicts.emit import LOCALS, ModuleEmitter
 from auditor.fastpath.dicts.expand import defaults_below
+from auditor.fastpath.dicts.map_code import KeyCounter, object_sizes, read_property, read_rest
 from auditor.fastpath.dicts.metadata import prove_metadata
-from auditor.fastpath.dicts.objects import KeyCounter, object_sizes, read_property, read_rest
-from auditor.fastpath.dicts.scope import META_KEYS, Mode, NotEmittable, Scope, chain
+from auditor.fastpath.dicts.scope import META_KEYS, CodeScope, Mode, SchemaNotEmittable, chain
 from auditor.schema.structural import StructuralSchema
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ PLAIN_PATH = re.compile(r"(?:\.[A-Za-z0-9_-]+)+").fullmatch
 
 
 def fused(
-    emitter: Emitter,
+    emitter: ModuleEmitter,
     definition: CustomResourceDefinition,
     version: CrdVersion,
     repair: Callable[[dict[str, Any], int, Log], bool],
@@ -53,7 +53,7 @@ def fused(
     """
     schema = version.structural
     if (version.schema is None) != (schema is None) or version.unserved_reason:
-        raise NotEmittable("the schema is not structural")
+        raise SchemaNotEmittable("the schema is not structural")
     schema = schema or _NO_SCHEMA
     if (
         schema.type not in ("", "object")
@@ -62,7 +62,7 @@ def fused(
         or schema.legacy is not None
         or isinstance(schema.additional_properties, StructuralSchema)  # it would also apply to apiVersion and kind
     ):
-        raise NotEmittable("the root is not an object of its own")
+        raise SchemaNotEmittable("the root is not an object of its own")
     emitter.module.namespace.update(_metadata=prove_metadata, _repair=repair)
     function = _Root(emitter, definition, version, schema)
     return emitter.module.function(function.write)
@@ -71,7 +71,7 @@ def fused(
 class _Root:
     def __init__(
         self,
-        emitter: Emitter,
+        emitter: ModuleEmitter,
         definition: CustomResourceDefinition,
         version: CrdVersion,
         schema: StructuralSchema,
@@ -86,8 +86,8 @@ class _Root:
     def write(self, name: str) -> str:
         """Write the function."""
         emitter, schema = self.emitter, self.schema
-        scope = Scope(Mode.FUSED, frozen=not emitter.prunes, root=True)
-        w = Writer()
+        scope = CodeScope(Mode.FUSED, frozen=not emitter.prunes, root=True)
+        w = FunctionWriter()
         with w.block(f"def {name}(o, log, size, {LOCALS}):"):
             with w.block(f"if o['apiVersion'] != {self.api_version!r} or o['kind'] != {self.kind!r}:"):
                 w.line("raise Refused('', 'identity')")
@@ -117,7 +117,7 @@ class _Root:
             w.line("return True")
         return w.source
 
-    def _meta_property(self, w: Writer, key: str, schema: StructuralSchema, scope: Scope) -> None:
+    def _meta_property(self, w: FunctionWriter, key: str, schema: StructuralSchema, scope: CodeScope) -> None:
         """Check schemas of apiVersion and kind now, as all objects have the same; write code for one of metadata."""
         emitter = self.emitter
         if key != "metadata":
@@ -126,7 +126,7 @@ class _Root:
                 w.line("return False")
             return
         if defaults_below(schema):
-            raise NotEmittable("defaults in metadata")
+            raise SchemaNotEmittable("defaults in metadata")
         if accepts_everything(schema) or emitter.is_plain_object(schema):
             return
         below = scope.property(key, frozen=True)
@@ -142,7 +142,7 @@ def scale_tests(scale: Scale) -> list[tuple[str, str]]:
     return [(path, test) for path, test in zip(paths, (number, number, text), strict=True) if path]
 
 
-def _scale(w: Writer, scale: Scale) -> None:
+def _scale(w: FunctionWriter, scale: Scale) -> None:
     """Write the checks of the scale subresource; absent values are valid."""
     for path, test in scale_tests(scale):
         if not PLAIN_PATH(path):
@@ -160,14 +160,14 @@ def _scale(w: Writer, scale: Scale) -> None:
         w.depth = depth
 
 
-def selector(emitter: Emitter, definition: CustomResourceDefinition, version: CrdVersion) -> str | None:
+def selector(emitter: ModuleEmitter, definition: CustomResourceDefinition, version: CrdVersion) -> str | None:
     """Declare the function that returns the selectable values of a read object; None if only the reference can."""
     paths = version.selectable_fields
     if not all(map(PLAIN_PATH, paths)):
         return None
 
     def write(name: str) -> str:
-        w = Writer()
+        w = FunctionWriter()
         with w.block(f"def {name}(o):"):
             w.line("m = o['metadata']")
             if definition.namespaced:

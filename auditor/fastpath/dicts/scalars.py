@@ -19,7 +19,7 @@ from auditor.fastpath.dicts.scope import Condition, Mode
 from auditor.fastpath.dicts.support import INT64_MAX, LARGE_INTEGER, remembering
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.releases import changes
-from auditor.validation import formats
+from auditor.validation import string_formats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,8 +48,8 @@ class Checks:
 
     def format(self, schema: StructuralSchema) -> tuple[str, str] | None:
         """Return the slots of cache and check for the format of a schema; None if it restricts no strings."""
-        name = formats.strip_format(schema)
-        if not name or not formats.is_known(name):
+        name = string_formats.strip_format(schema)
+        if not name or not string_formats.is_known(name):
             return None
         if ("format", name) not in self._known:
             check = _format_check(name)
@@ -75,8 +75,8 @@ class Checks:
                 matches = compile_pattern(schema.pattern).matches
             except GoRegexError:
                 return None
-        name = formats.strip_format(schema)
-        if name and formats.is_known(name):
+        name = string_formats.strip_format(schema)
+        if name and string_formats.is_known(name):
             accepts = _format_check(name)
         if not least and most is None and enum is None:
             alone = matches or accepts
@@ -111,7 +111,7 @@ def _is_moment(name: str) -> bool:
 
 
 def _format_check(name: str) -> Callable[[str], bool]:
-    accepts = formats.accepts
+    accepts = string_formats.accepts
     if _is_moment(name):
         return lambda text: is_time(text) or accepts(name, text)
     return lambda text: accepts(name, text)
@@ -125,42 +125,44 @@ _FLOAT32_MAX: Final = 3.4028234e38
 
 def str_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks) -> list[Condition]:
     """Return conditions on a string."""
-    found: list[Condition] = enum_conditions(schema, x, "str", mode, checks)
+    conditions: list[Condition] = enum_conditions(schema, x, "str", mode, checks)
     if schema.max_length is not None:
-        found.append((f"len({x}) > {schema.max_length}", mode.bad))
+        conditions.append((f"len({x}) > {schema.max_length}", mode.bad))
     if schema.min_length is not None and schema.min_length > 0:
-        found.append((f"not {x}" if schema.min_length == 1 else f"len({x}) < {schema.min_length}", mode.bad))
+        conditions.append((f"not {x}" if schema.min_length == 1 else f"len({x}) < {schema.min_length}", mode.bad))
     if schema.pattern:
         known = checks.pattern(schema.pattern)
-        found.append((f"{x} not in {known[0]} and not {known[1]}({x})", mode.bad) if known else ("True", mode.doubt))
+        conditions.append(
+            (f"{x} not in {known[0]} and not {known[1]}({x})", mode.bad) if known else ("True", mode.doubt)
+        )
     known = checks.format(schema) if schema.format else None
     if known:
-        found.append((f"{x} not in {known[0]} and not {known[1]}({x})", mode.bad))
-    return found
+        conditions.append((f"{x} not in {known[0]} and not {known[1]}({x})", mode.bad))
+    return conditions
 
 
 def int_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks) -> list[Condition]:
     """Return conditions on an integer; when reading, the first one checks for integers beyond 64 bits."""
     low, high, doubtful = int_bounds(schema)
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     test = _between(x, low, high)
     if mode is Mode.FUSED:
-        found.append(
+        conditions.append(
             (test, mode.bad)
             if test and high is not None
             else (f"{x} > {INT64_MAX}", f"raise Refused({LARGE_INTEGER!r})")
         )
         if test and high is None:
-            found.append((test, mode.bad))
+            conditions.append((test, mode.bad))
     elif test:
-        found.append((test, mode.bad))
+        conditions.append((test, mode.bad))
     if doubtful:
-        found.append(("True", mode.doubt))
+        conditions.append(("True", mode.doubt))
     if schema.multiple_of is not None:
         factor = int(schema.multiple_of)
         plain = 0 < factor <= _limits(schema)[1] and (factor == schema.multiple_of or not _only_integer(schema))
-        found.append((f"{x} % {factor}", mode.bad) if plain else ("True", mode.doubt))
-    return found + enum_conditions(schema, x, "int", mode, checks)
+        conditions.append((f"{x} % {factor}", mode.bad) if plain else ("True", mode.doubt))
+    return conditions + enum_conditions(schema, x, "int", mode, checks)
 
 
 def int_bounds(schema: StructuralSchema) -> tuple[int | None, int | None, bool]:
@@ -209,20 +211,20 @@ def _between(x: str, low: float | None, high: float | None) -> str:
 
 def float_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks) -> list[Condition]:
     """Return conditions on a float of a schema that is not `integer`."""
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     if schema.type == "number" and schema.format == "float" and changes.NUMBER_FORMATS.holds:
-        found.append((f"not {-_FLOAT32_MAX!r} <= {x} <= {_FLOAT32_MAX!r}", mode.doubt))
+        conditions.append((f"not {-_FLOAT32_MAX!r} <= {x} <= {_FLOAT32_MAX!r}", mode.doubt))
         if any(abs(bound) > _FLOAT32_MAX for bound in (schema.maximum, schema.minimum) if bound is not None):
-            found.append(("True", mode.doubt))
+            conditions.append(("True", mode.doubt))
     if schema.maximum is not None:
         sign = ">=" if schema.exclusive_maximum else ">"
-        found.append((f"{x} {sign} {float(schema.maximum)!r}", mode.bad))
+        conditions.append((f"{x} {sign} {float(schema.maximum)!r}", mode.bad))
     if schema.minimum is not None:
         sign = "<=" if schema.exclusive_minimum else "<"
-        found.append((f"{x} {sign} {float(schema.minimum)!r}", mode.bad))
+        conditions.append((f"{x} {sign} {float(schema.minimum)!r}", mode.bad))
     if schema.multiple_of is not None:
-        found.append(("True", mode.doubt))
-    return found + enum_conditions(schema, x, "float", mode, checks)
+        conditions.append(("True", mode.doubt))
+    return conditions + enum_conditions(schema, x, "float", mode, checks)
 
 
 def bool_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks) -> list[Condition]:

@@ -31,7 +31,7 @@ Condition = tuple[str, "str | Lines"]
 """An expression that is true if the value is invalid, and the statement for that case."""
 
 
-class NotEmittable(Exception):
+class SchemaNotEmittable(Exception):
     """No generated code supports something in the schema; the reference reads such objects."""
 
 
@@ -59,7 +59,7 @@ class Mode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CodeScope:
     """The position of the code that is being written.
 
     Attributes:
@@ -93,10 +93,10 @@ class Scope:
         """Whether the program also reads the object."""
         return self.mode is Mode.FUSED
 
-    def property(self, name: str, *, frozen: bool = False) -> Scope:
+    def property(self, name: str, *, frozen: bool = False) -> CodeScope:
         """Return the scope of a property's value."""
         step = "." + name.replace("%", "%%")
-        return Scope(
+        return CodeScope(
             self.mode,
             frozen=frozen or self.frozen,
             template=self.template + step,
@@ -107,23 +107,23 @@ class Scope:
             level=self.level + 1,
         )
 
-    def key(self) -> Scope:
+    def key(self) -> CodeScope:
         """Return the scope of a map value, in a loop over keys (variable ``k``) and values (``v``)."""
         return self._in_loop(".%s", "d", "k", keep=False)
 
-    def item(self, items: str, *, keep: bool) -> Scope:
+    def item(self, items: str, *, keep: bool) -> CodeScope:
         """Return the scope of a list item, in a loop over items (variable ``v``)."""
         return self._in_loop("[%d]", "i", "v", items, keep=keep)
 
-    def numbered(self, *, keep: bool) -> Scope:
+    def numbered(self, *, keep: bool) -> CodeScope:
         """Return the scope of a list item, in a loop over indexes (variable ``i``) and items (``v``)."""
         return self._in_loop("[%d]", "d", "i", keep=keep)
 
-    def inside(self) -> Scope:
+    def inside(self) -> CodeScope:
         """Return the scope of the same value in a separate function."""
-        return Scope(self.mode, self.keep, self.frozen)
+        return CodeScope(self.mode, self.keep, self.frozen)
 
-    def _in_loop(self, step: str, kind: str, letter: str, *holes: str, keep: bool) -> Scope:
+    def _in_loop(self, step: str, kind: str, letter: str, *holes: str, keep: bool) -> CodeScope:
         return replace(
             self,
             keep=keep,
@@ -211,7 +211,7 @@ class Decoded:
     def missing(self, name: str) -> tuple[str, ...]:
         """Return the value that the attribute of a property has if it is absent or null, after defaulting."""
         child = self.fields[name][1]
-        found = ["None"] if child.schema.nullable else []
+        values = ["None"] if child.schema.nullable else []
         if not has_default(child.schema) and name not in self.schema.required:
-            found.append(self.absent(name))
-        return tuple(found)
+            values.append(self.absent(name))
+        return tuple(values)

@@ -31,7 +31,7 @@ LARGE_INTEGER: Final = "an integer beyond 64 bits"
 _UNEXPECTED_MAP: Final = "a map that no schema describes"
 
 
-class Refused(Exception):
+class NotProven(Exception):
     """The generated code does not know what the server would do; it makes no statement about the object.
 
     Args:
@@ -147,7 +147,7 @@ def unless(value: Any, kind: type) -> bool:
         Refused: It has that type.
     """
     if type(value) is kind:
-        raise Refused("a value of a type that the server may take")
+        raise NotProven("a value of a type that the server may take")
     return False
 
 
@@ -155,7 +155,7 @@ def exact_json(value: Any) -> None:
     """Refuse a value with an integer beyond 64 bits anywhere inside; other values are not changed by the read."""
     if type(value) is int:
         if value > INT64_MAX:
-            raise Refused(LARGE_INTEGER)
+            raise NotProven(LARGE_INTEGER)
         return
     if type(value) is dict or type(value) is list:
         containers = [value]
@@ -165,7 +165,7 @@ def exact_json(value: Any) -> None:
                 if kind is dict or kind is list:
                     containers.append(item)
                 elif kind is int and item > INT64_MAX:
-                    raise Refused(LARGE_INTEGER)
+                    raise NotProven(LARGE_INTEGER)
 
 
 def exact_rest(value: dict[str, Any], known: frozenset[str]) -> None:
@@ -181,11 +181,11 @@ def bare(values: Iterable[Any]) -> None:
         kind = type(value)
         if kind is dict:
             if value:
-                raise Refused(_UNEXPECTED_MAP)
+                raise NotProven(_UNEXPECTED_MAP)
         elif kind is list:
             bare(value)
         elif kind is int and value > INT64_MAX:
-            raise Refused(LARGE_INTEGER)
+            raise NotProven(LARGE_INTEGER)
 
 
 def prune_unknown(value: dict[str, Any], known: frozenset[str], log: Log, site: tuple[Any, ...] | None) -> None:

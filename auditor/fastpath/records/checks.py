@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from auditor.codegen import Writer
-from auditor.fastpath.dicts.emit import LOCALS, Emitter
+from auditor.codegen import FunctionWriter
+from auditor.fastpath.dicts.emit import LOCALS, ModuleEmitter
 from auditor.fastpath.dicts.expand import display, expand, repeats
-from auditor.fastpath.dicts.lists import list_sizes
-from auditor.fastpath.dicts.objects import object_sizes
+from auditor.fastpath.dicts.list_code import list_sizes
+from auditor.fastpath.dicts.map_code import object_sizes
 from auditor.fastpath.dicts.root import PLAIN_PATH, scale_tests
-from auditor.fastpath.dicts.scope import META_KEYS, Condition, Mode, NotEmittable, Scope, chain, has_default
-from auditor.fastpath.records.shapes import property_counts
+from auditor.fastpath.dicts.scope import META_KEYS, CodeScope, Condition, Mode, SchemaNotEmittable, chain, has_default
+from auditor.fastpath.records.record_types import property_counts
 from auditor.schema.structural import ListType
-from auditor.selectors.fields import field_types
+from auditor.selectors.selectable_fields import field_types
 
 if TYPE_CHECKING:
     from auditor.codegen import Module
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def write_plain_values(name: str, root: Decoded) -> str:
     """Return the source of the function that returns the values of a record that have rules and are plain values."""
-    w = Writer()
+    w = FunctionWriter()
     with w.block(f"def {name}(o):"):
         w.line("found = {}")
         for key, (attribute, child) in root.fields.items():
@@ -44,8 +44,8 @@ def write_plain_values(name: str, root: Decoded) -> str:
 
 def write_select(name: str, root: Decoded, version: CrdVersion) -> str:
     """Return the source of the function that returns (text, value) of each selectable field of a record."""
-    w = Writer()
-    found = []
+    w = FunctionWriter()
+    parts = []
     kinds = {"boolean": "bool", "integer": "int"}
     with w.block(f"def {name}(o):"):
         paths = zip(version.selectable_fields, field_types(version), strict=True)
@@ -55,12 +55,12 @@ def write_select(name: str, root: Decoded, version: CrdVersion) -> str:
             text, value = f"t{number}", f"u{number}"
             w.line(f"{text} = v if type(v) is str else '' if v is None or v is _U else _display(v)")
             w.line(f"{value} = v if type(v) is {kind} else None")
-            found += [text, value]
-        w.line(f"return ({''.join(f'{one}, ' for one in found)})")
+            parts += [text, value]
+        w.line(f"return ({''.join(f'{part}, ' for part in parts)})")
     return w.source
 
 
-def write_path(w: Writer, root: Decoded, path: str, *, strictly: bool = False) -> None:
+def write_path(w: FunctionWriter, root: Decoded, path: str, *, strictly: bool = False) -> None:
     """Write the code that assigns the value at a path to `v`: UNSET if there is none.
 
     Args:
@@ -71,7 +71,7 @@ def write_path(w: Writer, root: Decoded, path: str, *, strictly: bool = False) -
     """
     names = path[1:].split(".")
     if not PLAIN_PATH(path) or names[0] in META_KEYS:
-        raise NotEmittable("a path that is not plain")
+        raise SchemaNotEmittable("a path that is not plain")
     shape: Decoded | None = root
     w.line("v = o")
     for name in names:
@@ -100,14 +100,14 @@ class CheckWriter:
         emitter: Writes the code for scalars and plain values.
     """
 
-    def __init__(self, module: Module, emitter: Emitter) -> None:
+    def __init__(self, module: Module, emitter: ModuleEmitter) -> None:
         self._module = module
         self._emitter = emitter
 
     def write(self, name: str, root: Decoded, version: CrdVersion, *, namespaced: bool) -> str:
         """Return the source of the function; it returns True for a record that is proven valid except for rules."""
-        w = Writer()
-        scope = Scope(Mode.FUSED, root=True)
+        w = FunctionWriter()
+        scope = CodeScope(Mode.FUSED, root=True)
         with w.block(f"def {name}(o, log, size, {LOCALS}):"):
             with w.block(f"if not _metadata(o.metadata, size, {namespaced}):"):
                 w.line("return False")
@@ -119,7 +119,7 @@ class CheckWriter:
             w.line("return True")
         return w.source
 
-    def _fields(self, w: Writer, shape: Decoded, x: str, scope: Scope) -> None:
+    def _fields(self, w: FunctionWriter, shape: Decoded, x: str, scope: CodeScope) -> None:
         required = shape.schema.required
         for name, (attribute, child) in shape.fields.items():
             is_defaulted = has_default(child.schema)
@@ -144,7 +144,7 @@ class CheckWriter:
                 with w.block(f"if {y} is not {absent}:"):
                     self._value(w, child, y, below, place)
 
-    def _insertion(self, shape: Decoded, place: str, scope: Scope) -> list[str]:
+    def _insertion(self, shape: Decoded, place: str, scope: CodeScope) -> list[str]:
         """Return the lines that insert a default; records of a default are shared, as nothing changes them later."""
         schema = shape.schema
         expansion = expand(schema)
@@ -160,7 +160,7 @@ class CheckWriter:
                 return ["return False"]
         return [f"{place} = {value}", f"log.defaulted.append({self._emitter.site(scope)})"]
 
-    def _value(self, w: Writer, shape: Decoded, x: str, scope: Scope, place: str) -> None:
+    def _value(self, w: FunctionWriter, shape: Decoded, x: str, scope: CodeScope, place: str) -> None:
         """Write the checks of an existing value; it may be null if its schema allows that.
 
         Args:
@@ -184,13 +184,13 @@ class CheckWriter:
         else:
             self._present(w, shape, x, scope)
 
-    def _present(self, w: Writer, shape: Decoded, x: str, scope: Scope) -> None:
+    def _present(self, w: FunctionWriter, shape: Decoded, x: str, scope: CodeScope) -> None:
         schema = shape.schema
         memo = self._emitter.remembered_text(schema) if shape.kind == "scalar" and schema.pattern else None
         if memo is not None and schema.type == "string":
             w.lines((f"if {x} not in {memo[0]} and not {memo[1]}({x}):", " return False"))
         elif shape.kind == "scalar":
-            self._emitter.value(w, schema, x, Scope(Mode.PROVE, loops=scope.loops, level=scope.level))
+            self._emitter.value(w, schema, x, CodeScope(Mode.PROVE, loops=scope.loops, level=scope.level))
         elif shape.kind == "record":
             self._fields(w, shape, x, scope)
             w.lines(chain(property_counts(shape, x)))
@@ -201,9 +201,9 @@ class CheckWriter:
             sizes = object_sizes if shape.kind == "map" else list_sizes
             w.lines(chain([*sizes(schema, x, Mode.PROVE), *_repeated(shape, x, scope)]))
 
-    def _each(self, w: Writer, shape: Decoded, below: Decoded, x: str, scope: Scope) -> None:
+    def _each(self, w: FunctionWriter, shape: Decoded, below: Decoded, x: str, scope: CodeScope) -> None:
         if scope.loops >= MAX_LOOPS:
-            raise NotEmittable("too many loops")
+            raise SchemaNotEmittable("too many loops")
         place = "_"  # no later code reads the items
         if shape.kind == "map":
             inside = scope.key()
@@ -219,7 +219,7 @@ class CheckWriter:
             self._value(w, below, inside.local("v"), inside, place)
 
 
-def _repeated(shape: Decoded, x: str, scope: Scope) -> list[Condition]:
+def _repeated(shape: Decoded, x: str, scope: CodeScope) -> list[Condition]:
     if shape.schema.list_type is ListType.SET:
         return [(f"len({x}) > 1 and len(set({x})) != len({x})", "return False")]
     if shape.schema.list_type is not ListType.MAP:

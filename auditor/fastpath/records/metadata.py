@@ -33,7 +33,7 @@ from auditor.fastpath.dicts.metadata_parts import (
     known_owners,
 )
 from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT
-from auditor.validation.names import subdomain_name
+from auditor.validation.name_checks import subdomain_name
 
 Text = Annotated[str, Meta(min_length=1)]
 Texts = Annotated[dict[str, str], Meta(min_length=1)]

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.cel.emit import NotEmittable as NoCode
 from auditor.cel.emit import RuleModule, emit_rule
 from auditor.cel.environment import PER_CALL_LIMIT
-from auditor.codegen import Module, Writer
-from auditor.fastpath.dicts.scope import NotEmittable
+from auditor.codegen import FunctionWriter, Module
+from auditor.fastpath.dicts.scope import SchemaNotEmittable
 from auditor.fastpath.rules.prover import NEVER, RuleCosts
-from auditor.fastpath.rules.shapes import Shapes
+from auditor.fastpath.rules.rule_shapes import Shapes
 from auditor.validation.rules.evaluate import OBJECT_BUDGET
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class RecordRules:
                 self.module.function(lambda name: self._write(name, rules.root, root))
             )
         except (NoCode, SyntaxError, RecursionError, MemoryError) as error:
-            raise NotEmittable("rules on records") from error
+            raise SchemaNotEmittable("rules on records") from error
 
     def hold(self, record: Any, size: int) -> bool:
         """Return whether all rules of a record are proven.
@@ -82,7 +82,7 @@ class RecordRules:
         return self._run(record, size, self._costs.at(size)) <= OBJECT_BUDGET
 
     def _write(self, name: str, node: RuleNode, decoded: Decoded) -> str:
-        w = Writer()
+        w = FunctionWriter()
         with w.block(f"def {name}(v0, size, costs):"):
             w.line("c = 0")
             self._position(w, node, decoded, 0, 0)
@@ -100,7 +100,7 @@ class RecordRules:
             self._functions[key] = name
         return self._functions[key]
 
-    def _position(self, w: Writer, node: RuleNode, decoded: Decoded | None, level: int, loops: int) -> None:
+    def _position(self, w: FunctionWriter, node: RuleNode, decoded: Decoded | None, level: int, loops: int) -> None:
         """Write the code for the rules of a value and of all values below it.
 
         Args:
@@ -133,7 +133,7 @@ class RecordRules:
                     self._present(w, tests, rest, inside, level, loops + 1)
 
     def _present(
-        self, w: Writer, tests: list[str], node: RuleNode, decoded: Decoded | None, level: int, loops: int
+        self, w: FunctionWriter, tests: list[str], node: RuleNode, decoded: Decoded | None, level: int, loops: int
     ) -> None:
         """Write the code below a position for the case that it exists."""
         if decoded is not None and decoded.kind == "plain":
@@ -145,7 +145,7 @@ class RecordRules:
             else:
                 w.line(f"c += {name}(v{level + 1}, size, costs)")
 
-    def _rules(self, w: Writer, node: RuleNode, decoded: Decoded | None, x: str) -> None:
+    def _rules(self, w: FunctionWriter, node: RuleNode, decoded: Decoded | None, x: str) -> None:
         if node.error:
             raise NoCode(node.error)
         tests: list[str] = []

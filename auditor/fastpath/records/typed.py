@@ -25,16 +25,16 @@ from msgspec import UNSET
 from auditor.base.paths import FREE_BYTES, check_paths
 from auditor.codegen import Module
 from auditor.fastpath.dicts.branches import accepts_everything
-from auditor.fastpath.dicts.emit import Emitter
+from auditor.fastpath.dicts.emit import ModuleEmitter
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason
 from auditor.fastpath.dicts.metadata import prove_embedded
-from auditor.fastpath.dicts.scope import META_KEYS, NotEmittable, given, has_default
+from auditor.fastpath.dicts.scope import META_KEYS, SchemaNotEmittable, given, has_default
 from auditor.fastpath.dicts.support import Log
 from auditor.fastpath.records.checks import CheckWriter, write_plain_values, write_select
 from auditor.fastpath.records.metadata import Metadata, prove_record
+from auditor.fastpath.records.record_types import RECORD_KEYWORDS, RecordTypes
 from auditor.fastpath.records.rules import RecordRules
-from auditor.fastpath.records.shapes import RECORD_KEYWORDS, RecordTypes
-from auditor.golang.text import display as shown
+from auditor.golang.go_text import display as shown
 from auditor.validation.create import has_rules as contains_rules
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class TypedProgram:
         """Make the record types; properties with rules get one too, if all rules can be proven on records."""
         rules = self._rules
         if rules is not None:
-            with suppress(NotEmittable):
+            with suppress(SchemaNotEmittable):
                 writer = TypedWriter(self.module, definition, version, on_records=True)
                 self._record_rules = RecordRules(rules.rules, writer.root, self.module.title, rules.more)
                 return writer
@@ -182,8 +182,8 @@ class TypedWriter:
             or schema.rules
             or not set(schema.required) <= {*schema.properties, *META_KEYS}
         ):
-            raise NotEmittable("the root is no record")
-        emitter = Emitter(module, prunes=True, defaults=True, embedded=prove_embedded)
+            raise SchemaNotEmittable("the root is no record")
+        emitter = ModuleEmitter(module, prunes=True, defaults=True, embedded=prove_embedded)
         api_version = f"{definition.group}/{version.name}"
         _check_root(module, emitter, schema, (("apiVersion", api_version), ("kind", definition.kind)))
         head = [("apiVersion", Literal[api_version]), ("kind", Literal[definition.kind]), ("metadata", Metadata)]
@@ -197,13 +197,13 @@ class TypedWriter:
 
 
 def _check_root(
-    module: Module, emitter: Emitter, schema: StructuralSchema, constants: Iterable[tuple[str, str]]
+    module: Module, emitter: ModuleEmitter, schema: StructuralSchema, constants: Iterable[tuple[str, str]]
 ) -> None:
     """Raise NotEmittable if the schema restricts apiVersion, kind or metadata beyond what every object satisfies."""
     for key, value in constants:
         own = schema.properties.get(key)
         if own is not None and (has_default(own) or not module.compile(emitter.prover(own))(value)):
-            raise NotEmittable(f"a schema of {key}")
+            raise SchemaNotEmittable(f"a schema of {key}")
     own = schema.properties.get("metadata")
     if own is not None and (has_default(own) or not (accepts_everything(own) or emitter.is_plain_object(own))):
-        raise NotEmittable("a schema of metadata")
+        raise SchemaNotEmittable("a schema of metadata")

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.emit import NotEmittable, RuleModule, emit_rule
 from auditor.cel.environment import PER_CALL_LIMIT
-from auditor.codegen import Module, Writer
+from auditor.codegen import FunctionWriter, Module
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason
-from auditor.fastpath.rules.shapes import Shapes, fits, longest_default
+from auditor.fastpath.rules.rule_shapes import Shapes, fits, longest_default
 from auditor.validation.rules.evaluate import OBJECT_BUDGET
 
 if TYPE_CHECKING:
@@ -191,11 +191,13 @@ class RuleProver:
         except Exception as error:  # noqa: BLE001 - over the budget, or what Python does not compile
             self.fallbacks.caught(Part.RULES, error)
             return self.rules.run(obj)
-        found = self.rules.run_these([(self._evaluations[number], value, trail) for number, value, trail in left], cost)
-        if found is None:
+        new_findings = self.rules.run_these(
+            [(self._evaluations[number], value, trail) for number, value, trail in left], cost
+        )
+        if new_findings is None:
             self.fallbacks.note(Part.RULES, Reason.BUDGET)
             return self.rules.run(obj)
-        return found
+        return new_findings
 
     def hold(self, obj: JsonObject, data: bytes) -> bool:
         """Return whether generated code alone proves all rules of an object.
@@ -306,13 +308,13 @@ class RuleProver:
         return name
 
     def _write(self, name: str, plan: RulePlan) -> str:
-        w = Writer()
+        w = FunctionWriter()
         with w.block(f"def {name}(v0, size, costs, left, above, c):"):
             self._position(w, plan, RuleSite("v0", "above"))
             w.line("return c")
         return w.source
 
-    def _position(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
+    def _position(self, w: FunctionWriter, plan: RulePlan, place: RuleSite) -> None:
         """Write the code for the rules of a value and of all values below it."""
         if plan.number >= 0:
             self._rules(w, plan, place)
@@ -323,7 +325,7 @@ class RuleProver:
         if plan.items is not None:
             self._items(w, plan.items, place, y)
 
-    def _keys(self, w: Writer, plan: RulePlan, place: RuleSite, y: str) -> None:
+    def _keys(self, w: FunctionWriter, plan: RulePlan, place: RuleSite, y: str) -> None:
         x = place.name
         for key, child in plan.properties.items():
             w.line(f"{y} = {x}.get({key!r})")
@@ -334,7 +336,7 @@ class RuleProver:
             with w.block(f"for {k}, {y} in {x}.items():"), w.block(f"if {y} is not None:"):
                 self._below(w, plan.extra, place.below(f"({place.trail}, {k}, True)", loops=1))
 
-    def _items(self, w: Writer, plan: RulePlan, place: RuleSite, y: str) -> None:
+    def _items(self, w: FunctionWriter, plan: RulePlan, place: RuleSite, y: str) -> None:
         i = f"i{place.level + 1}"
         inside = place.below(f"({place.trail}, {i})", loops=1)
         declared = plan.node.declared
@@ -350,13 +352,13 @@ class RuleProver:
     def _is_apart(plan: RulePlan, place: RuleSite) -> bool:
         return plan.is_apart or place.loops >= _MOST_LOOPS or place.level >= _DEEPEST
 
-    def _below(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
+    def _below(self, w: FunctionWriter, plan: RulePlan, place: RuleSite) -> None:
         if self._is_apart(plan, place):
             w.line(f"c = {self._function(plan)}({place.name}, size, costs, left, {place.trail}, c)")
         else:
             self._position(w, plan, place)
 
-    def _rules(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
+    def _rules(self, w: FunctionWriter, plan: RulePlan, place: RuleSite) -> None:
         w.lines(f"left.append(({number}, {place.name}, {place.trail}))" for number in plan.others)
         if not plan.codes:
             return
@@ -403,7 +405,7 @@ def _refuse(*_: Any) -> int:
 
 def _one_by_one(name: str, plan: RulePlan) -> str:
     """Write the function that records the unproven rules of a position, and returns the cost of measured ones."""
-    w = Writer()
+    w = FunctionWriter()
     with w.block(f"def {name}(v, size, left, trail):"):
         w.line("c = 0")
         for number, code in plan.codes:

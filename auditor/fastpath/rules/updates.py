@@ -15,14 +15,14 @@ import orjson
 
 from auditor.fastpath.dicts.fallbacks import Part, Reason
 from auditor.fastpath.rules.prover import RuleProver
-from auditor.fastpath.rules.shapes import fits
+from auditor.fastpath.rules.rule_shapes import fits
 
 if TYPE_CHECKING:
     from typing import Any
 
     from auditor.base.records import Finding, JsonObject
     from auditor.base.trail import Trail
-    from auditor.codegen import Writer
+    from auditor.codegen import FunctionWriter
     from auditor.fastpath.rules.prover import RulePlan, RuleSite
     from auditor.ratcheting import CorrelatedObject
 
@@ -62,18 +62,18 @@ class RuleUpdates(RuleProver):
             return self.rules.run_update(new, old, twin)
         if not left:
             return []
-        found = None
+        findings = None
         if self._is_plain:
             places: dict[Trail, int] = {}
             left.sort(key=lambda one: (places.setdefault(one[2], len(places)), one[0]))  # in the order of the rules
             evaluations = [(self._evaluations[number], value, trail) for number, value, trail in left]
-            found = self.rules.run_these(evaluations, cost, twin)
-        if found is None:
+            findings = self.rules.run_these(evaluations, cost, twin)
+        if findings is None:
             self.fallbacks.note(Part.UPDATE_RULES, Reason.BUDGET if self._is_plain else Reason.RULES)
             return self.rules.run_update(new, old, twin)
-        return found
+        return findings
 
-    def _position(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
+    def _position(self, w: FunctionWriter, plan: RulePlan, place: RuleSite) -> None:
         if plan.number >= 0:
             self._guarded(w, plan, place)
         for each in plan.all_of:
@@ -88,7 +88,7 @@ class RuleUpdates(RuleProver):
             with w.block(f"if type({x}) is list:"), w.block(head), w.block(f"if {y} is not None:"):
                 self._below(w, plan.items, place.below(f"({place.trail}, {i})", loops=1))
 
-    def _guarded(self, w: Writer, plan: RulePlan, place: RuleSite) -> None:
+    def _guarded(self, w: FunctionWriter, plan: RulePlan, place: RuleSite) -> None:
         """Write the code for the rules of a position: generated code only if the value fits."""
         declared = plan.node.declared
         if not plan.codes or declared is None:
@@ -103,8 +103,8 @@ class RuleUpdates(RuleProver):
 
 def _all_plans(plan: RulePlan) -> list[RulePlan]:
     """Return a plan and all below it."""
-    found = [plan]
-    for one in found:
-        below = (*one.all_of, *one.properties.values(), one.extra, one.items)
-        found.extend(child for child in below if child is not None)
-    return found
+    plans = [plan]
+    for other_plan in plans:
+        below = (*other_plan.all_of, *other_plan.properties.values(), other_plan.extra, other_plan.items)
+        plans.extend(child for child in below if child is not None)
+    return plans

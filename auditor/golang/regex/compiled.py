@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from auditor.golang.unicode import Ranges
 
-__all__ = ["MATCH_TIME", "GoRegexError", "MatchTime", "Memory", "Pattern", "compile_pattern", "to_stdlib"]
+__all__ = ["MATCH_TIME", "GoRegexError", "MatchTime", "Pattern", "TextCache", "compile_pattern", "to_stdlib"]
 
 _MOST_TEXTS = 20_000
 _LONGEST = 512
 
 
-class Memory(dict[str, bool]):
+class TextCache(dict[str, bool]):
     """Caches results by text; computes missing ones, and is emptied when it is full.
 
     `__getitem__` is the fastest access: a cached text costs one look-up in a dict.
@@ -135,7 +135,7 @@ def _branches(node: Alternate, follow: Ranges) -> str:
         firsts.append(follow)
         if sum(_nullable(item) for item in node.items) > 1:
             raise _NotTame
-    if not all(_disjoint(one, other) for one, other in combinations(firsts, 2)):
+    if not all(_disjoint(chars, other) for chars, other in combinations(firsts, 2)):
         raise _NotTame
     return "(?:" + "|".join([_write(item, follow) for item in node.items]) + ")"
 
@@ -178,12 +178,12 @@ def _first(node: Node) -> Ranges:
 
 
 def _first_of(items: list[Node], follow: Ranges) -> Ranges:
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for item in items:
-        found += _first(item)
+        ranges += _first(item)
         if not _nullable(item):
-            return normal(found)
-    return normal([*found, *follow])
+            return normal(ranges)
+    return normal([*ranges, *follow])
 
 
 def _disjoint(one: Ranges, other: Ranges) -> bool:
@@ -316,7 +316,7 @@ class Pattern:
             self.matches = self._matches_between_bytes if _BETWEEN_BYTES in source else self._by_re2()
         else:
             self.matches = _by_stdlib(*translated)
-        self.search = Memory(self.matches).__getitem__
+        self.search = TextCache(self.matches).__getitem__
 
     def _compiled(self) -> Any:
         if self._re2 is None:
@@ -346,11 +346,11 @@ class Pattern:
                 f"a pattern of {len(self.source):,} characters takes too long on a text of {len(data):,} bytes: {shown}"
             )
         begun = thread_time()
-        found = find(data)
+        length = find(data)
         took = thread_time() - begun
         self._spent += took
         MATCH_TIME.took(took)
-        return found
+        return length
 
     def _first(self, data: bytes, at: int) -> tuple[int, int] | None:
         r"""Return the leftmost match from `at` on; RE2 also finds a `\B` inside a character, Go does not."""
@@ -359,12 +359,12 @@ class Pattern:
         while True:
             steps = (len(data) - at) * size
             if steps > _MEASURED_FROM:
-                found = self._measured(partial(compiled.search, pos=at), data, steps)
+                span = self._measured(partial(compiled.search, pos=at), data, steps)
             else:
-                found = compiled.search(data, at)
-            if found is None:
+                span = compiled.search(data, at)
+            if span is None:
                 return None
-            start, end = found.span()
+            start, end = span.span()
             if start >= len(data) or data[start] & 0xC0 != 0x80:
                 return start, end
             at = start + 1
@@ -378,8 +378,8 @@ class Pattern:
         Source: regexp.Regexp.FindString, which does not distinguish no match from an empty one.
         """
         data = text.encode("utf-8", _AS_REPLACEMENT)
-        found = self._first(data, 0)
-        return None if found is None else _part(text, data, *found)
+        span = self._first(data, 0)
+        return None if span is None else _part(text, data, *span)
 
     def find_all(self, text: str, limit: int = -1) -> list[str]:
         """Return the texts of all matches that do not overlap, from the left.
@@ -392,19 +392,19 @@ class Pattern:
         Source: regexp.Regexp.FindAllString.
         """
         data = text.encode("utf-8", _AS_REPLACEMENT)
-        found: list[str] = []
-        at, last_end = 0, -1
-        while at <= len(data) and (limit < 0 or len(found) < limit):
-            match = self._first(data, at)
+        texts: list[str] = []
+        position, last_end = 0, -1
+        while position <= len(data) and (limit < 0 or len(texts) < limit):
+            match = self._first(data, position)
             if match is None:
                 break
             start, end = match
             if end > start or start != last_end:
-                found.append(_part(text, data, start, end))
+                texts.append(_part(text, data, start, end))
             # An empty match moves on by one character, not by one byte.
-            at = end if end > at else at + _character_length(data, at)
+            position = end if end > position else position + _character_length(data, position)
             last_end = end
-        return found
+        return texts
 
     def __repr__(self) -> str:
         return f"Pattern({self.source!r})"
@@ -418,8 +418,8 @@ def _part(text: str, data: bytes, start: int, end: int) -> str:
     part = data[start:end].decode()
     if _REPLACEMENT not in part:
         return part
-    at = len(data[:start].decode())
-    return text[at : at + len(part)]
+    position = len(data[:start].decode())
+    return text[position : position + len(part)]
 
 
 def _character_length(data: bytes, at: int) -> int:

@@ -81,7 +81,7 @@ class Syntax:
 
 
 @dataclass(slots=True)
-class _Group:
+class _OpenGroup:
     """A parenthesis that is still open, or the whole pattern: finished branches, items of the last branch."""
 
     captures: bool
@@ -110,15 +110,15 @@ def parse(pattern: str) -> Syntax:
     broken = _BROKEN.search(pattern)
     if broken is not None:
         raise _error("invalid UTF-8", pattern[broken.start() :])
-    return _Parser(pattern).parse()
+    return _PatternParser(pattern).parse()
 
 
-class _Parser:
+class _PatternParser:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.at = 0
         self.flags: frozenset[str] = frozenset()
-        self.groups = [_Group(captures=False, flags=self.flags)]
+        self.groups = [_OpenGroup(captures=False, flags=self.flags)]
         self.written: list[str] = []
 
     def parse(self) -> Syntax:
@@ -234,7 +234,7 @@ class _Parser:
         if not pattern.startswith("(?", start):
             self.at += 1
             self.written.append("(")
-            self.groups.append(_Group(captures=True, flags=self.flags))
+            self.groups.append(_OpenGroup(captures=True, flags=self.flags))
             return
         rest_length = len(pattern) - start
         with_p = rest_length > 4 and pattern.startswith("P<", start + 2)
@@ -247,7 +247,7 @@ class _Parser:
                 raise _error("invalid named capture", pattern[start : end + 1])
             self.at = end + 1
             self.written.append("(")
-            self.groups.append(_Group(captures=True, flags=self.flags))
+            self.groups.append(_OpenGroup(captures=True, flags=self.flags))
             return
         self.perl_flags()
 
@@ -255,10 +255,10 @@ class _Parser:
         pattern, start = self.pattern, self.at
         added: set[str] = set(self.flags)
         negative = saw_flag = False
-        at = start + 2
-        while at < len(pattern):
-            character = pattern[at]
-            at += 1
+        position = start + 2
+        while position < len(pattern):
+            character = pattern[position]
+            position += 1
             if character in "imsU":
                 (added.discard if negative else added.add)(character)
                 saw_flag = True
@@ -266,14 +266,14 @@ class _Parser:
                 negative, saw_flag = True, False
             elif character in ":)" and (saw_flag or not negative):
                 if character == ":":
-                    self.groups.append(_Group(captures=False, flags=self.flags))
+                    self.groups.append(_OpenGroup(captures=False, flags=self.flags))
                 self.flags = frozenset(added)
-                self.written.append(_without_case(pattern[start:at]))
-                self.at = at
+                self.written.append(_without_case(pattern[start:position]))
+                self.at = position
                 return
             else:
                 break
-        raise _error("invalid or unsupported Perl syntax", pattern[start:at])
+        raise _error("invalid or unsupported Perl syntax", pattern[start:position])
 
     def close_group(self) -> None:
         if len(self.groups) == 1:
@@ -342,26 +342,26 @@ class _Parser:
     def escape(self, start: int) -> tuple[int, int]:
         """Read the backslash and what follows as one character; return it and the end."""
         pattern = self.pattern
-        at = start + 1
-        if at >= len(pattern):
+        position = start + 1
+        if position >= len(pattern):
             raise _error("trailing backslash at end of expression", "")
-        character = pattern[at]
-        at += 1
-        if character in "01234567" and (character == "0" or pattern[at : at + 1] in tuple("01234567")):
+        character = pattern[position]
+        position += 1
+        if character in "01234567" and (character == "0" or pattern[position : position + 1] in tuple("01234567")):
             code = int(character)
             for _ in range(2):
-                if pattern[at : at + 1] not in tuple("01234567"):
+                if pattern[position : position + 1] not in tuple("01234567"):
                     break
-                code = code * 8 + int(pattern[at])
-                at += 1
-            return code, at
+                code = code * 8 + int(pattern[position])
+                position += 1
+            return code, position
         if character == "x":
-            return self.hexadecimal(start, at)
+            return self.hexadecimal(start, position)
         if character in _CONTROL_ESCAPES:
-            return _CONTROL_ESCAPES[character], at
+            return _CONTROL_ESCAPES[character], position
         if ord(character) < 0x80 and character not in _ALPHANUMERIC:
-            return ord(character), at
-        raise _error("invalid escape sequence", pattern[start:at])
+            return ord(character), position
+        raise _error("invalid escape sequence", pattern[start:position])
 
     def hexadecimal(self, start: int, at: int) -> tuple[int, int]:
         pattern = self.pattern
@@ -391,37 +391,39 @@ class _Parser:
 
     def bracket(self) -> None:
         pattern, start = self.pattern, self.at
-        at = start + 1
-        negated = pattern.startswith("^", at)
+        position = start + 1
+        negated = pattern.startswith("^", position)
         if negated:
-            at += 1
+            position += 1
         ranges: list[tuple[int, int]] = []
         plain: list[tuple[int, int]] = []  # to be folded, once for all of them
         first = True
-        while at >= len(pattern) or pattern[at] != "]" or first:
+        while position >= len(pattern) or pattern[position] != "]" or first:
             first = False
-            if pattern.startswith("[:", at) and (closing := pattern.find(":]", at + 2)) >= 0:
-                ranges += self.posix_class(pattern[at : closing + 2])
-                at = closing + 2
-            elif pattern.startswith(("\\p", "\\P"), at):
-                found, at = self.unicode_class(at)
-                ranges += found
-            elif pattern[at : at + 1] == "\\" and pattern[at + 1 : at + 2].lower() in (*_PERL_CLASSES,):
-                ranges += self.perl_class(pattern[at + 1])
-                at += 2
+            if pattern.startswith("[:", position) and (closing := pattern.find(":]", position + 2)) >= 0:
+                ranges += self.posix_class(pattern[position : closing + 2])
+                position = closing + 2
+            elif pattern.startswith(("\\p", "\\P"), position):
+                ranges_, position = self.unicode_class(position)
+                ranges += ranges_
+            elif pattern[position : position + 1] == "\\" and pattern[position + 1 : position + 2].lower() in (
+                *_PERL_CLASSES,
+            ):
+                ranges += self.perl_class(pattern[position + 1])
+                position += 2
             else:
-                low, high, at = self.class_range(at, start)
+                low, high, position = self.class_range(position, start)
                 plain.append((low, high))
         ranges += self.fold(normal(plain))
-        found = normal(ranges)
-        self.add_class(complement(found) if negated else found, at + 1 - start)
+        ranges_ = normal(ranges)
+        self.add_class(complement(ranges_) if negated else ranges_, position + 1 - start)
 
     def posix_class(self, name: str) -> Ranges:
         word = name[2:-2]
-        found = _POSIX_CLASSES.get(word.removeprefix("^"))
-        if found is None:
+        ranges_ = _POSIX_CLASSES.get(word.removeprefix("^"))
+        if ranges_ is None:
             raise _error("invalid character class range", name)
-        return _class_of(found, folds="i" in self.flags, negated=word.startswith("^"))
+        return _class_of(ranges_, folds="i" in self.flags, negated=word.startswith("^"))
 
     def class_range(self, at: int, start: int) -> tuple[int, int, int]:
         pattern = self.pattern
@@ -444,8 +446,8 @@ class _Parser:
 @lru_cache(maxsize=_REMEMBERED_CLASSES)
 def _class_of(ranges: Ranges, *, folds: bool, negated: bool) -> Ranges:
     """Return the ranges of a class; they are cached, as a pattern may name a large class thousands of times."""
-    found = folded(ranges) if folds else ranges
-    return complement(found) if negated else found
+    ranges_ = folded(ranges) if folds else ranges
+    return complement(ranges_) if negated else ranges_
 
 
 @lru_cache(maxsize=_REMEMBERED_CLASSES)

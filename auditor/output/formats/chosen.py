@@ -29,7 +29,7 @@ def of_clusters(model: FindingsModel, clusters: Sequence[str]) -> FindingsModel:
     manifest = narrowed_manifest(model.manifest, clusters)
     if manifest is model.manifest:
         return model
-    names = tuple(one["name"] for one in manifest["clusters"])
+    names = tuple(cluster["name"] for cluster in manifest["clusters"])
     run = replace(
         model.run,
         clusters=names,

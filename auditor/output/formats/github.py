@@ -47,7 +47,7 @@ def write_annotations(content: Content, out: TextIO) -> None:
         text = _data(cut(problem.message, _LONGEST))
         lines.append((problem.severity, f"::{_LEVELS[problem.severity]} {place}::{text}\n"))
     for severity in _LEVELS:
-        out.writelines(line for found, line in lines if found == severity)
+        out.writelines(line for severity_of_line, line in lines if severity_of_line == severity)
     for level, total in totals.items():
         if total > shown[level]:
             more = total - shown[level]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import auditor
 from auditor.base.longtext import cut
-from auditor.causes.causes import Cause
-from auditor.causes.fields import generic_field
+from auditor.causes.field_patterns import generic_field
 from auditor.causes.keys import CauseKey, form_of, ids_of
 from auditor.causes.model import Run, Source
 from auditor.causes.severity import rank
 from auditor.causes.titles import title_of
+from auditor.causes.topics import Cause
 from auditor.output.formats.problems import SECRET_TEXT, Content, KindCount, Problem, unread_problems
 from auditor.releases import active
 from auditor.store.allclear import Unread
@@ -57,7 +57,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ManifestAnswer:
     """What a create would say to an object.
 
     Attributes:
@@ -86,7 +86,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class _Found:
+class _CauseProblems:
     """A cause and its problems."""
 
     key: CauseKey
@@ -97,7 +97,12 @@ class _Found:
 
 
 def content_of_answers(
-    answers: Sequence[Answer], *, started: datetime.datetime, seconds: float, exit_code: int, damage: Sequence[str] = ()
+    answers: Sequence[ManifestAnswer],
+    *,
+    started: datetime.datetime,
+    seconds: float,
+    exit_code: int,
+    damage: Sequence[str] = (),
 ) -> Content:
     """Return the content of formats.
 
@@ -108,19 +113,19 @@ def content_of_answers(
         exit_code: Its exit code.
         damage: A line for each part of the input that was not read.
     """
-    found: dict[CauseKey, _Found] = {}
+    by_key: dict[CauseKey, _CauseProblems] = {}
     statuses: dict[tuple[str, str], Counter[str]] = {}
     for answer in answers:
         statuses.setdefault((answer.group, answer.kind), Counter())[answer.status] += 1
         for key, severity, problem in _problems(answer):
-            cause = found.setdefault(key, _Found(key, severity))
+            cause = by_key.setdefault(key, _CauseProblems(key, severity))
             cause.severity = min(cause.severity, severity, key=rank)
             cause.problems.append(problem)
             cause.objects.setdefault((answer.file, answer.namespace, answer.name, answer.kind), problem.message)
             cause.namespaces |= {answer.namespace} if answer.namespace else set()
-    ids = ids_of([key.digest() for key in found])
-    ordered = sorted(found.values(), key=lambda one: (rank(one.severity), -len(one.objects), one.key.digest()))
-    problems = [problem for one in ordered for problem in _numbered(one, ids[one.key.digest()])]
+    ids = ids_of([key.digest() for key in by_key])
+    ordered = sorted(by_key.values(), key=lambda one: (rank(one.severity), -len(one.objects), one.key.digest()))
+    problems = [problem for group in ordered for problem in _numbered(group, ids[group.key.digest()])]
     problems.sort(key=lambda one: (one.uri, one.line, one.cause, one.number))
     files = tuple(dict.fromkeys(answer.file for answer in answers))
     refused = sum(bool(answer.reason) or any(not text.is_warning for text in answer.texts) for answer in answers)
@@ -144,7 +149,7 @@ def content_of_answers(
         warnings=tuple(damage),
         not_judged=tuple(damage),
         all_clear=_sentence(refused, len(answers), is_whole=not damage),
-        causes=[_cause(one, ids[one.key.digest()], started) for one in ordered],
+        causes=[_cause(group, ids[group.key.digest()], started) for group in ordered],
         kinds=[KindCount(group, kind, dict(counts)) for (group, kind), counts in sorted(statuses.items())],
         problems=lambda: iter(problems),
         unread=unread_problems([Unread("damaged", "", "", line, line) for line in damage], "File"),
@@ -160,7 +165,7 @@ def _sentence(refused: int, judged: int, *, is_whole: bool) -> str:
     return "No object is refused." if is_whole else "No object that was read is refused; not everything was read."
 
 
-def _problems(answer: Answer) -> list[tuple[CauseKey, str, Problem]]:
+def _problems(answer: ManifestAnswer) -> list[tuple[CauseKey, str, Problem]]:
     """Return the problems of an object, each with what identifies its cause and its severity."""
     names = {"group": answer.group, "kind": answer.kind, "version": answer.version}
     out = []
@@ -182,7 +187,7 @@ def _problems(answer: Answer) -> list[tuple[CauseKey, str, Problem]]:
     return out
 
 
-def _problem(answer: Answer, severity: str, text: Text) -> Problem:
+def _problem(answer: ManifestAnswer, severity: str, text: Text) -> Problem:
     is_secret = not answer.group and answer.kind == "Secret"
     return Problem(
         cluster="",
@@ -208,7 +213,7 @@ def _problem(answer: Answer, severity: str, text: Text) -> Problem:
     )
 
 
-def _numbered(found: _Found, cause: str) -> list[Problem]:
+def _numbered(found: _CauseProblems, cause: str) -> list[Problem]:
     numbers: Counter[str] = Counter()
     out = []
     for problem in found.problems:
@@ -228,7 +233,7 @@ def _uri(file: str) -> str:
     return urllib.parse.quote(path, safe="/", errors="replace")
 
 
-def _cause(found: _Found, cause: str, started: datetime.datetime) -> Cause:
+def _cause(found: _CauseProblems, cause: str, started: datetime.datetime) -> Cause:
     key, objects = found.key, list(found.objects.items())
     zeros: dict[str, Any] = dict.fromkeys(
         (

@@ -14,7 +14,7 @@ from auditor.output.formats.problems import cut
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from auditor.causes.causes import Cause
+    from auditor.causes.topics import Cause
     from auditor.output.formats.problems import Content
 
 

@@ -35,7 +35,7 @@ _LABEL: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(slots=True)
-class _Part:
+class _PolicyReport:
     """The results of one report that is being filled."""
 
     number: int = 0
@@ -46,14 +46,14 @@ class _Part:
 
 def write_openreports(content: Content, out: TextIO) -> None:
     """Write Report and ClusterReport objects."""
-    parts: dict[tuple[str, str], _Part] = {}
+    parts: dict[tuple[str, str], _PolicyReport] = {}
     category = "manifests" if content.has_manifests else "stored objects"
     stamp = {"seconds": int(content.run.started.timestamp()), "nanos": 0}
     size = 0
     for problem in content.entries():
         namespace = problem.namespace if _NAME.fullmatch(problem.namespace) else ""
         place = (problem.cluster, namespace)
-        part = parts.setdefault(place, _Part())
+        part = parts.setdefault(place, _PolicyReport())
         text = _text(_result(problem, stamp, category))
         if part.results and part.size + len(text) > MOST_BYTES - 5000:
             size -= part.size
@@ -89,7 +89,7 @@ def _outcome(problem: Problem) -> str:
 
 
 def _result(problem: Problem, stamp: dict[str, int], category: str) -> dict[str, Any]:
-    api_version = "/".join(one for one in (problem.group, problem.version or "v1") if one)
+    api_version = "/".join(part for part in (problem.group, problem.version or "v1") if part)
     resource = {"apiVersion": api_version, "kind": problem.kind, "name": problem.name or problem.key}
     if problem.namespace:
         resource["namespace"] = problem.namespace
@@ -117,7 +117,7 @@ def _result(problem: Problem, stamp: dict[str, int], category: str) -> dict[str,
     return result
 
 
-def _flush(content: Content, out: TextIO, place: tuple[str, str], part: _Part) -> None:
+def _flush(content: Content, out: TextIO, place: tuple[str, str], part: _PolicyReport) -> None:
     """Write one report and begin the next part."""
     cluster, namespace = place
     digest = hashlib.sha256(f"{content.title}\0{cluster}\0{namespace}".encode(errors="backslashreplace")).hexdigest()
@@ -131,7 +131,7 @@ def _flush(content: Content, out: TextIO, place: tuple[str, str], part: _Part) -
         "apiVersion": "openreports.io/v1alpha1",
         "kind": "Report" if namespace else "ClusterReport",
         "metadata": metadata,
-        "summary": {one: part.summary[one] for one in ("pass", "fail", "warn", "error", "skip")},
+        "summary": {result: part.summary[result] for result in ("pass", "fail", "warn", "error", "skip")},
         "source": _SOURCE,
     }
     out.write(f'---\n{_text(head)[:-1]}, "results": [\n')

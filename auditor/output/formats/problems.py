@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from auditor.causes.causes import Cause
     from auditor.causes.model import FindingsModel, Run
+    from auditor.causes.topics import Cause
     from auditor.history.runs import History
     from auditor.store.allclear import Unread
 
@@ -100,7 +100,7 @@ class Problem:
     @property
     def object_name(self) -> str:
         """The object as a person names it: CLUSTER/NAMESPACE/NAME without what is empty; else its key."""
-        return "/".join(one for one in (self.cluster, self.namespace, self.name) if one) or self.key
+        return "/".join(part for part in (self.cluster, self.namespace, self.name) if part) or self.key
 
     @property
     def sentence(self) -> str:
@@ -128,7 +128,7 @@ class KindCount:
 
 
 @dataclass(slots=True)
-class Tally:
+class ProblemTally:
     """Numbers of problems that are not accepted, and the first of each severity.
 
     Attributes:
@@ -141,7 +141,9 @@ class Tally:
     by_severity: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
     total: int = 0
-    first: dict[str, list[tuple[int, Problem]]] = field(default_factory=lambda: {one: [] for one in SEVERITIES})
+    first: dict[str, list[tuple[int, Problem]]] = field(
+        default_factory=lambda: {severity: [] for severity in SEVERITIES}
+    )
 
     def add(self, one: Problem) -> None:
         """Count a problem."""
@@ -201,7 +203,7 @@ class Content:
     unread: tuple[Problem, ...] = ()
     clusters: Mapping[str, bool] = field(default_factory=dict)
     last_values: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    _tally: Tally | None = None
+    _tally: ProblemTally | None = None
 
     @property
     def has_manifests(self) -> bool:
@@ -221,8 +223,8 @@ class Content:
     @property
     def problems_text(self) -> str:
         """The numbers of problems that are not accepted, worst first, as in a sentence."""
-        found = self.tally().by_severity
-        text = ", ".join(f"{found[one]} {one}" for one in SEVERITIES if found[one])
+        counts = self.tally().by_severity
+        text = ", ".join(f"{counts[severity]} {severity}" for severity in SEVERITIES if counts[severity])
         if self.is_whole:
             return text or "none"
         return f"at least {text}; not everything was read" if text else "unknown; not everything was read"
@@ -232,19 +234,19 @@ class Content:
         """The causes that have objects which are not accepted."""
         return [cause for cause in self.causes if cause.is_open]
 
-    def tally(self) -> Tally:
+    def tally(self) -> ProblemTally:
         """Return the numbers of problems; they are counted once."""
         if self._tally is None:
             for _ in self.counted_problems():
                 pass
-        return self._tally or Tally()
+        return self._tally or ProblemTally()
 
     def counted_problems(self) -> Iterator[Problem]:
         """Yield all problems, and count them on the way, so that `tally` need not read them again."""
-        tally = Tally()
-        for one in self.problems():
-            tally.add(one)
-            yield one
+        tally = ProblemTally()
+        for problem in self.problems():
+            tally.add(problem)
+            yield problem
         self._tally = tally
 
     def worst(self, most: int) -> Iterator[Problem]:
@@ -255,13 +257,13 @@ class Content:
             quota[severity] = min(room, self.tally().by_severity[severity])
             room -= quota[severity]
         if most <= _FIRST:
-            found = [one for severity in SEVERITIES for one in self.tally().first[severity][: quota[severity]]]
-            yield from (one for _, one in sorted(found, key=lambda one: one[0]))
+            ranked = [pair for severity in SEVERITIES for pair in self.tally().first[severity][: quota[severity]]]
+            yield from (problem for _, problem in sorted(ranked, key=lambda one: one[0]))
             return
-        for one in self.problems():
-            if not one.accepted and quota.get(one.severity, 0) > 0:
-                quota[one.severity] -= 1
-                yield one
+        for problem in self.problems():
+            if not problem.accepted and quota.get(problem.severity, 0) > 0:
+                quota[problem.severity] -= 1
+                yield problem
 
 
 def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: History | None = None) -> Content:
@@ -371,14 +373,14 @@ def _problems(model: FindingsModel, filters: Filters) -> Iterator[Problem]:
         yield _problem(row, check="impact", kind_of=row["cause_impact"], message=text)
     for _, rows in groupby(model.findings(filters, distinct=True), _whose):
         for row in with_notes(list(rows)):
-            found = _problem(row, check=row["check"], kind_of=row["type"], message=noted(row))
-            place = (found.cluster, found.key, found.version)
+            problem = _problem(row, check=row["check"], kind_of=row["type"], message=noted(row))
+            place = (problem.cluster, problem.key, problem.version)
             if place != seen:
                 seen = place
                 numbers.clear()
-            number = numbers[found.cause]
-            numbers[found.cause] += 1
-            yield found if number == 0 else replace(found, number=number)
+            number = numbers[problem.cause]
+            numbers[problem.cause] += 1
+            yield problem if number == 0 else replace(problem, number=number)
 
 
 _whose = itemgetter("cluster", "group", "kind", "key", "audited_version", "namespace", "name")
@@ -416,7 +418,7 @@ def _problem(row: dict[str, Any], *, check: str, kind_of: str, message: str) -> 
 def _uri(*parts: str) -> str:
     """Return a relative path of the parts, each percent-encoded so that it is one segment."""
     quoted = (urllib.parse.quote(part, safe="", errors="replace") for part in parts if part)
-    return "/".join(one if one.strip(".") else one.replace(".", "%2E") for one in quoted)[:_LONGEST] + ".json"
+    return "/".join(part if part.strip(".") else part.replace(".", "%2E") for part in quoted)[:_LONGEST] + ".json"
 
 
 def _digest(*parts: str) -> str:

@@ -94,7 +94,7 @@ def write_prometheus(content: Content, out: TextIO) -> None:
             put("auditor_snapshot_age_seconds", max(0.0, started - source.modified.timestamp()), **labels)
         if source.revision is not None:
             put("auditor_snapshot_revision", source.revision, **labels)
-    if modified := [one.modified.timestamp() for one in folded if one.modified is not None]:
+    if modified := [dump.modified.timestamp() for dump in folded if dump.modified is not None]:
         labels = {"cluster": "", "dump": _OTHER}
         put("auditor_snapshot_modified_timestamp_seconds", min(modified), **labels)
         put("auditor_snapshot_age_seconds", max(0.0, started - min(modified)), **labels)
@@ -104,7 +104,7 @@ def write_prometheus(content: Content, out: TextIO) -> None:
     before = sum(len(samples) for samples in series.values())
     folded_clusters = _put_clusters(content, counts, series, int(MOST_SERIES * _MOST_OF_CLUSTERS))
     left -= sum(len(samples) for samples in series.values()) - before
-    folded_before = sum(3 if one.revision is not None else 2 for one in folded) + folded_clusters
+    folded_before = sum(3 if dump.revision is not None else 2 for dump in folded) + folded_clusters
     _put_objects(content, series, left, folded_before)
     for name in METRICS:
         _write_metric(out, name, [(_labels(labels), _number(value)) for labels, value in series[name]])
@@ -123,14 +123,14 @@ def after_no_report(earlier: str, started: float, exit_code: int) -> str:
         started: When the run began, in seconds since 1970.
         exit_code: Its exit code.
     """
-    found = _samples(earlier)
-    values = (0, int(started), exit_code, _last_success(_values(found)) or 0)
+    samples = _samples(earlier)
+    values = (0, int(started), exit_code, _last_success(_values(samples)) or 0)
     now = {name: [("", _number(value))] for name, value in zip(_OF_RUN, values, strict=True)}
-    found.pop("auditor_run_duration_seconds", None)
-    found[_KNOWN] = [(labels, "0") for labels, _ in found.get(_KNOWN, [])]
+    samples.pop("auditor_run_duration_seconds", None)
+    samples[_KNOWN] = [(labels, "0") for labels, _ in samples.get(_KNOWN, [])]
     out = io.StringIO()
     for name in METRICS:
-        _write_metric(out, name, now.get(name, found.get(name, [])))
+        _write_metric(out, name, now.get(name, samples.get(name, [])))
     return out.getvalue()
 
 
@@ -145,9 +145,9 @@ def _samples(text: str) -> dict[str, list[tuple[str, str]]]:
     """Return the samples of a file that this module wrote, by metric: labels as text, and value."""
     out: dict[str, list[tuple[str, str]]] = {}
     for line in text.split("\n"):
-        found = _SAMPLE.fullmatch(line)
-        if found and found[1] in METRICS:
-            out.setdefault(found[1], []).append((found[2], found[3]))
+        match = _SAMPLE.fullmatch(line)
+        if match and match[1] in METRICS:
+            out.setdefault(match[1], []).append((match[2], match[3]))
     return out
 
 

@@ -106,13 +106,13 @@ _ALL: Final = (
     Format("openreports", "Report and ClusterReport objects", "policyreports", "write_openreports"),
 )
 """Every name that -o takes."""
-FORMATS: Final = {one.name: one for one in _ALL if one.function}
+FORMATS: Final = {form.name: form for form in _ALL if form.function}
 """Formats that a report is written in, by name."""
 
 
 def own_forms(command: str) -> tuple[str, ...]:
     """Return the names under which a command writes its own answer; the first is printed without -o."""
-    return tuple(one.name for one in _ALL if command in one.own)
+    return tuple(form.name for form in _ALL if command in form.own)
 
 
 def formats_of(command: str) -> tuple[str, ...]:
@@ -123,4 +123,4 @@ def formats_of(command: str) -> tuple[str, ...]:
 
 def why_not(name: str, command: str) -> str:
     """Return why a command does not have a format that others have; empty if it has, or if none has."""
-    return next((one.elsewhere for one in _ALL if one.name == name and command not in one.own), "")
+    return next((form.elsewhere for form in _ALL if form.name == name and command not in form.own), "")

@@ -16,7 +16,7 @@ from auditor.output.formats.problems import NOT_READ, cut
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from auditor.causes.causes import Cause
+    from auditor.causes.topics import Cause
     from auditor.output.formats.problems import Content, Problem
 
 
@@ -84,7 +84,7 @@ def _rule(cause: Cause) -> dict[str, Any]:
     text = [title]
     if cause.rule:
         text.append(f"Rule: {cause.rule}")
-    text += [f"The definition changed: {one}" for one in cause.schema_changes]
+    text += [f"The definition changed: {change}" for change in cause.schema_changes]
     places = "" if cause.namespaces is None else f" in {cause.namespaces} namespaces"
     text.append(f"{cause.objects} objects{places}; for example: {', '.join(cause.examples)}")
     return {
@@ -114,7 +114,7 @@ def _result(problem: Problem, rule: int | None) -> dict[str, Any]:
     if problem.field:
         logical.append({"fullyQualifiedName": cut(visible(problem.field), _LONGEST), "kind": "member"})
     place["logicalLocations"] = logical
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "ruleId": problem.cause,
         "level": _LEVELS[problem.severity],
         "message": {"text": cut(visible(problem.sentence), _LONGEST)},
@@ -122,7 +122,7 @@ def _result(problem: Problem, rule: int | None) -> dict[str, Any]:
         "partialFingerprints": {"primaryLocationLineHash": problem.fingerprint},
     }
     if rule is not None:
-        found["ruleIndex"] = rule
+        result["ruleIndex"] = rule
     if problem.change in ("new", "same"):
-        found["baselineState"] = "new" if problem.change == "new" else "unchanged"
-    return found
+        result["baselineState"] = "new" if problem.change == "new" else "unchanged"
+    return result

@@ -42,9 +42,9 @@ def bytes_of_kinds(report: Path, clusters: Sequence[str] = ()) -> dict[str, int]
         by = [*_NAMES, *(["cluster"] if "cluster" in known else [])]
         rows = read_parquet(path, [*by, "size"], by)
         with whole_parquet(path):
-            for one in rows.group_by(by, use_threads=False).aggregate([("size", "sum")]).to_pylist():
-                if one["size_sum"] and (not clusters or one.get("cluster") in clusters):
-                    total[kind_name(one["group"] or "", one["kind"] or one["plural"] or "")] += one["size_sum"]
+            for row in rows.group_by(by, use_threads=False).aggregate([("size", "sum")]).to_pylist():
+                if row["size_sum"] and (not clusters or row.get("cluster") in clusters):
+                    total[kind_name(row["group"] or "", row["kind"] or row["plural"] or "")] += row["size_sum"]
     return dict(total.most_common())
 
 

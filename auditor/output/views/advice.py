@@ -13,21 +13,21 @@ from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
-from auditor.causes.rows import IMPACTS, OF_NAMESPACES
-from auditor.output.views.upgrade import next_of_upgrade
+from auditor.causes.row_causes import IMPACTS, OF_NAMESPACES
+from auditor.output.views.upgrade_view import next_of_upgrade
 from auditor.store.allclear import failed_helpers, judged_rows, leftovers, not_judged, unexpected, unread_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from auditor.causes.causes import Cause
+    from auditor.causes.topics import Cause
 
 
 _HARMLESS = frozenset(impact for impact in Impact if impact.is_harmless)
 _CAUSES = frozenset(map(Impact, IMPACTS))
 """Impacts that are causes, so that `auditor findings` lists them."""
 _LOST_SERVICE = re.compile(r'conversion webhook for .*https://([^/.]+)\.([^/.]+)\.svc:.*service "\1" not found')
-"""Why lists of a kind fail whose conversion webhook has no Service (`auditor.plan.plan`): name and namespace."""
+"""Why lists of a kind fail whose conversion webhook has no Service (`auditor.plan.run_plan`): name and namespace."""
 _CRDS = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
@@ -43,8 +43,8 @@ def next_step(manifest: dict[str, Any], report: str, causes: Sequence[Cause] = (
         return next_of_upgrade(manifest["upgrade"], report), ""
     if manifest["counts"]["out_of_scope"] and not manifest["counts"]["rows"]:
         return "change the scope; no key of the dump matches it.", ""
-    if found := _problem(manifest, report, causes):
-        return found
+    if step := _problem(manifest, report, causes):
+        return step
     reasons = not_judged(manifest)
     if not judged_rows(manifest):
         why = ", ".join(reasons[1:]) or "no object in it"
@@ -93,7 +93,7 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
         return "read the objects.", _query(report, "key, name, impacts, pruned", where)
     if namespaces := manifest.get("namespaces"):
         verb = by_count(len(namespaces), "does not exist or is", "do not exist or are")
-        which = f"{counted(len(namespaces), 'namespace')} ({_some(one['name'] for one in namespaces)})"
+        which = f"{counted(len(namespaces), 'namespace')} ({_some(namespace['name'] for namespace in namespaces)})"
         text = f"save what is in {which}, which {verb} being deleted: a server creates nothing there."
         return text, _findings(report, causes, *OF_NAMESPACES.values())
     if advice := _orphaned(manifest):
@@ -116,7 +116,7 @@ def _findings(report: str, causes: Sequence[Cause], *impacts: str) -> str:
 
 def _repair(manifest: dict[str, Any]) -> str:
     """Return what to do about keys that break lists; a wrong encryption key must not lead to deleted values."""
-    closed = sum(one["values"] for one in manifest["encryption"] if not one["opened"] and not one.get("sealed"))
+    closed = sum(entry["values"] for entry in manifest["encryption"] if not entry["opened"] and not entry.get("sealed"))
     if closed:
         values = counted(closed, "encrypted value")
         return (
@@ -130,14 +130,14 @@ def _repair(manifest: dict[str, Any]) -> str:
             "take a whole dump before you repair or delete anything: this one is damaged, and may show faults that the "
             "cluster does not have."
         )
-    lost = [found for one in broken if (found := _LOST_SERVICE.search(one["reason"]))]
-    services = _some(dict.fromkeys(f"{found[2]}/{found[1]}" for found in lost))
+    lost = [match for entry in broken if (match := _LOST_SERVICE.search(entry["reason"]))]
+    services = _some(dict.fromkeys(f"{match[2]}/{match[1]}" for match in lost))
     restore = f"restore the Service {services} of the conversion webhook: without it no client can list its kinds. "
     restore += "Delete none of their objects for that."
     if len(lost) == len(broken):
         return restore
     which, until = "end the API server", "the API server does not stay up"
-    if Impact.BREAKS_LIST in {one["impact"] for one in broken}:
+    if Impact.BREAKS_LIST in {cause["impact"] for cause in broken}:
         which, until = "break lists", "no client can list these kinds"
     advice = f"repair or delete the keys that {which} first; until then {until}."
     if lost:

@@ -6,17 +6,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.wording import counted, objects
-from auditor.output.views.layout import Column, Line, fitted, table_lines
+from auditor.output.views.layout import Line, TableColumn, fitted, table_lines
 
 if TYPE_CHECKING:
     from auditor.output.formats.problems import Content
 
 
 _COLUMNS: Final = (
-    Column("CAUSE"),
-    Column("KIND", may_shrink=True, may_go=1),
-    Column("WHAT", may_shrink=True),
-    Column("OBJECTS", is_number=True),
+    TableColumn("CAUSE"),
+    TableColumn("KIND", may_shrink=True, may_go=1),
+    TableColumn("WHAT", may_shrink=True),
+    TableColumn("OBJECTS", is_number=True),
 )
 
 

@@ -7,16 +7,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.causes.causes import Cause
-from auditor.output.views.fleet import cluster_rows
+from auditor.causes.topics import Cause
+from auditor.output.views.cluster_lines import cluster_rows
 from auditor.printing.print_rows import print_rows
 from auditor.store.allclear import unread_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from auditor.causes.causes import Topic
     from auditor.causes.model import FindingsModel, Run
+    from auditor.causes.topics import Topic
 
 
 SCHEMA_VERSION: Final = "auditor/findings/v1"
@@ -165,7 +165,7 @@ def cause_document(
         "causes": [cause_data(cause) for cause in causes],
     }
     if upgrade is not None:
-        plans = {one["name"]: one["plan"] for one in upgrade["definitions"] if one["plan"]}
+        plans = {definition["name"]: definition["plan"] for definition in upgrade["definitions"] if definition["plan"]}
         out["upgrade"] = {"decision": upgrade["decision"], "sentence": upgrade["sentence"], "plans": plans}
     return out
 

@@ -46,7 +46,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table.
 
     Attributes:
@@ -68,7 +68,7 @@ def width_of(text: str) -> int:
     """Return the columns that a text without control characters takes on a terminal."""
     if text.isascii():
         return len(text)
-    return sum(_width(one) for one in text)
+    return sum(_width(character) for character in text)
 
 
 def _width(character: str) -> int:
@@ -140,9 +140,9 @@ def _parts(texts: Sequence[str], style: str, whole: Sequence[str]) -> list[Line]
 
 def _wrapped(line: str, width: int, indent: int, between: str, *, cuts_words: bool = True) -> list[str]:
     texts = [""]
-    for at, word in enumerate(line.split(between)):
-        piece = between + word if at else word
-        if at and width_of(texts[-1] + piece) > width:
+    for position, word in enumerate(line.split(between)):
+        piece = between + word if position else word
+        if position and width_of(texts[-1] + piece) > width:
             texts.append(" " * indent)
             piece = word
         while cuts_words and width_of(texts[-1] + piece) > width:
@@ -157,10 +157,10 @@ def _wrapped(line: str, width: int, indent: int, between: str, *, cuts_words: bo
 def _fitting(text: str, room: int) -> int:
     """Return how many characters of a text take at most that many columns; at least one."""
     used = 0
-    for at, character in enumerate(text):
+    for position, character in enumerate(text):
         used += _width(character)
         if used > room:
-            return max(1, at)
+            return max(1, position)
     return len(text)
 
 
@@ -215,7 +215,7 @@ def painted(lines: Iterable[Line], *, color: bool) -> str:
 
 
 def table_lines(
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     rows: Sequence[Sequence[Any]],
     width: int,
     *,
@@ -237,11 +237,14 @@ def table_lines(
     titles = [column.title if header else "" for column in columns]
     shown = list(range(len(columns)))
     while True:
-        widths = {at: max([width_of(titles[at]), *(width_of(row[at]) for row in cells)]) for at in shown}
+        widths = {
+            position: max([width_of(titles[position]), *(width_of(row[position]) for row in cells)])
+            for position in shown
+        }
         room = width - indent - _GAP * (len(shown) - 1)
         if sum(widths.values()) <= room or _shrink(widths, columns, room):
             break
-        going = [at for at in shown if columns[at].may_go]
+        going = [position for position in shown if columns[position].may_go]
         if not going:
             break
         shown.remove(max(going, key=lambda at: columns[at].may_go))
@@ -252,28 +255,28 @@ def table_lines(
     return fitted(lines, width)
 
 
-def _shrink(widths: dict[int, int], columns: Sequence[Column], room: int) -> bool:
+def _shrink(widths: dict[int, int], columns: Sequence[TableColumn], room: int) -> bool:
     """Make columns narrower until a row fits; return whether it does."""
-    flexible = [at for at in widths if columns[at].may_shrink]
-    fixed = sum(size for at, size in widths.items() if at not in flexible)
+    flexible = [position for position in widths if columns[position].may_shrink]
+    fixed = sum(size for position, size in widths.items() if position not in flexible)
     left = room - fixed
-    if not flexible or left < sum(min(widths[at], 2 * _NARROWEST) for at in flexible):
+    if not flexible or left < sum(min(widths[position], 2 * _NARROWEST) for position in flexible):
         return False
-    while sum(widths[at] for at in flexible) > left:
+    while sum(widths[position] for position in flexible) > left:
         widest = max(flexible, key=lambda at: widths[at])
-        second = max((widths[at] for at in flexible if at != widest), default=0)
-        over = sum(widths[at] for at in flexible) - left
+        second = max((widths[position] for position in flexible if position != widest), default=0)
+        over = sum(widths[position] for position in flexible) - left
         widths[widest] -= max(1, min(over, widths[widest] - second))
     return True
 
 
 def _row(
-    cells: Sequence[str], shown: Sequence[int], widths: dict[int, int], columns: Sequence[Column], indent: int
+    cells: Sequence[str], shown: Sequence[int], widths: dict[int, int], columns: Sequence[TableColumn], indent: int
 ) -> str:
     out = []
-    for at in shown:
-        cut = middle_clipped if columns[at].cuts_middle else clipped
-        text = cut(cells[at], widths[at]) if columns[at].may_shrink else cells[at]
-        blanks = " " * max(0, widths[at] - width_of(text))
-        out.append(blanks + text if columns[at].is_number else text + blanks)
+    for position in shown:
+        cut = middle_clipped if columns[position].cuts_middle else clipped
+        text = cut(cells[position], widths[position]) if columns[position].may_shrink else cells[position]
+        blanks = " " * max(0, widths[position] - width_of(text))
+        out.append(blanks + text if columns[position].is_number else text + blanks)
     return (" " * indent + (" " * _GAP).join(out)).rstrip()

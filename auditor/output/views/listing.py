@@ -9,36 +9,36 @@ from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.causes.follows import FOLLOWS
 from auditor.causes.severity import UPGRADE
-from auditor.causes.upgrade import DEFINITION, has_objects
-from auditor.output.views.layout import Column, Line, clipped, command_lines, fitted, table_lines, wrapped
+from auditor.causes.upgrade_causes import DEFINITION, has_objects
+from auditor.output.views.layout import Line, TableColumn, clipped, command_lines, fitted, table_lines, wrapped
 from auditor.output.views.summary import UNDELETABLE, kind_text, marked, verdict_text
 from auditor.store.allclear import unread_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from auditor.causes.causes import Cause
     from auditor.causes.model import FindingsModel
+    from auditor.causes.topics import Cause
 
 
 _COLUMNS: Final = (
-    Column("CAUSE"),
-    Column("SEVERITY"),
-    Column("CHANGE", may_go=1),
-    Column("OBJECTS", is_number=True),
-    Column("NAMESPACES", is_number=True, may_go=3),
-    Column("KIND", may_shrink=True, may_go=2),
-    Column("WHAT", may_shrink=True),
+    TableColumn("CAUSE"),
+    TableColumn("SEVERITY"),
+    TableColumn("CHANGE", may_go=1),
+    TableColumn("OBJECTS", is_number=True),
+    TableColumn("NAMESPACES", is_number=True, may_go=3),
+    TableColumn("KIND", may_shrink=True, may_go=2),
+    TableColumn("WHAT", may_shrink=True),
 )
 _WIDE: Final = (
-    Column("VERSION"),
-    Column("CHECK"),
-    Column("FINDINGS", is_number=True),
-    Column("REJECTED", is_number=True),
-    Column("ACCEPTED", is_number=True),
-    Column("FIRST SEEN"),
-    Column("OWNERS"),
-    Column("EXAMPLE"),
+    TableColumn("VERSION"),
+    TableColumn("CHECK"),
+    TableColumn("FINDINGS", is_number=True),
+    TableColumn("REJECTED", is_number=True),
+    TableColumn("ACCEPTED", is_number=True),
+    TableColumn("FIRST SEEN"),
+    TableColumn("OWNERS"),
+    TableColumn("EXAMPLE"),
 )
 _ROOMY: Final = 100
 """Columns of a terminal from which on numbers of namespaces are printed."""
@@ -64,7 +64,10 @@ def listing_lines(
         if not unread:
             return [Line(f"{text}.")]
         first = [Line(visible(part.line), "critical") for part in unread[: max(1, (most or len(unread) + 1) - 1)]]
-        return [Line(f"{text}, but not everything was read:"), *(one for line in first for one in wrapped(line, width))]
+        return [
+            Line(f"{text}, but not everything was read:"),
+            *(wrapped_line for line in first for wrapped_line in wrapped(line, width)),
+        ]
     shown = causes if not most or len(causes) + 1 <= most else causes[: most - 2]
     rows: list[tuple[Any, ...]] = []
     for cause in shown:
@@ -91,9 +94,9 @@ def listing_lines(
         rows.append(row)
     left_out = {"CHANGE"} if not model.run.compared_with else set()
     left_out |= {"NAMESPACES"} if width < _ROOMY and not wide else set()
-    shown_at = [at for at, column in enumerate(_COLUMNS) if column.title not in left_out]
-    columns = [*(_COLUMNS[at] for at in shown_at), *(_WIDE if wide else ())]
-    rows = [(*(row[at] for at in shown_at), *row[len(_COLUMNS) :]) for row in rows]
+    shown_at = [position for position, column in enumerate(_COLUMNS) if column.title not in left_out]
+    columns = [*(_COLUMNS[position] for position in shown_at), *(_WIDE if wide else ())]
+    rows = [(*(row[position] for position in shown_at), *row[len(_COLUMNS) :]) for row in rows]
     styles = [cause.severity if cause.is_open else "dim" for cause in shown]
     lines = table_lines(columns, rows, 1 << 20 if wide else width, styles=styles)
     if len(shown) < len(causes):
@@ -165,9 +168,9 @@ def _object_lines(cause: Cause, rows: Sequence[dict[str, Any]], width: int, *, w
     """Return the table of the objects of a cause; a message that is the same for all of them is printed once."""
     messages = [message_of(row) for row in rows]
     is_same = not wide and len(set(messages)) == 1
-    columns = [Column("", may_go=2), Column("OBJECT", may_shrink=True, cuts_middle=True)]
-    columns.append(Column("STATUS" if cause.impact else "VERDICT", may_go=1))
-    columns += [] if is_same else [Column("MESSAGE", may_shrink=True)]
+    columns = [TableColumn("", may_go=2), TableColumn("OBJECT", may_shrink=True, cuts_middle=True)]
+    columns.append(TableColumn("STATUS" if cause.impact else "VERDICT", may_go=1))
+    columns += [] if is_same else [TableColumn("MESSAGE", may_shrink=True)]
     cells = [
         (_mark(row), name_of(row) if wide else _place(row), row.get("verdict") or row.get("status"), message)
         for row, message in zip(rows, messages, strict=True)

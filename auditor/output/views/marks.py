@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from auditor.causes.accepting import Acceptance
 from auditor.causes.build import overrides_of
 from auditor.causes.counting import Counting
-from auditor.causes.fields import Definitions
-from auditor.causes.owners import Owners
-from auditor.causes.rows import (
+from auditor.causes.field_patterns import Definitions
+from auditor.causes.owners import ReportOwners
+from auditor.causes.row_causes import (
     FINDING_COLUMNS,
     OBJECT_COLUMNS,
     CauseNumbers,
@@ -33,7 +33,7 @@ class Marks:
     """
 
     def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
-        self._owners = Owners(report, manifest)
+        self._owners = ReportOwners(report, manifest)
         self._causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
         self._counting = Counting(overrides_of(manifest))
         self._accepted = Acceptance.of_manifest(manifest)
@@ -58,9 +58,9 @@ class Marks:
         settled = None if self._accepted is None else self._accepted.findings(rows, self._causes, ranks)
         owners = self._owners.of_part(part, rows.columns)
         out = []
-        for at, (cause, rank) in enumerate(zip(rows.cause.tolist(), ranks.tolist(), strict=True)):
-            owner = owners.of(at)
-            out.append(self._mark(cause, rank, settled, at) | ({} if owner is None else {"owner": owner}))
+        for row, (cause, rank) in enumerate(zip(rows.cause.tolist(), ranks.tolist(), strict=True)):
+            owner = owners.of(row)
+            out.append(self._mark(cause, rank, settled, row) | ({} if owner is None else {"owner": owner}))
         return out
 
     def objects(self, table: Any) -> list[list[dict[str, Any]]]:
@@ -75,8 +75,8 @@ class Marks:
         rows = ObjectImpacts.of(table, self._causes)
         ranks = self._counting.impact_ranks(rows)
         settled = None if self._accepted is None else self._accepted.impacts(rows, self._causes, ranks)
-        for at, (row, cause, rank) in enumerate(
+        for number, (row, cause, rank) in enumerate(
             zip(rows.row.tolist(), rows.cause.tolist(), ranks.tolist(), strict=True)
         ):
-            out[row].append({"impact": rows.impact[at], **self._mark(cause, rank, settled, at)})
+            out[row].append({"impact": rows.impact[number], **self._mark(cause, rank, settled, number)})
         return out

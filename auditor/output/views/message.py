@@ -15,7 +15,7 @@ from auditor.output.formats.problems import cut
 from auditor.store.allclear import count_or_none
 
 if TYPE_CHECKING:
-    from auditor.causes.causes import Cause
+    from auditor.causes.topics import Cause
     from auditor.output.formats.problems import Content
 
 
@@ -64,7 +64,9 @@ def message_data(content: Content) -> dict[str, Any]:
         "exit_code": content.run.exit_code,
         "started": f"{content.run.started:%Y-%m-%dT%H:%M:%SZ}",
         "report": _cut(content.shown, 2 * _LINE),
-        "problems": {one: count_or_none(tally.by_severity[one], is_whole=content.is_whole) for one in SEVERITIES},
+        "problems": {
+            severity: count_or_none(tally.by_severity[severity], is_whole=content.is_whole) for severity in SEVERITIES
+        },
         "accepted": count_or_none(tally.accepted, is_whole=content.is_whole),
         "causes": count_or_none(len(content.open_causes), is_whole=content.is_whole),
         "not_read": len(content.unread),

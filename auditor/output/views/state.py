@@ -9,7 +9,7 @@ from auditor.base.statuses import Impact, Status
 from auditor.base.visible import label, shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
 from auditor.causes.titles import kind_name
-from auditor.output.views.layout import Column, Line, table_lines
+from auditor.output.views.layout import Line, TableColumn, table_lines
 from auditor.plan.feature_gates import ratcheting_note
 from auditor.releases import RELEASES
 from auditor.shards.sealed import sealed_lines
@@ -39,23 +39,26 @@ def kind_lines(model: FindingsModel, width: int, most: int) -> list[Line]:
     Those with problems come first. Columns without a count are left out, the last ones also where they do not fit. If
     not everything was read, the title says so, and a zero is not known.
     """
-    kinds = [kind for kind in model.manifest["kinds"] if any(kind["statuses"].get(one) for one in _OF_KINDS)]
+    kinds = [kind for kind in model.manifest["kinds"] if any(kind["statuses"].get(status) for status in _OF_KINDS)]
     if not kinds or most < min(len(kinds) + 1, 4):
         return []
     is_whole = not unread_of(model.manifest)
     kinds.sort(key=lambda kind: (not _has_problem(kind), kind["group"], kind["kind"]))
     shown = kinds if len(kinds) < most else kinds[: most - 2]
-    statuses = [one for one in _OF_KINDS if any(kind["statuses"].get(one) for kind in kinds)]
-    writes = [one for one in _WRITES if any(kind["impacts"].get(one) for kind in kinds)]
-    columns = [Column("KIND", may_shrink=True), Column("OBJECTS" if is_whole else "OBJECTS READ", is_number=True)]
-    columns += [Column(one.upper(), is_number=True) for one in statuses]
-    columns += [Column(one.upper(), is_number=True, may_go=at) for at, one in enumerate(writes, 1)]
+    statuses = [status for status in _OF_KINDS if any(kind["statuses"].get(status) for kind in kinds)]
+    writes = [write for write in _WRITES if any(kind["impacts"].get(write) for kind in kinds)]
+    columns = [
+        TableColumn("KIND", may_shrink=True),
+        TableColumn("OBJECTS" if is_whole else "OBJECTS READ", is_number=True),
+    ]
+    columns += [TableColumn(status.upper(), is_number=True) for status in statuses]
+    columns += [TableColumn(write.upper(), is_number=True, may_go=number) for number, write in enumerate(writes, 1)]
     rows = [
         (
             label(kind_name(kind["group"], kind["kind"])),
             f"{kind['objects']:,}",
-            *(_cell(kind, one, is_whole=is_whole) for one in statuses),
-            *(_known(kind["impacts"].get(one, 0), is_whole=is_whole) for one in writes),
+            *(_cell(kind, status, is_whole=is_whole) for status in statuses),
+            *(_known(kind["impacts"].get(write, 0), is_whole=is_whole) for write in writes),
         )
         for kind in shown
     ]
@@ -67,7 +70,7 @@ def kind_lines(model: FindingsModel, width: int, most: int) -> list[Line]:
 
 
 def _has_problem(kind: dict[str, Any]) -> bool:
-    return any(kind["statuses"].get(one) for one in _OF_KINDS[1:])
+    return any(kind["statuses"].get(status) for status in _OF_KINDS[1:])
 
 
 def _cell(kind: dict[str, Any], status: str, *, is_whole: bool) -> str | None:
@@ -94,12 +97,12 @@ def state_lines(model: FindingsModel) -> list[Line]:
     impacts: Counter[str] = Counter()
     for kind in manifest["kinds"]:
         impacts.update(kind["impacts"])
-    if writes := [f"{impacts[one]:,} {one}" for one in _WRITES if impacts[one]]:
+    if writes := [f"{impacts[write]:,} {write}" for write in _WRITES if impacts[write]]:
         lines.append(Line(f"NEXT WRITE  {', '.join(writes)}"))
     lines += [Line(text) for text in _changes(manifest)]
     lines += [Line(f"NOTE  {text}") for text in _notes(manifest)]
-    if versions := [one for one in manifest["stored_versions"] if not one["storage"]]:
-        texts = [f"{one['objects']:,} {one['crd']} at {one['version']}" for one in versions[:3]]
+    if versions := [version for version in manifest["stored_versions"] if not version["storage"]]:
+        texts = [f"{version['objects']:,} {version['crd']} at {version['version']}" for version in versions[:3]]
         lines.append(Line(f"NOT STORED AT THE STORAGE VERSION  {_listed(texts, len(versions))}"))
     return lines
 
@@ -132,7 +135,7 @@ def _keys(manifest: dict[str, Any]) -> str:
     counts = manifest["counts"]
     keys = counted(counts["keys"], "key") if counts["keys"] < 1000 else f"{counts['keys']:,} keys"
     rows = "" if counts["rows"] + counts["out_of_scope"] == counts["keys"] else f" in {counts['rows']:,} rows"
-    order = {str(status): at for at, status in enumerate(Status)}
+    order = {str(status): position for position, status in enumerate(Status)}
     statuses = sorted(counts["statuses"].items(), key=lambda one: order.get(one[0], len(order)))
     parts = [f"{count:,} {status}" for status, count in statuses if count]
     parts += [f"{counts['out_of_scope']:,} out of scope"] if counts["out_of_scope"] else []
@@ -161,12 +164,12 @@ def _by_change(counts: dict[str, int]) -> str:
 
 def _closed(manifest: dict[str, Any]) -> list[str]:
     """Return a line for each key of encrypted values that none of the given keys decrypts."""
-    closed = [one for one in manifest["encryption"] if not one["opened"] and not one.get("sealed")]
+    closed = [entry for entry in manifest["encryption"] if not entry["opened"] and not entry.get("sealed")]
     return [
-        f"NOT DECRYPTED  {counted(one['values'], 'value')} encrypted by {one['provider']} {one['name']}".rstrip()
-        + (f", key id {one['key_id']}" if one["key_id"] else "")
-        + f": the given keys do not decrypt {by_count(one['values'], 'it', 'them')}"
-        for one in closed
+        f"NOT DECRYPTED  {counted(entry['values'], 'value')} encrypted by {entry['provider']} {entry['name']}".rstrip()
+        + (f", key id {entry['key_id']}" if entry["key_id"] else "")
+        + f": the given keys do not decrypt {by_count(entry['values'], 'it', 'them')}"
+        for entry in closed
     ]
 
 
@@ -193,8 +196,8 @@ def _notes(manifest: dict[str, Any]) -> list[str]:
         scope = manifest["options"]["scope"]
         asked = ", ".join(f"{name} {value}" for name, value in scope.items() if value)
         notes.append(f"no key of the dump is in scope ({asked})")
-    known = {one.version: one for one in RELEASES}
-    parts = {one["name"]: one for one in manifest.get("clusters", ())}
+    known = {release.version: release for release in RELEASES}
+    parts = {cluster["name"]: cluster for cluster in manifest.get("clusters", ())}
     for name, ratcheting in option_by_cluster(manifest, "ratcheting").items():
         judged = known.get(parts.get(name, {}).get("kubernetes_release", manifest["kubernetes_release"]))
         if judged and (note := ratcheting_note(judged, ratcheting=ratcheting is not False)):

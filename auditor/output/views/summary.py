@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
-from auditor.causes.causes import Topic
 from auditor.causes.severity import SEVERITIES, UPGRADE
-from auditor.causes.upgrade import DEFINITION
+from auditor.causes.topics import Topic
+from auditor.causes.upgrade_causes import DEFINITION
 from auditor.causes.verdict import VERDICT_WORDS
 from auditor.output.views.advice import next_step
-from auditor.output.views.fleet import cluster_lines
+from auditor.output.views.cluster_lines import cluster_lines
 from auditor.output.views.layout import (
-    Column,
     Line,
+    TableColumn,
     command_lines,
     first_lines,
     fitted,
@@ -26,7 +26,7 @@ from auditor.output.views.layout import (
     wrapped,
 )
 from auditor.output.views.state import kind_lines, state_lines
-from auditor.output.views.upgrade import LINES_OF_UPGRADE, answer_lines
+from auditor.output.views.upgrade_view import LINES_OF_UPGRADE, answer_lines
 from auditor.releases import DEFAULT
 from auditor.store.allclear import count_or_none, judged_rows, unread_of
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Callable, Sequence
 
-    from auditor.causes.causes import Cause
     from auditor.causes.model import FindingsModel
+    from auditor.causes.topics import Cause
 
 
 LINES: Final = 25
@@ -59,11 +59,11 @@ _ROOMY: Final = 100
 _REASONS: Final = 3
 """Lines of a tail from which on reasons against an all-clear are cut, unless there are lines for them."""
 _COLUMNS: Final = (
-    Column("CAUSE"),
-    Column("", may_go=2),
-    Column("KIND", may_shrink=True, may_go=1),
-    Column("WHAT", may_shrink=True),
-    Column("OBJECTS", is_number=True),
+    TableColumn("CAUSE"),
+    TableColumn("", may_go=2),
+    TableColumn("KIND", may_shrink=True, may_go=1),
+    TableColumn("WHAT", may_shrink=True),
+    TableColumn("OBJECTS", is_number=True),
 )
 
 
@@ -124,8 +124,8 @@ def _head(model: FindingsModel) -> list[Line]:
     out = [Line(line, {"incomplete": "worse"}.get(word, word) if word in ("worse", "incomplete", "better") else "bold")]
     why = ", ".join(model.verdict.reasons)
     if run.compared_with:
-        reports = [one["report"] for one in model.manifest["diff"].get("clusters") or ()]
-        others = sum(one is not None and one != run.compared_with for one in reports)
+        reports = [cluster["report"] for cluster in model.manifest["diff"].get("clusters") or ()]
+        others = sum(report is not None and report != run.compared_with for report in reports)
         more = f", {counted(others, 'cluster')} with an earlier report" if others else ""
         out.append(Line(f"  {why or 'nothing changed'} (compared with {visible(run.compared_with)}{more})"))
     elif why:
@@ -212,11 +212,11 @@ def _groups(model: FindingsModel) -> list[_Group]:
             fresh += [Topic(cause.id, (cause,), cause.objects) for cause in new]
             causes = [cause for cause in causes if cause.change != "new"]
         if causes:
-            one = (
+            group = (
                 replace(topic, causes=tuple(causes)) if len(causes) > 1 else Topic("", (causes[0],), causes[0].objects)
             )
             changes = {cause.change for cause in causes}
-            (fresh if "new" in changes else more if "more" in changes else rest).append(one)
+            (fresh if "new" in changes else more if "more" in changes else rest).append(group)
     fresh.sort(key=lambda entry: SEVERITIES.index(entry.severity))
     groups = [
         (_title("CRITICAL", critical, lambda one: one.change or "", ("new",), always=True), "critical", critical),
@@ -235,7 +235,7 @@ def _groups(model: FindingsModel) -> list[_Group]:
 def _severity_title(severity: str, entries: Sequence[Topic]) -> str:
     """Return the title of a section: how many causes are so severe, and how many milder ones are in their topics."""
     counts = Counter(cause.severity for entry in entries for cause in entry.causes)
-    milder = [f"{counts[one]:,} {one}" for one in SEVERITIES if counts[one] and one != severity]
+    milder = [f"{counts[other]:,} {other}" for other in SEVERITIES if counts[other] and other != severity]
     title = f"{severity.upper()} {counted(counts[severity], 'cause')}"
     return title + (f", with {' and '.join(milder)} of the same topics" if milder else "")
 
@@ -268,7 +268,7 @@ def _title(
     """
     causes = [cause for entry in entries for cause in entry.causes]
     counts = Counter(map(sort, causes))
-    parts = [f"{counts[one]:,} {one}" for one in sorts if counts[one]]
+    parts = [f"{counts[sort]:,} {sort}" for sort in sorts if counts[sort]]
     return f"{title} {counted(len(causes), 'cause')}" + (
         f" ({', '.join(parts)})" if parts and (always or len(counts) > 1) else ""
     )
@@ -283,17 +283,19 @@ def _rows(model: FindingsModel, entries: Sequence[Topic], width: int) -> list[Li
         mark = marked(model, cause if is_one else replace(cause, change=entry.change))
         count = count_text(cause, with_namespaces=width >= _ROOMY) if is_one else objects(entry.objects)
         cells.append((cause.id if is_one else entry.id, mark, kind_text(model, cause), entry.title, count))
-    shown = [at for at, column in enumerate(_COLUMNS) if column.title or any(row[at] for row in cells)]
-    rows = [[row[at] for at in shown] for row in cells]
+    shown = [
+        position for position, column in enumerate(_COLUMNS) if column.title or any(row[position] for row in cells)
+    ]
+    rows = [[row[position] for position in shown] for row in cells]
     styles = [entry.severity for entry in entries]
-    return table_lines([_COLUMNS[at] for at in shown], rows, width, styles=styles, indent=2, header=False)
+    return table_lines([_COLUMNS[position] for position in shown], rows, width, styles=styles, indent=2, header=False)
 
 
 def _details(model: FindingsModel, entry: Topic, width: int, *, is_brief: bool) -> list[Line]:
     """Return further lines about a topic that is critical or new."""
     details = []
     cause = entry.causes[0]
-    changes = dict.fromkeys(text for one in entry.causes for text in one.schema_changes)
+    changes = dict.fromkeys(text for cause in entry.causes for text in cause.schema_changes)
     if changes:
         details.append(f"definition changed: {'; '.join(list(changes)[:3])}")
     if len(entry.causes) > 1:

@@ -12,7 +12,7 @@ from auditor.causes.keys import ids_of
 from auditor.causes.severity import rank
 from auditor.causes.titles import kind_name
 from auditor.history.noise import LEAST_RUNS, noise_of
-from auditor.output.views.layout import Column, Line, fitted, table_lines
+from auditor.output.views.layout import Line, TableColumn, fitted, table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,14 +24,14 @@ _BARS: Final = "▁▂▃▄▅▆▇█"
 _POINTS: Final = 14
 _DAY: Final = 86400
 _COLUMNS: Final = (
-    Column("CAUSE"),
-    Column("SEVERITY", may_go=2),
-    Column("AGE", is_number=True),
-    Column("FIRST SEEN", may_go=3),
-    Column("LAST SEEN", may_go=1),
-    Column("OBJECTS", is_number=True),
-    Column("TREND"),
-    Column("WHAT", may_shrink=True),
+    TableColumn("CAUSE"),
+    TableColumn("SEVERITY", may_go=2),
+    TableColumn("AGE", is_number=True),
+    TableColumn("FIRST SEEN", may_go=3),
+    TableColumn("LAST SEEN", may_go=1),
+    TableColumn("OBJECTS", is_number=True),
+    TableColumn("TREND"),
+    TableColumn("WHAT", may_shrink=True),
 )
 
 
@@ -47,7 +47,7 @@ def trend_rows(history: History) -> dict[str, Any]:
 
     A count of a run that did not read the cluster whole is None; `at_least` is what the last run read then.
     """
-    times = [f"{one:%Y-%m-%dT%H:%M:%SZ}" for one in history.times]
+    times = [f"{time:%Y-%m-%dT%H:%M:%SZ}" for time in history.times]
     ids = ids_of([digest for _, digest in history.causes])
     causes = []
     for (cluster, digest), counts in history.objects.items():
@@ -132,25 +132,25 @@ def trend_lines(history: History, width: int, most: int) -> list[Line]:
         out.append(Line(f"The last run did not read all{f' of {named}' if any(unread) else ''}.", "critical"))
     if history.unread:
         out.append(Line("A question mark is a run that did not read the cluster whole.", "dim"))
-    for one in data["noisy"][: len(data["noisy"]) if not most else 4]:
-        place = f"{one['cluster']}: " if one["cluster"] else ""
-        bars = sparkline(one["counts"])
-        out.append(Line(f"NOISY  {visible(place + one['kind'])}  {one['objects']} objects  {bars}", "high"))
-        out += [Line(f"       {part}") for part in one["arithmetic"].split("; ")]
+    for row in data["noisy"][: len(data["noisy"]) if not most else 4]:
+        place = f"{row['cluster']}: " if row["cluster"] else ""
+        bars = sparkline(row["counts"])
+        out.append(Line(f"NOISY  {visible(place + row['kind'])}  {row['objects']} objects  {bars}", "high"))
+        out += [Line(f"       {part}") for part in row["arithmetic"].split("; ")]
     causes = data["causes"]
     left = most - len(out) - 2 if most else len(causes)
     shown = causes[: max(1, left)]
     rows = []
-    for one in shown:
-        place = f"{one['cluster']}: " if one["cluster"] else ""
+    for row in shown:
+        place = f"{row['cluster']}: " if row["cluster"] else ""
         rows.append(
             (
-                *(one["cause"], one["severity"], f"{one['age_days']:.0f}d", one["first_seen"][:10]),
-                *(one["last_seen"][:10], _count_text(one), sparkline(one["counts"])),
-                f"{place}{one['kind']}: {one['title']}",
+                *(row["cause"], row["severity"], f"{row['age_days']:.0f}d", row["first_seen"][:10]),
+                *(row["last_seen"][:10], _count_text(row), sparkline(row["counts"])),
+                f"{place}{row['kind']}: {row['title']}",
             )
         )
-    styles = ["dim" if _rank_of_count(one) > 1 else one["severity"] for one in shown]
+    styles = ["dim" if _rank_of_count(row) > 1 else row["severity"] for row in shown]
     out += (
         table_lines(_COLUMNS, rows, width, styles=styles)
         if rows

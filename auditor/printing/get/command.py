@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from auditor.printing.arguments import NO_RESOURCE, UsageError, read_arguments
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get.errors import NotShown, StatusError
 from auditor.printing.get.fetch import Fetch
 from auditor.printing.get.printer import ObjectPrinter
-from auditor.printing.outputs import Output, Refused, check_options
+from auditor.printing.get.server_errors import NotShown, StatusError
+from auditor.printing.outputs import OutputFormat, RequestRefused, check_options
 from auditor.printing.sorting import Unsortable
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ class _Get:
                 warn=lambda text: self.err(text + "\n"),
             )
             form = self.form(wanted)
-            found = self.fetch.fetch(wanted)
+            groups = self.fetch.fetch(wanted)
             if options.count:
-                self.printer.count(found)
+                self.printer.count(groups)
             else:
-                self.printer.print(form, wanted, found)
-        except Refused as error:
+                self.printer.print(form, wanted, groups)
+        except RequestRefused as error:
             return self.refuse(str(error), *error.more)
         except UsageError as error:
             return self.refuse(str(error))
@@ -96,13 +96,13 @@ class _Get:
             return 1
         return 3 if self.printer.left_out else 0
 
-    def form(self, wanted: Wanted) -> Output:
+    def form(self, wanted: Wanted) -> OutputFormat:
         """Return the output format; a missing name is reported before an unknown format."""
         if self.options.subresource and wanted.kinds:
-            raise Refused("subresource cannot be used when bulk resources are specified")
+            raise RequestRefused("subresource cannot be used when bulk resources are specified")
         try:
-            return Output(self.options)
-        except Refused:
+            return OutputFormat(self.options)
+        except RequestRefused:
             if wanted.single:
                 self.fetch.fetch(wanted)
                 if self.errors:
@@ -118,5 +118,5 @@ class _Get:
         near = self.store.discovery.similar(error.name)
         if near:
             return (f"did you mean {' or '.join(near)}?\n",)
-        known = sorted({one.group_resource for one in self.store.discovery.resources if one.is_stored})
+        known = sorted({resource.group_resource for resource in self.store.discovery.resources if resource.is_stored})
         return (f"kinds here: {', '.join(known)}\n",) if len(known) <= 30 else ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.records import metadata_of
-from auditor.printing.get.errors import NotShown, StatusError
+from auditor.printing.get.server_errors import NotShown, StatusError
 from auditor.printing.jsonprint import to_json
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Fetch:
     def fetch(self, wanted: Wanted) -> list[Found]:
         """Return the objects; errors are collected."""
         options = self.options
-        found: list[Found] = []
+        groups: list[Found] = []
         for resource in wanted.kinds:
             namespace = "" if options.all_namespaces or not resource.namespaced else options.namespace
             try:
@@ -109,7 +109,7 @@ class Fetch:
             except StatusError as error:
                 self.errors.append(self._of_list(resource, error))
                 continue
-            found.append(Found(resource, objects, listed=True))
+            groups.append(Found(resource, objects, listed=True))
         for kind, name in wanted.names:
             resource = kind
             self._warn(resource)
@@ -117,9 +117,9 @@ class Fetch:
             try:
                 objects = self._named(resource, namespace, name)
                 if options.subresource:
-                    through = [self.store.through(resource, one, options.subresource) for one in objects]
-                    resource, objects = through[0][0], [one for _, one in through]
-                found.append(Found(resource, objects, listed=False))
+                    through = [self.store.through(resource, obj, options.subresource) for obj in objects]
+                    resource, objects = through[0][0], [obj for _, obj in through]
+                groups.append(Found(resource, objects, listed=False))
             except StatusError as error:
                 if not (error.code == 404 and options.ignore_not_found):
                     self.errors.append(error)
@@ -127,7 +127,7 @@ class Fetch:
             for failed in self.errors:
                 if failed.code != 404 and not isinstance(failed, NotShown):
                     self.out(to_json((failed.bare or failed).status()))
-        return found
+        return groups
 
     def _listed(self, resource: Resource, namespace: str) -> list[JsonObject]:
         self._warn(resource)

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from auditor.base.records import JsonObject
-    from auditor.printing.columns import Cell
     from auditor.printing.discovery import Discovery, Resource
-    from auditor.printing.tables import Header
+    from auditor.printing.printer_columns import Cell
+    from auditor.printing.tables import ColumnHeader
 
 
 class Store(Protocol):
@@ -39,7 +39,7 @@ class Store(Protocol):
     def through(self, resource: Resource, obj: JsonObject, subresource: str) -> tuple[Resource, JsonObject]:
         """Return a subresource of an object, and the kind of the subresource. Raises StatusError."""
 
-    def headers(self, resource: Resource) -> Sequence[Header]:
+    def headers(self, resource: Resource) -> Sequence[ColumnHeader]:
         """Return the columns of a kind, NAME included."""
 
     def cells(

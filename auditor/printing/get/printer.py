@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.records import labels_of, metadata_of, name_of
 from auditor.base.visible import visible
 from auditor.printing.arguments import UsageError
-from auditor.printing.columns import AGE, age_of
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get.errors import OF_THE_COMMAND, StatusError, left_out
 from auditor.printing.get.fetch import Found, as_list, as_received, joined, place_of, without_managed_fields
+from auditor.printing.get.server_errors import OF_THE_COMMAND, StatusError, left_out
 from auditor.printing.jsonpath import JsonPathError, relaxed
 from auditor.printing.jsonprint import to_json
-from auditor.printing.outputs import Output, Refused
+from auditor.printing.outputs import OutputFormat, RequestRefused
+from auditor.printing.printer_columns import AGE, age_of
 from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
-from auditor.printing.tables import Header, Row, TableText
+from auditor.printing.tables import ColumnHeader, Row, TableText
 from auditor.printing.yamltext import YamlTextError, to_yaml
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from auditor.printing.get.options import GetOptions, Store
 
 
-FORESEEN: Final = (Refused, UsageError, StatusError, UnknownResource, Unsortable)
+FORESEEN: Final = (RequestRefused, UsageError, StatusError, UnknownResource, Unsortable)
 """Errors for which the command has a message."""
 
 
@@ -71,7 +71,7 @@ class ObjectPrinter:
             lead = f"{group.resource.group_resource} " if len(found) > 1 else ""
             self.out(f"{visible(lead)}{len(group.objects)}\n")
 
-    def print(self, form: Output, wanted: Wanted, found: list[Found]) -> None:
+    def print(self, form: OutputFormat, wanted: Wanted, found: list[Found]) -> None:
         """Print the objects; those on which this program fails are reported and left out."""
         try:
             self._print_at_once(form, wanted, found)
@@ -83,7 +83,7 @@ class ObjectPrinter:
                 raise
             self._print_at_once(form, wanted, rest)
 
-    def _print_at_once(self, form: Output, wanted: Wanted, found: list[Found]) -> None:
+    def _print_at_once(self, form: OutputFormat, wanted: Wanted, found: list[Found]) -> None:
         """Print all objects; if this program fails, nothing has been printed."""
         out, parts = self.out, list[str]()
         self.out = parts.append
@@ -96,59 +96,59 @@ class ObjectPrinter:
             self.out = out
         out("".join(parts))
 
-    def _printable(self, form: Output, wanted: Wanted, group: Found) -> list[JsonObject]:
+    def _printable(self, form: OutputFormat, wanted: Wanted, group: Found) -> list[JsonObject]:
         """Return the objects that can be printed one by one, and report the others."""
         options, resource, kept = self.options, group.resource, []
         out, err = self.out, self.err
         self.is_trial = True
-        for one in group.objects:
+        for obj in group.objects:
             self.out = self.err = lambda _: None
             try:
-                self._print(form, wanted, [replace(group, objects=[one])])
+                self._print(form, wanted, [replace(group, objects=[obj])])
                 if options.sort_by:
-                    order_by([as_received(one)] * 2, options.sort_by)
+                    order_by([as_received(obj)] * 2, options.sort_by)
             except (*FORESEEN, *OF_THE_COMMAND, FieldNotFound, JsonPathError):
                 pass  # it is reported when all are printed
             except Exception as error:  # noqa: BLE001 - any: it is of this object alone
                 self.left_out += 1
-                place = options.place(resource, one) if options.place is not None else place_of(resource, one)
+                place = options.place(resource, obj) if options.place is not None else place_of(resource, obj)
                 err(left_out(place, error))
                 continue
             finally:
                 self.out, self.err = out, err
-            kept.append(one)
+            kept.append(obj)
         self.is_trial = False
         return kept
 
-    def _print(self, form: Output, wanted: Wanted, found: list[Found]) -> None:
+    def _print(self, form: OutputFormat, wanted: Wanted, found: list[Found]) -> None:
         options = self.options
         if form.is_table:
             self._tables(wanted, found)
             return
-        pairs = [(group.resource, self._received(one)) for group in found for one in group.objects]
+        pairs = [(group.resource, self._received(obj)) for group in found for obj in group.objects]
         if options.sort_by and not wanted.single and len(pairs) > 0:
             try:
-                order = order_by([one for _, one in pairs], options.sort_by)
+                order = order_by([obj for _, obj in pairs], options.sort_by)
             except (FieldNotFound, JsonPathError) as error:
-                raise Refused(str(error)) from None
-            pairs = [pairs[at] for at in order[: options.limit]]
+                raise RequestRefused(str(error)) from None
+            pairs = [pairs[position] for position in order[: options.limit]]
         if form.name in options.extra_formats:
             emit = options.extra_formats[form.name](pairs)
             if not self.is_trial:
                 emit()
         elif form.name == "name":
-            for resource, one in pairs:
-                self.out(visible(f"{resource.group_kind}/{metadata_of(one).get('name', '')}") + "\n")
+            for resource, pair in pairs:
+                self.out(visible(f"{resource.group_kind}/{metadata_of(pair).get('name', '')}") + "\n")
         elif form.custom is not None:
-            text, failed = form.custom.render((one for _, one in pairs), headers=options.headers, shown=self._shown)
+            text, failed = form.custom.render((obj for _, obj in pairs), headers=options.headers, shown=self._shown)
             self.out(text)
             if failed is not None:
-                raise Refused(str(failed))
+                raise RequestRefused(str(failed))
         elif wanted.single and len(pairs) <= 1:
-            for _, one in pairs:
-                self._whole(form, one)
+            for _, pair in pairs:
+                self._whole(form, pair)
         elif found or wanted.names:
-            self._whole(form, as_list([one for _, one in pairs]))
+            self._whole(form, as_list([obj for _, obj in pairs]))
 
     def _received(self, obj: JsonObject) -> JsonObject:
         """Return an object as a client receives it."""
@@ -159,7 +159,7 @@ class ObjectPrinter:
         """Return content as it is printed: escaped for a terminal."""
         return visible(text) if self.options.for_terminal else text
 
-    def _whole(self, form: Output, value: JsonObject) -> None:
+    def _whole(self, form: OutputFormat, value: JsonObject) -> None:
         """Print one object, or a List of several."""
         options = self.options
         if form.template is not None:
@@ -173,7 +173,7 @@ class ObjectPrinter:
         try:
             self.out(to_yaml(value, for_terminal=options.for_terminal))
         except YamlTextError as error:
-            raise Refused(str(error)) from None
+            raise RequestRefused(str(error)) from None
 
     def _tables(self, wanted: Wanted, found: list[Found]) -> None:
         options = self.options
@@ -203,7 +203,7 @@ class ObjectPrinter:
         unseen = any(getattr(self.store, name, 0) for name in ("sealed", "corrupt", "refused"))
         is_empty = not (printed or self.errors or self.left_out or unseen)
         if is_empty and not options.ignore_not_found and wanted.kinds:
-            everywhere = options.all_namespaces or any(not one.namespaced for one in wanted.kinds)
+            everywhere = options.all_namespaces or any(not kind.namespaced for kind in wanted.kinds)
             where = "" if everywhere else f" in {options.namespace} namespace."
             self.err(f"No resources found{where}\n")
 
@@ -219,19 +219,19 @@ class ObjectPrinter:
             columns = store.headers(resource)
             cells = store.cells(resource, group.objects, self.now, listed=group.listed)
         else:
-            columns = (Header("Name", is_name=True), Header(AGE.name))
+            columns = (ColumnHeader("Name", is_name=True), ColumnHeader(AGE.name))
             cells = [
-                (str(name_of(one)), age_of(str(metadata_of(one).get("creationTimestamp") or ""), self.now))
-                for one in group.objects
+                (str(name_of(obj)), age_of(str(metadata_of(obj).get("creationTimestamp") or ""), self.now))
+                for obj in group.objects
             ]
         rows = [
             Row(
                 row,
-                str(metadata_of(one).get("namespace") or ""),
-                labels_of(one),
-                "" if clusters is None else clusters.cluster_of(one),
+                str(metadata_of(obj).get("namespace") or ""),
+                labels_of(obj),
+                "" if clusters is None else clusters.cluster_of(obj),
             )
-            for row, one in zip(cells, group.objects, strict=True)
+            for row, obj in zip(cells, group.objects, strict=True)
         ]
         return table.render(
             columns,
@@ -250,18 +250,22 @@ class ObjectPrinter:
             path = self.options.sort_by
             with contextlib.suppress(JsonPathError):
                 path = relaxed(path)
-            raise Refused(str(FieldNotFound(path)))
+            raise RequestRefused(str(FieldNotFound(path)))
         out = []
         for group in found:
             if len(group.objects) < 2:
                 out.append(group)
                 continue
             try:
-                order = order_by([as_received(one) for one in group.objects], self.options.sort_by)
+                order = order_by([as_received(obj) for obj in group.objects], self.options.sort_by)
             except (FieldNotFound, JsonPathError):
                 out.append(Found(group.resource, [], listed=True))
                 continue
             out.append(
-                Found(group.resource, [group.objects[at] for at in order[: self.options.limit]], listed=group.listed)
+                Found(
+                    group.resource,
+                    [group.objects[position] for position in order[: self.options.limit]],
+                    listed=group.listed,
+                )
             )
         return out

@@ -63,7 +63,7 @@ from auditor.releases.changes.older import (
     UNITS_AGREE,
     VALUES_AS_JSON,
 )
-from auditor.releases.release import Affects, Change
+from auditor.releases.release import Affects, BehaviourChange
 
 if TYPE_CHECKING:
     from auditor.releases.release import Release
@@ -125,7 +125,7 @@ __all__ = [
     "VALUES_AS_JSON",
     "WHOLE_NUMBERS",
     "Affects",
-    "Change",
+    "BehaviourChange",
     "between",
 ]
 
@@ -133,7 +133,7 @@ CHANGES: Final = (*older.RECORDS, *newer.RECORDS)
 """All of them, oldest release first."""
 
 
-def between(old: Release, new: Release) -> tuple[Change, ...]:
+def between(old: Release, new: Release) -> tuple[BehaviourChange, ...]:
     """Return what differs between two releases, whichever is older."""
     first, last = sorted((old.minor, new.minor))
-    return tuple(one for one in CHANGES if first < one.since <= last)
+    return tuple(change for change in CHANGES if first < change.since <= last)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from auditor.releases.release import Affects, Change
+from auditor.releases.release import Affects, BehaviourChange
 
-OWNERS_BY_INDEX: Final = Change(
+OWNERS_BY_INDEX: Final = BehaviourChange(
     "owners-by-index",
     37,
     Affects.MESSAGES,
@@ -15,7 +15,7 @@ OWNERS_BY_INDEX: Final = Change(
     '"metadata.ownerReferences.kind: Invalid value: "": must not be empty"; an apiVersion that is none passes',
     "apimachinery pkg/api/validation/objectmeta.go (validateOwnerReference)",
 )
-MANAGER_OPERATIONS: Final = Change(
+MANAGER_OPERATIONS: Final = BehaviourChange(
     "manager-operations",
     37,
     Affects.MESSAGES,
@@ -23,7 +23,7 @@ MANAGER_OPERATIONS: Final = Change(
     'both are FieldValueInvalid: "must be `Apply` or `Update`"',
     "apimachinery pkg/apis/meta/v1/validation/validation.go (ValidateManagedFields)",
 )
-NEGATIVE_GENERATION: Final = Change(
+NEGATIVE_GENERATION: Final = BehaviourChange(
     "negative-generation",
     37,
     Affects.OBJECTS,
@@ -31,7 +31,7 @@ NEGATIVE_GENERATION: Final = Change(
     "only a create refuses it",
     "apimachinery pkg/api/validation/objectmeta.go (ValidateObjectMetaAccessorUpdate)",
 )
-SETS_OF_OBJECTS: Final = Change(
+SETS_OF_OBJECTS: Final = BehaviourChange(
     "sets-of-objects",
     37,
     Affects.DEFINITIONS,
@@ -39,7 +39,7 @@ SETS_OF_OBJECTS: Final = Change(
     "it does not",
     "apiextensions-apiserver pkg/registry/customresourcedefinition/strategy.go",
 )
-NAMES_ARE_CAPPED: Final = Change(
+NAMES_ARE_CAPPED: Final = BehaviourChange(
     "names-are-capped",
     37,
     Affects.DEFINITIONS,
@@ -47,7 +47,7 @@ NAMES_ARE_CAPPED: Final = Change(
     "names count as texts of unknown length: definitions with rules on them are refused as too expensive",
     "apiextensions-apiserver pkg/apiserver/schema/cel/model/schemas.go",
 )
-LISTS_INCLUDE: Final = Change(
+LISTS_INCLUDE: Final = BehaviourChange(
     "lists-include",
     37,
     Affects.DEFINITIONS,
@@ -55,7 +55,7 @@ LISTS_INCLUDE: Final = Change(
     "a rule that calls includes() does not compile",
     "apiserver pkg/cel/library/lists.go, pkg/cel/environment/base.go",
 )
-LISTS_KEEP_ITEMS: Final = Change(
+LISTS_KEEP_ITEMS: Final = BehaviourChange(
     "lists-keep-items",
     37,
     Affects.OBJECTS,
@@ -65,7 +65,7 @@ LISTS_KEEP_ITEMS: Final = Change(
     "or of numbers like 1 differ from themselves; what + adds is read again by the schema of the list",
     "apiserver pkg/cel/common/valuesunstructured.go",
 )
-OPTIONALS_KEEP_SCHEMA: Final = Change(
+OPTIONALS_KEEP_SCHEMA: Final = BehaviourChange(
     "optionals-keep-schema",
     37,
     Affects.OBJECTS,
@@ -75,7 +75,7 @@ OPTIONALS_KEEP_SCHEMA: Final = Change(
     "quantity, URL, IP, CIDR or version that is read so, as after a ?:, is an error",
     "cel-go interpreter/attributes.go (applyQualifiers)",
 )
-OPTIONALS_ALONE: Final = Change(
+OPTIONALS_ALONE: Final = BehaviourChange(
     "optionals-alone",
     37,
     Affects.OBJECTS,
@@ -83,7 +83,7 @@ OPTIONALS_ALONE: Final = Change(
     "it is that value",
     "cel-go cel/library.go (evalOptionalOr, evalOptionalOrValue)",
 )
-EMPTY_TEXTS_IN_RANGE: Final = Change(
+EMPTY_TEXTS_IN_RANGE: Final = BehaviourChange(
     "empty-texts-in-range",
     37,
     Affects.OBJECTS,
@@ -91,7 +91,7 @@ EMPTY_TEXTS_IN_RANGE: Final = Change(
     "it is the offset, whatever that is: 5",
     "cel-go ext/strings.go (indexOfOffset, lastIndexOfOffset)",
 )
-AFFIXES_COST: Final = Change(
+AFFIXES_COST: Final = BehaviourChange(
     "affixes-cost",
     37,
     Affects.OBJECTS,
@@ -101,7 +101,7 @@ AFFIXES_COST: Final = Change(
     "negative depth less the longer the list",
     "cel-go interpreter/runtimecost.go (costCall), checker/cost.go (functionCost), ext/lists.go (trackListFlatten)",
 )
-NUMBERS_ARE_NO_DURATIONS: Final = Change(
+NUMBERS_ARE_NO_DURATIONS: Final = BehaviourChange(
     "numbers-are-no-durations",
     37,
     Affects.DEFINITIONS,
@@ -109,7 +109,7 @@ NUMBERS_ARE_NO_DURATIONS: Final = Change(
     "it compiles, and is an error whenever it is evaluated",
     "cel-go common/stdlib/standard.go (TypeConvertDuration)",
 )
-QUOTED_FIELDS: Final = Change(
+QUOTED_FIELDS: Final = BehaviourChange(
     "quoted-fields",
     37,
     Affects.DEFINITIONS,
@@ -117,7 +117,7 @@ QUOTED_FIELDS: Final = Change(
     "a rule with a backtick outside of a text does not compile",
     "cel-go parser/helper.go, parser/parser.go (normalizeIdent)",
 )
-LEADING_DOTS: Final = Change(
+LEADING_DOTS: Final = BehaviourChange(
     "leading-dots",
     37,
     Affects.OBJECTS,
@@ -125,7 +125,7 @@ LEADING_DOTS: Final = Change(
     "it is the variable of the macro",
     "cel-go checker/env.go (resolveSimpleIdent)",
 )
-QUANTITIES_ARE_COPIED: Final = Change(
+QUANTITIES_ARE_COPIED: Final = BehaviourChange(
     "quantities-are-copied",
     37,
     Affects.OBJECTS,
@@ -133,7 +133,7 @@ QUANTITIES_ARE_COPIED: Final = Change(
     "they change it, too, if it has more than 18 digits",
     "apiserver pkg/cel/library/quantity.go",
 )
-RANGES_ARE_CHECKED: Final = Change(
+RANGES_ARE_CHECKED: Final = BehaviourChange(
     "ranges-are-checked",
     37,
     Affects.OBJECTS,
@@ -141,7 +141,7 @@ RANGES_ARE_CHECKED: Final = Change(
     "of a negative number it is empty; of more it exceeds the cost limit",
     "cel-go ext/lists.go (genRange)",
 )
-CORRUPT_OBJECTS: Final = Change(
+CORRUPT_OBJECTS: Final = BehaviourChange(
     "corrupt-objects",
     37,
     Affects.MESSAGES,
@@ -152,7 +152,7 @@ CORRUPT_OBJECTS: Final = Change(
     "apiserver pkg/features/kube_features.go (AllowUnsafeMalformedObjectDeletion), "
     "pkg/storage/etcd3/corrupt_obj_deleter.go",
 )
-WHOLE_NUMBERS: Final = Change(
+WHOLE_NUMBERS: Final = BehaviourChange(
     "whole-numbers",
     37,
     Affects.OBJECTS,
@@ -160,7 +160,7 @@ WHOLE_NUMBERS: Final = Change(
     "a negative one never is unless it is exact; of the others those that are within two billionths above one",
     "go-openapi/swag conv/convert.go (IsFloat64AJSONInteger)",
 )
-TOO_FEW: Final = Change(
+TOO_FEW: Final = BehaviourChange(
     "too-few",
     38,
     Affects.MESSAGES,
@@ -169,7 +169,7 @@ TOO_FEW: Final = Change(
     'type FieldValueInvalid, "Invalid value: 1: spec.l in body should have at least 2 items"',
     "apiextensions-apiserver pkg/apiserver/validation/validation.go; apimachinery pkg/util/validation/field/errors.go",
 )
-CLEARED_GENERATION: Final = Change(
+CLEARED_GENERATION: Final = BehaviourChange(
     "cleared-generation",
     38,
     Affects.MESSAGES,
@@ -177,7 +177,7 @@ CLEARED_GENERATION: Final = Change(
     '"must not be decremented"',
     "apimachinery pkg/api/validation/objectmeta.go",
 )
-CIDR_MASK: Final = Change(
+CIDR_MASK: Final = BehaviourChange(
     "cidr-is-mask",
     38,
     Affects.DEFINITIONS,
@@ -185,7 +185,7 @@ CIDR_MASK: Final = Change(
     "a rule that calls isMask() does not compile",
     "apiserver pkg/cel/library/cidr.go, pkg/cel/environment/base.go",
 )
-SIZES_OF_URL_PARTS: Final = Change(
+SIZES_OF_URL_PARTS: Final = BehaviourChange(
     "url-part-sizes",
     38,
     Affects.DEFINITIONS,
@@ -194,7 +194,7 @@ SIZES_OF_URL_PARTS: Final = Change(
     "parts of a URL count as texts of unknown length",
     "apiserver pkg/cel/library/cost.go",
 )
-BYTES_ARE_STANDARD_BASE64: Final = Change(
+BYTES_ARE_STANDARD_BASE64: Final = BehaviourChange(
     "standard-base64",
     38,
     Affects.OBJECTS,
@@ -202,7 +202,7 @@ BYTES_ARE_STANDARD_BASE64: Final = Change(
     "they are decoded by the alphabet for URLs: - and _ are letters; a value with + or / fails the rule",
     "kube-openapi pkg/validation/strfmt/default.go (Base64)",
 )
-EXACT_QUANTITIES: Final = Change(
+EXACT_QUANTITIES: Final = BehaviourChange(
     "exact-quantities",
     38,
     Affects.OBJECTS,
@@ -210,7 +210,7 @@ EXACT_QUANTITIES: Final = Change(
     "sums and comparisons of very large or very small quantities overflow or lose digits",
     "apimachinery pkg/api/resource (quantity.go, amount.go, math.go, scale_int.go)",
 )
-GATES_REMOVED: Final = Change(
+GATES_REMOVED: Final = BehaviourChange(
     "gates-removed",
     38,
     Affects.DEFINITIONS,

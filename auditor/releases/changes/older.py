@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from auditor.releases.release import Affects, Change
+from auditor.releases.release import Affects, BehaviourChange
 
-RATCHETING_LOCKED: Final = Change(
+RATCHETING_LOCKED: Final = BehaviourChange(
     "ratcheting-locked",
     33,
     Affects.OBJECTS,
@@ -14,7 +14,7 @@ RATCHETING_LOCKED: Final = Change(
     "it is true unless a server is started with it as false, which refuses each update that leaves an object invalid",
     "apiextensions-apiserver pkg/features/kube_features.go, pkg/registry/customresource/strategy.go",
 )
-STATUS_RATCHETS: Final = Change(
+STATUS_RATCHETS: Final = BehaviourChange(
     "status-ratchets",
     33,
     Affects.OBJECTS,
@@ -22,7 +22,7 @@ STATUS_RATCHETS: Final = Change(
     "it is refused for them, as a create is",
     "apiextensions-apiserver pkg/registry/customresource/status_strategy.go (ValidateUpdate)",
 )
-STORED_VERSIONS: Final = Change(
+STORED_VERSIONS: Final = BehaviourChange(
     "stored-versions",
     33,
     Affects.MESSAGES,
@@ -31,7 +31,7 @@ STORED_VERSIONS: Final = Change(
     '"must appear in spec.versions"',
     "apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go",
 )
-SEMVER: Final = Change(
+SEMVER: Final = BehaviourChange(
     "semver",
     33,
     Affects.DEFINITIONS,
@@ -39,7 +39,7 @@ SEMVER: Final = Change(
     "a rule that calls them does not compile",
     "apiserver pkg/cel/library/semverlib.go, pkg/cel/environment/base.go",
 )
-LIST_ENDS: Final = Change(
+LIST_ENDS: Final = BehaviourChange(
     "list-ends",
     33,
     Affects.DEFINITIONS,
@@ -47,7 +47,7 @@ LIST_ENDS: Final = Change(
     "a rule that calls them does not compile",
     "cel-go cel/library.go (OptionalTypes)",
 )
-NO_SPACED_EXPONENTS: Final = Change(
+NO_SPACED_EXPONENTS: Final = BehaviourChange(
     "no-spaced-exponents",
     33,
     Affects.OBJECTS,
@@ -55,7 +55,7 @@ NO_SPACED_EXPONENTS: Final = Change(
     "there is a narrow no-break space (U+202F) before and after the sign ×",
     "golang.org/x/text internal/number/format.go",
 )
-PAIRS_OF_DYN: Final = Change(
+PAIRS_OF_DYN: Final = BehaviourChange(
     "pairs-of-dyn",
     33,
     Affects.DEFINITIONS,
@@ -64,7 +64,7 @@ PAIRS_OF_DYN: Final = Change(
     "the second one has no type: a rule that uses it does not compile",
     "cel-go checker/checker.go (checkComprehension)",
 )
-SIZES_IN_OPTIONALS: Final = Change(
+SIZES_IN_OPTIONALS: Final = BehaviourChange(
     "sizes-in-optionals",
     33,
     Affects.OBJECTS,
@@ -72,7 +72,7 @@ SIZES_IN_OPTIONALS: Final = Change(
     "an optional value counts as 1, whatever it holds",
     "cel-go interpreter/runtimecost.go (actualSize)",
 )
-ERRORS_OF_RANGES: Final = Change(
+ERRORS_OF_RANGES: Final = BehaviourChange(
     "errors-of-ranges",
     33,
     Affects.MESSAGES,
@@ -80,7 +80,7 @@ ERRORS_OF_RANGES: Final = Change(
     '"unsupported comprehension range type: *types.Err"',
     "cel-go interpreter/interpretable.go (evalFold)",
 )
-NO_HALF_CHARACTERS: Final = Change(
+NO_HALF_CHARACTERS: Final = BehaviourChange(
     "no-half-characters",
     33,
     Affects.DEFINITIONS,
@@ -88,7 +88,7 @@ NO_HALF_CHARACTERS: Final = Change(
     "half of a surrogate pair is U+FFFD",
     "cel-go parser/unescape.go",
 )
-SIZES_ARE_FOLLOWED: Final = Change(
+SIZES_ARE_FOLLOWED: Final = BehaviourChange(
     "sizes-are-followed",
     33,
     Affects.DEFINITIONS,
@@ -97,7 +97,7 @@ SIZES_ARE_FOLLOWED: Final = Change(
     "such values count as unknown, or as large as the whole value that the rule is about; an index counts as an item",
     "cel-go checker/cost.go",
 )
-NO_RESULT_VARIABLE: Final = Change(
+NO_RESULT_VARIABLE: Final = BehaviourChange(
     "no-result-variable",
     33,
     Affects.DEFINITIONS,
@@ -105,7 +105,7 @@ NO_RESULT_VARIABLE: Final = Change(
     "its name is __result__: [1, 2].map(x, __result__.size()) compiles",
     "cel-go parser/macro.go (HiddenAccumulatorName)",
 )
-PERCENTS_IN_ERRORS: Final = Change(
+PERCENTS_IN_ERRORS: Final = BehaviourChange(
     "percents-in-errors",
     33,
     Affects.MESSAGES,
@@ -113,7 +113,7 @@ PERCENTS_IN_ERRORS: Final = Change(
     "they are read as formats of Go: unknown time zone a%!s(MISSING)b",
     "cel-go common/types/err.go (NewErrFromString), cel/library.go, ext/guards.go",
 )
-BACKTICKS_ARE_READ: Final = Change(
+BACKTICKS_ARE_READ: Final = BehaviourChange(
     "backticks-are-read",
     33,
     Affects.MESSAGES,
@@ -121,7 +121,7 @@ BACKTICKS_ARE_READ: Final = Change(
     "a backtick is nothing that a rule may have: token recognition error at: '`'",
     "cel-go parser/gen/CEL.g4 (escapeIdent)",
 )
-NO_NULL_TIMES: Final = Change(
+NO_NULL_TIMES: Final = BehaviourChange(
     "no-null-times",
     34,
     Affects.OBJECTS,
@@ -129,7 +129,7 @@ NO_NULL_TIMES: Final = Change(
     "it is read with creationTimestamp: null",
     "apimachinery pkg/apis/meta/v1/types.go (ObjectMeta)",
 )
-VALUES_AS_JSON: Final = Change(
+VALUES_AS_JSON: Final = BehaviourChange(
     "values-as-json",
     34,
     Affects.MESSAGES,
@@ -138,7 +138,7 @@ VALUES_AS_JSON: Final = Change(
     "that would be the address of a pointer, 0xc000000000 is shown here",
     "apimachinery pkg/util/validation/field/errors.go (ErrorBody)",
 )
-UNITS_AGREE: Final = Change(
+UNITS_AGREE: Final = BehaviourChange(
     "units-agree",
     34,
     Affects.MESSAGES,
@@ -146,7 +146,7 @@ UNITS_AGREE: Final = Change(
     '"may not be more than 1 bytes", "must have at most 1 items"',
     "apimachinery pkg/util/validation/field/errors.go (TooLong, TooMany)",
 )
-SHORTER_DETAILS: Final = Change(
+SHORTER_DETAILS: Final = BehaviourChange(
     "shorter-details",
     34,
     Affects.MESSAGES,
@@ -155,7 +155,7 @@ SHORTER_DETAILS: Final = Change(
     "apimachinery pkg/api/validation/objectmeta.go; apiextensions-apiserver "
     "pkg/apis/apiextensions/validation/validation.go, pkg/apiserver/schema/objectmeta/validation.go",
 )
-FORMATS_WARN: Final = Change(
+FORMATS_WARN: Final = BehaviourChange(
     "formats-warn",
     34,
     Affects.DEFINITIONS,
@@ -163,7 +163,7 @@ FORMATS_WARN: Final = Change(
     "it does not",
     "apiextensions-apiserver pkg/registry/customresourcedefinition/strategy.go (WarningsOnCreate)",
 )
-ABSENT_FIELDS_EQUAL: Final = Change(
+ABSENT_FIELDS_EQUAL: Final = BehaviourChange(
     "absent-fields-equal",
     34,
     Affects.OBJECTS,
@@ -171,7 +171,7 @@ ABSENT_FIELDS_EQUAL: Final = Change(
     "such objects are not even equal to themselves",
     "apiserver pkg/cel/common/valuesunstructured.go (unstructuredMap.Equal)",
 )
-SHORT_INT_OR_STRINGS: Final = Change(
+SHORT_INT_OR_STRINGS: Final = BehaviourChange(
     "short-int-or-strings",
     34,
     Affects.DEFINITIONS,
@@ -179,7 +179,7 @@ SHORT_INT_OR_STRINGS: Final = Change(
     "such values count as texts of unknown length: definitions with rules on them are refused as too expensive",
     "apiserver pkg/cel/common/schemas.go (SchemaDeclType)",
 )
-LAST_INDEX_OF_NOTHING: Final = Change(
+LAST_INDEX_OF_NOTHING: Final = BehaviourChange(
     "last-index-of-nothing",
     34,
     Affects.OBJECTS,
@@ -187,7 +187,7 @@ LAST_INDEX_OF_NOTHING: Final = Change(
     "it is an error",
     "cel-go ext/strings.go (lastIndexOf)",
 )
-LISTS_HAVE_FUNCTIONS: Final = Change(
+LISTS_HAVE_FUNCTIONS: Final = BehaviourChange(
     "lists-have-functions",
     34,
     Affects.DEFINITIONS,
@@ -196,7 +196,7 @@ LISTS_HAVE_FUNCTIONS: Final = Change(
     "a rule that calls them does not compile",
     "apiserver pkg/cel/environment/base.go (ext.Lists)",
 )
-KUBERNETES_NAME_FORMATS: Final = Change(
+KUBERNETES_NAME_FORMATS: Final = BehaviourChange(
     "kubernetes-name-formats",
     35,
     Affects.OBJECTS,
@@ -204,7 +204,7 @@ KUBERNETES_NAME_FORMATS: Final = Change(
     "they are not known",
     "apiextensions-apiserver pkg/apiserver/validation/formats.go",
 )
-SELECTABLE_FIELDS_KEPT: Final = Change(
+SELECTABLE_FIELDS_KEPT: Final = BehaviourChange(
     "selectable-fields-kept",
     35,
     Affects.DEFINITIONS,
@@ -212,7 +212,7 @@ SELECTABLE_FIELDS_KEPT: Final = Change(
     "it is refused",
     "apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go (findTooManySelectableFieldsAllowed)",
 )
-RULES_SHOW_VALUES: Final = Change(
+RULES_SHOW_VALUES: Final = BehaviourChange(
     "rules-show-values",
     35,
     Affects.MESSAGES,
@@ -220,7 +220,7 @@ RULES_SHOW_VALUES: Final = Change(
     "it names the type: 'Invalid value: \"string\": failed rule: ...'",
     "apiextensions-apiserver pkg/apiserver/schema/cel/validation.go",
 )
-LABEL_WORDS: Final = Change(
+LABEL_WORDS: Final = BehaviourChange(
     "label-words",
     35,
     Affects.MESSAGES,
@@ -228,7 +228,7 @@ LABEL_WORDS: Final = Change(
     'it counts characters, and a key is "a qualified name"',
     "apimachinery pkg/api/validate/content/kube.go",
 )
-NUMBER_FORMATS: Final = Change(
+NUMBER_FORMATS: Final = BehaviourChange(
     "number-formats",
     36,
     Affects.OBJECTS,
@@ -237,7 +237,7 @@ NUMBER_FORMATS: Final = Change(
     "they do not, and formats of text count for any type; bounds of whole numbers are cut to whole numbers",
     "apiextensions-apiserver pkg/apiserver/validation/formats.go; kube-openapi pkg/validation/validate/schema.go",
 )
-RELAXED_SERVICE_NAMES: Final = Change(
+RELAXED_SERVICE_NAMES: Final = BehaviourChange(
     "relaxed-service-names",
     36,
     Affects.OBJECTS,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from auditor.shards.upgrade.apis import ApiTally
-from auditor.shards.upgrade.plan import UpgradeOptions, UpgradePlan, plan_upgrade, with_status
 from auditor.shards.upgrade.scan import UpgradeResult, lost_upgrade_shard, merge_apis, merge_tallies, setup_upgrade
+from auditor.shards.upgrade.scan_plan import UpgradeOptions, UpgradePlan, plan_upgrade, with_status
 
 __all__ = [
     "ApiTally",

@@ -25,9 +25,9 @@ from auditor.upgrade.stored_value import decoded_value
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
-    from auditor.plan.plan import SourceShard
-    from auditor.shards.audit import ShardAuditor
-    from auditor.shards.upgrade.plan import UpgradePlan
+    from auditor.plan.run_plan import SourceShard
+    from auditor.shards.shard_audit import ShardAuditor
+    from auditor.shards.upgrade.scan_plan import UpgradePlan
 
 
 _BETA: Final = re.compile(rb"/v\d+(?:alpha|beta)\d+")
@@ -77,11 +77,11 @@ class ApiTally:
         """Add the uses found in later shards."""
         self.stored.update(other.stored)
         self.clients.update(other.clients)
-        for at, time in other.last.items():
-            self.last[at] = max(time, self.last.get(at, ""))
-        for at, keys in other.samples.items():
+        for use, time in other.last.items():
+            self.last[use] = max(time, self.last.get(use, ""))
+        for use, keys in other.samples.items():
             for key in keys:
-                self.sample(at, key)
+                self.sample(use, key)
         for entry in sorted(other.helm):
             self.add_helm(entry)
         self.helm_more += other.helm_more
@@ -100,9 +100,9 @@ class ApiTally:
 
     def sample(self, at: tuple[Any, ...], key: str) -> None:
         """Add a key, unless there are enough."""
-        found = self.samples.setdefault(at, [])
-        if len(found) < _SAMPLES:
-            found.append(key)
+        sample = self.samples.setdefault(at, [])
+        if len(sample) < _SAMPLES:
+            sample.append(key)
 
 
 class ApiScan:
@@ -118,11 +118,11 @@ class ApiScan:
         prefix = owner.plan.options.etcd_prefix.rstrip("/")
         self._owner = owner
         self._reads_helm = scan.options.helm_releases
-        self._gone = {(one.api_version, one.kind) for one in apis() if one.is_gone(minor)}
-        later = {(one.api_version, one.kind) for one in apis() if 0 < one.deprecated <= minor}
-        self._watched = {at for at in self._gone | later if "/" in at[0]}  # Endpoints, written by servers themselves
+        self._gone = {(api.api_version, api.kind) for api in apis() if api.is_gone(minor)}
+        later = {(api.api_version, api.kind) for api in apis() if 0 < api.deprecated <= minor}
+        self._watched = {api for api in self._gone | later if "/" in api[0]}  # Endpoints, written by servers themselves
         own = scan.deprecated_versions
-        self._watched |= {(f"{one.group}/{one.version}", one.kind) for one in own}
+        self._watched |= {(f"{api.group}/{api.version}", api.kind) for api in own}
         texts = {api_version for api_version, _ in self._watched}
         self._beta = tuple(text.encode() for text in texts if _BETA.search(text.encode()))
         self._others = tuple(text.encode() for text in texts if not _BETA.search(text.encode()))
@@ -147,8 +147,8 @@ class ApiScan:
         return self.tally
 
     def _mentions(self, data: bytes) -> bool:
-        for found in _BETA.finditer(data):
-            end = found.end()
+        for mention in _BETA.finditer(data):
+            end = mention.end()
             if data[max(0, end - _LONGEST) : end].endswith(self._beta):
                 return True
         return any(text in data for text in self._others)
@@ -206,17 +206,17 @@ class ApiScan:
 
     def _uses(self, obj: JsonObject, shown: str) -> None:
         tally = self.tally
-        found: dict[tuple[str, str, str, str], str] = {}
+        uses: dict[tuple[str, str, str, str], str] = {}
         for use in client_uses(obj):
             if (use.api_version, use.kind) in self._watched:
-                at = (use.api_version, use.kind, use.how, use.manager)
-                if at not in tally.clients and len(tally.clients) >= _MOST:
-                    at = (use.api_version, use.kind, use.how, "others")
-                found[at] = max(use.time, found.get(at, ""))
-        for at, time in found.items():
-            tally.clients[at] += 1
-            tally.last[at] = max(time, tally.last.get(at, ""))
-            tally.sample(at, shown)
+                use_key = (use.api_version, use.kind, use.how, use.manager)
+                if use_key not in tally.clients and len(tally.clients) >= _MOST:
+                    use_key = (use.api_version, use.kind, use.how, "others")
+                uses[use_key] = max(use.time, uses.get(use_key, ""))
+        for use_key, time in uses.items():
+            tally.clients[use_key] += 1
+            tally.last[use_key] = max(time, tally.last.get(use_key, ""))
+            tally.sample(use_key, shown)
 
     def _api_service(self, obj: JsonObject) -> None:
         metadata, spec = obj.get("metadata"), obj.get("spec")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from auditor.base.paths import plain_path
 from auditor.schema.structural import ABSENT
-from auditor.upgrade import NEW_TRANSITION, Change, schema_changes
+from auditor.upgrade import NEW_TRANSITION, PathChange, schema_changes
 from auditor.upgrade.changes import VERDICT
 
 if TYPE_CHECKING:
@@ -34,15 +34,17 @@ class Concerns(NamedTuple):
 
 def concerns_of(old: CustomResourceDefinition, new: CustomResourceDefinition) -> Concerns:
     """Return what the old definition offers to clients and the new one does not."""
-    served = {one.name for one in new.served_versions}
-    versions = {f"{old.group}/{one.name}": one.name for one in old.served_versions if one.name not in served}
+    served = {version.name for version in new.served_versions}
+    versions = {
+        f"{old.group}/{version.name}": version.name for version in old.served_versions if version.name not in served
+    }
     gone = set()
-    for one in old.served_versions:
-        after = new.versions.get(one.name)
+    for version in old.served_versions:
+        after = new.versions.get(version.name)
         if after is not None and after.served:
-            gone |= {"status"} if one.has_status and not after.has_status else set()
-            gone |= {"scale"} if one.scale is not None and after.scale is None else set()
-    rules = {one.path for one in schema_changes(old, new) if one.change == NEW_TRANSITION}
+            gone |= {"status"} if version.has_status and not after.has_status else set()
+            gone |= {"scale"} if version.scale is not None and after.scale is None else set()
+    rules = {change.path for change in schema_changes(old, new) if change.change == NEW_TRANSITION}
     return Concerns(versions, frozenset(gone), tuple(sorted(rules)))
 
 
@@ -60,7 +62,7 @@ def used_by(obj: Any, concerns: Concerns) -> Iterator[tuple[str, str]]:
                 yield f"subresource {entry['subresource']}", name
 
 
-def hit_of(change: Change) -> tuple[str, str] | None:
+def hit_of(change: PathChange) -> tuple[str, str] | None:
     """Return the categories under which a change of an object is counted for the changes of the schema."""
     if change.change == VERDICT and change.path and change.old is ABSENT:
         return "invalid", plain_path(change.path)

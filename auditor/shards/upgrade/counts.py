@@ -9,16 +9,16 @@ from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
 from auditor.shards.upgrade.concerns import Concerns, concerns_of, used_by
 from auditor.shards.upgrade.sides import decoded, managed_versions, shown_key
-from auditor.upgrade import Sample, Tally, UnknownFormats, has_value
+from auditor.upgrade import Sample, UnknownFormats, UpgradeTally, has_value
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.gates.change import GateChanges
     from auditor.gates.paths import GatePath
-    from auditor.shards.audit import ShardAuditor
     from auditor.shards.judge import RowHead
-    from auditor.shards.upgrade.plan import UpgradePlan
+    from auditor.shards.shard_audit import ShardAuditor
+    from auditor.shards.upgrade.scan_plan import UpgradePlan
 
 
 class ObjectCounts:
@@ -38,7 +38,9 @@ class ObjectCounts:
         self._gate_changes: dict[str, tuple[GateChanges, tuple[GatePath, ...]]] = {}
         self._concerns: dict[str, Concerns] = {}
 
-    def object(self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, audited: AuditedObject) -> None:
+    def object(
+        self, tally: UpgradeTally, row: RowHead, definition: CustomResourceDefinition, audited: AuditedObject
+    ) -> None:
         """Count in an object: removed versions in managedFields, values of unknown formats."""
         obj = audited.object or {}
         for version in managed_versions(obj, definition):
@@ -53,15 +55,15 @@ class ObjectCounts:
                     tally.sample(f"format {place} {name}", Sample(shown_key(row), encode(value)))
 
     def gates(
-        self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, old: CustomResourceDefinition
+        self, tally: UpgradeTally, row: RowHead, definition: CustomResourceDefinition, old: CustomResourceDefinition
     ) -> None:
         """Count the use of fields whose gates change."""
-        found = self._gate_changes.get(definition.name)
-        if found is None:
+        gate_changes_ = self._gate_changes.get(definition.name)
+        if gate_changes_ is None:
             made = gate_changes(self._before.gated.gates(old), self._auditor.gated.gates(definition))
             paths = {path for change in made.changes for path in change.paths} | {*made.closed, *made.opened}
-            found = self._gate_changes[definition.name] = made, tuple(sorted(paths, key=str))
-        changes, concerned = found
+            gate_changes_ = self._gate_changes[definition.name] = made, tuple(sorted(paths, key=str))
+        changes, concerned = gate_changes_
         if not concerned:
             return
         stored = decoded(row.data)
@@ -73,27 +75,27 @@ class ObjectCounts:
                     tally.sample(f"gate {path}", Sample(shown_key(row), f"{path} is switched off"))
 
     def concerns(
-        self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, old: CustomResourceDefinition
+        self, tally: UpgradeTally, row: RowHead, definition: CustomResourceDefinition, old: CustomResourceDefinition
     ) -> None:
         """Count users of removed versions and subresources, and objects under new transition rules."""
-        found = self._concerns.get(definition.name)
-        if found is None:
-            found = self._concerns[definition.name] = concerns_of(old, definition)
-        if not found:
+        concerns = self._concerns.get(definition.name)
+        if concerns is None:
+            concerns = self._concerns[definition.name] = concerns_of(old, definition)
+        if not concerns:
             return
         stored = decoded(row.data)
-        for path in found.transitions:
+        for path in concerns.transitions:
             tally.hits[("has", path)] += has_value(stored, path)
-        if found.versions or found.subresources:
-            used = set(used_by(stored, found))
+        if concerns.versions or concerns.subresources:
+            used = set(used_by(stored, concerns))
             tally.users.update(used)
             tally.uses.update({what for what, _ in used})
 
     def _formats(self, definition: CustomResourceDefinition, version: str) -> UnknownFormats:
-        found = self._known_formats.get((definition.name, version))
-        if found is None:
+        formats = self._known_formats.get((definition.name, version))
+        if formats is None:
             schema = definition.versions[version].schema
-            found = self._known_formats[(definition.name, version)] = UnknownFormats(
+            formats = self._known_formats[(definition.name, version)] = UnknownFormats(
                 schema, self._scan.options.assumptions
             )
-        return found
+        return formats

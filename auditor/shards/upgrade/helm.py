@@ -23,8 +23,8 @@ from auditor.plan.charts import Chart, RenderAs
 from auditor.plan.dumps import cut_values, open_live, open_values
 from auditor.sources.crd_files import definitions_in, documents_of
 from auditor.sources.encryption import make_unsealer
-from auditor.sources.plan import UNREAD_DEFINITIONS, Damage
 from auditor.sources.registry_key import printable_key
+from auditor.sources.source_plan import UNREAD_DEFINITIONS, Damage
 from auditor.sources.yaml import YamlError
 from auditor.upgrade.api_uses import HELM_PREFIX, UnreadableRelease, helm_release
 from auditor.upgrade.stored_value import decoded_value
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from auditor.base.records import JsonObject
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
     from auditor.sources import SourcePlan
 
 
@@ -128,13 +128,15 @@ class HelmReleases:
                 self.unread[str(error)] += 1
                 continue
             namespace = str((obj.get("metadata") or {}).get("namespace") or "default")
-            one = _Owning(namespace, release.name, release.revision, release.chart, release.values, names)
+            owning = _Owning(namespace, release.name, release.revision, release.chart, release.values, names)
             place = namespace, release.name
-            candidate = release.status == "deployed", release.revision, release.status, one
+            candidate = release.status == "deployed", release.revision, release.status, owning
             if place not in newest or newest[place][:2] < candidate[:2]:
                 newest[place] = candidate
         return tuple(
-            one for _, (is_deployed, _, status, one) in sorted(newest.items()) if is_deployed or status in _GOES_ON
+            release
+            for _, (is_deployed, _, status, release) in sorted(newest.items())
+            if is_deployed or status in _GOES_ON
         )
 
     def of_chart(self, chart: str) -> list[_Owning]:
@@ -144,13 +146,13 @@ class HelmReleases:
             PlanError: The release that the user named is not in the dumps.
         """
         if not self._wanted:
-            of_chart = [one for one in self.every if one.chart == chart]
-            return [one for one in of_chart if one.definitions] or of_chart
-        found = [one for one in self.every if self._wanted in (one.name, one.place)]
-        if not found:
-            known = ", ".join(one.place for one in self.every[:10]) or "none can be read"
+            of_chart = [release for release in self.every if release.chart == chart]
+            return [release for release in of_chart if release.definitions] or of_chart
+        releases = [release for release in self.every if self._wanted in (release.name, release.place)]
+        if not releases:
+            known = ", ".join(release.place for release in self.every[:10]) or "none can be read"
             raise PlanError("--helm-release", f"no release {self._wanted} in the dump", f"one of: {known}")
-        return found
+        return releases
 
     def render_as(self, chart: str) -> RenderAs:
         """Return the release as which a chart is rendered: with its values, as `helm upgrade` without values does.
@@ -158,16 +160,16 @@ class HelmReleases:
         Raises:
             PlanError: Several releases that own definitions are of the chart, each with its values.
         """
-        found = self.of_chart(chart)
+        releases = self.of_chart(chart)
         served = _served(self._plan)
-        if len(found) > 1 and found[0].definitions:
-            places = ", ".join(one.place for one in found)
+        if len(releases) > 1 and releases[0].definitions:
+            places = ", ".join(release.place for release in releases)
             raise PlanError(
-                "--render", f"{len(found)} releases are of the chart {chart}", f"--helm-release of: {places}"
+                "--render", f"{len(releases)} releases are of the chart {chart}", f"--helm-release of: {places}"
             )
-        if len(found) != 1:
+        if len(releases) != 1:
             return RenderAs(served=served)
-        return RenderAs(found[0].name, found[0].namespace, found[0].values, is_upgrade=True, served=served)
+        return RenderAs(releases[0].name, releases[0].namespace, releases[0].values, is_upgrade=True, served=served)
 
 
 def helm_upgrades(
@@ -195,17 +197,17 @@ def helm_upgrades(
     for chart in charts:
         if not releases.of_chart(chart.name):
             _note_unknown_release(plan, releases, chart, live)
-    for one in out:
-        if one.unknown and one.chart not in unread:
-            names = ", ".join(one.unknown)
-            why = f"whether the release {one.release} still has {names} is known when it is rendered (--render)"
-            plan.sources[0].damage += (Damage(f"{UNREAD_DEFINITIONS}{one.chart}/templates", why),)
+    for upgrade in out:
+        if upgrade.unknown and upgrade.chart not in unread:
+            names = ", ".join(upgrade.unknown)
+            why = f"whether the release {upgrade.release} still has {names} is known when it is rendered (--render)"
+            plan.sources[0].damage += (Damage(f"{UNREAD_DEFINITIONS}{upgrade.chart}/templates", why),)
     return out
 
 
 def _note_unknown_release(plan: Plan, releases: HelmReleases, chart: Chart, live: Mapping[str, JsonObject]) -> None:
     """Note the definitions of Helm releases that an upgrade to a chart may delete, where none is known to be of it."""
-    known = {one.place: one.definitions for one in releases.every}
+    known = {release.place: release.definitions for release in releases.every}
     for name, document in live.items():
         owner = _owner(document)
         is_known = owner in known
@@ -233,9 +235,12 @@ def _served(plan: Plan) -> tuple[str, ...]:
     for entry in plan.entries:
         spec = _live(plan, entry.name).get("spec")
         versions = spec.get("versions") if type(spec) is dict else None
-        for one in versions if type(versions) is list else ():
-            if type(one) is dict and one.get("served") is True:
-                out |= {f"{entry.group}/{one.get('name')}": None, f"{entry.group}/{one.get('name')}/{entry.kind}": None}
+        for version in versions if type(versions) is list else ():
+            if type(version) is dict and version.get("served") is True:
+                out |= {
+                    f"{entry.group}/{version.get('name')}": None,
+                    f"{entry.group}/{version.get('name')}/{entry.kind}": None,
+                }
     return tuple(out)
 
 
@@ -272,15 +277,19 @@ def _live(plan: Plan, name: str) -> JsonObject:
 
 def _annotations(document: JsonObject, field: str = "annotations") -> JsonObject:
     metadata = document.get("metadata")
-    found = metadata.get(field) if type(metadata) is dict else None
-    return found if type(found) is dict else {}
+    value = metadata.get(field) if type(metadata) is dict else None
+    return value if type(value) is dict else {}
 
 
 def _definitions_of(manifest: str) -> frozenset[str]:
     if _CRD not in manifest:
         return frozenset()
-    found = (one for document in documents_of("manifest", manifest.encode()) for one in definitions_in(document))
-    return frozenset(str((one.get("metadata") or {}).get("name")) for one in found)
+    definitions = (
+        definition
+        for document in documents_of("manifest", manifest.encode())
+        for definition in definitions_in(document)
+    )
+    return frozenset(str((definition.get("metadata") or {}).get("name")) for definition in definitions)
 
 
 # -- who else owns them ------------------------------------------------------------------------------------------------
@@ -332,14 +341,14 @@ def _inventories(plan: Plan) -> Iterator[tuple[str, str, frozenset[str]]]:
             place = f"{metadata.get('namespace')}/{metadata.get('name')}"
             if obj.get("kind") == "Kustomization":
                 entries = (status.get("inventory") or {}).get("entries") or ()
-                ids = (str(one.get("id")) for one in entries if type(one) is dict)
+                ids = (str(entry.get("id")) for entry in entries if type(entry) is dict)
                 owned = frozenset(
-                    one.removesuffix(_INVENTORY).partition("_")[2] for one in ids if one.endswith(_INVENTORY)
+                    name.removesuffix(_INVENTORY).partition("_")[2] for name in ids if name.endswith(_INVENTORY)
                 )
                 yield "Flux Kustomization", place, owned
             elif obj.get("kind") == "Application":
-                resources = (one for one in status.get("resources") or () if type(one) is dict)
-                owned = frozenset(str(one.get("name")) for one in resources if one.get("kind") == _CRD)
+                resources = (resource for resource in status.get("resources") or () if type(resource) is dict)
+                owned = frozenset(str(resource.get("name")) for resource in resources if resource.get("kind") == _CRD)
                 yield "Argo CD application", str(metadata.get("name")), owned
 
 

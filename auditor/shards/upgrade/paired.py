@@ -8,18 +8,18 @@ from auditor.golang.jsontext import encode
 from auditor.releases import running_as
 from auditor.shards.updates import NOT_ASKED
 from auditor.shards.upgrade.sides import decoded, side_of
-from auditor.upgrade import Change, client_version, common_version, compare_reads, compare_round_trips
+from auditor.upgrade import PathChange, client_version, common_version, compare_reads, compare_round_trips
 from auditor.upgrade.changes import DEFAULTED, SELECTOR
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
-    from auditor.plan.plan import Plan
-    from auditor.shards.audit import ShardAuditor
+    from auditor.plan.run_plan import Plan
     from auditor.shards.judge import JudgedVersion, RowHead
-    from auditor.shards.updates import Outcome
-    from auditor.shards.upgrade.sides import Side
+    from auditor.shards.shard_audit import ShardAuditor
+    from auditor.shards.updates import UpdateOutcome
+    from auditor.shards.upgrade.sides import DefinitionSide
 
 
 OWN_CHOICE: Final = ("storage", "stored")
@@ -53,11 +53,16 @@ class PairedJudge:
     ) -> list[JudgedVersion]:
         """Judge an object again, if it was judged at a version that is not served, unless the user asked for it."""
         audited = judged[0].audited
-        at = audited.audited_version
-        if audited.object is None or at is None or definition.versions[at].served or self.at not in OWN_CHOICE:
+        served_version = audited.audited_version
+        if (
+            audited.object is None
+            or served_version is None
+            or definition.versions[served_version].served
+            or self.at not in OWN_CHOICE
+        ):
             return judged
         version = client_version(definition)
-        if version is None or version == at:
+        if version is None or version == served_version:
             return judged
         again = side.at_version(definition, version, data)
         return judged if again.audited.object is None else [again]
@@ -93,7 +98,7 @@ class PairedJudge:
         definition: CustomResourceDefinition,
         audited: AuditedObject,
         data: bytes,
-    ) -> Outcome:
+    ) -> UpdateOutcome:
         """Return the answers to updates of an object, as `UpdateVerdicts.judge` does."""
         if audited.object is None or not self.plan.options.judges_updates:
             return NOT_ASKED
@@ -112,7 +117,7 @@ class PairedJudge:
         data: bytes,
         *,
         may_confuse: bool,
-    ) -> list[Change]:
+    ) -> list[PathChange]:
         """Return what reads show differently, and what a converter drops; it may show the rest elsewhere."""
         reads = compare_reads(before, after, lambda: decoded(row.data), may_confuse=may_confuse)
         back = self._converted_back(self.auditor, definition, after)
@@ -126,10 +131,10 @@ class PairedJudge:
         if first.object is None or now.object is None:
             return reads
         dropped = compare_reads(first, now, lambda: decoded(row.data), may_confuse=may_confuse)
-        lost = [one for one in dropped if one.is_loss]
-        paths = {one.path for one in lost}
-        lost += [one for one in compare_round_trips(first, back) if one.path not in paths]
-        return lost + [one for one in reads if one.change in (DEFAULTED, SELECTOR)]
+        lost = [read for read in dropped if read.is_loss]
+        paths = {read.path for read in lost}
+        lost += [read for read in compare_round_trips(first, back) if read.path not in paths]
+        return lost + [read for read in reads if read.change in (DEFAULTED, SELECTOR)]
 
     def _converted_back(
         self, side: ShardAuditor, definition: CustomResourceDefinition, audited: AuditedObject
@@ -143,11 +148,11 @@ class PairedJudge:
 
     def lost_on_the_way(
         self, row: RowHead, old: CustomResourceDefinition, before: AuditedObject, first: AuditedObject
-    ) -> list[Change]:
+    ) -> list[PathChange]:
         """Return the fields that an object loses by a rewrite at a remaining version, unless a webhook keeps them."""
         if old.conversion == "Webhook" or before.object is None or first.object is None:
             return []
-        return [one for one in compare_reads(before, first, lambda: decoded(row.data)) if one.is_loss]
+        return [read for read in compare_reads(before, first, lambda: decoded(row.data)) if read.is_loss]
 
     def needs_webhook(self, side: ShardAuditor, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
         """Return whether only a webhook can read an object at the storage version; False for exports."""
@@ -184,17 +189,17 @@ class PairedJudge:
 
     def after_migration(
         self, row: RowHead, new_definition: CustomResourceDefinition, old: CustomResourceDefinition
-    ) -> tuple[AuditedObject, Side, Outcome] | None:
+    ) -> tuple[AuditedObject, DefinitionSide, UpdateOutcome] | None:
         """Judge an object after a rewrite under the old definition, or return None if that would not help.
 
         Returns:
             Its judgement under the old definition at the version that would be written, its judgement under the new one
             afterwards, and the answer of the old server to the write.
         """
-        at = common_version(old, new_definition)
-        if at is None:
+        version = common_version(old, new_definition)
+        if version is None:
             return None
-        first = self.before.at_version(old, at, row.data).audited
+        first = self.before.at_version(old, version, row.data).audited
         if first.object is None:
             return None
         outcome = self.outcome_of(self.before, row, old, first, row.data)

@@ -15,20 +15,20 @@ from auditor.base import tables
 from auditor.base.paths import plain_path
 from auditor.base.statuses import Status
 from auditor.schema.structural import ABSENT
-from auditor.shards.audit import ShardAuditor, lost_shard
-from auditor.shards.columns import Rows, write_parquet
 from auditor.shards.conversions import convert_ahead
 from auditor.shards.judge import JudgedVersion
+from auditor.shards.shard_audit import ShardAuditor, lost_shard
+from auditor.shards.table_rows import TableRows, write_parquet
 from auditor.shards.updates import NOT_ASKED
 from auditor.shards.upgrade.apis import ApiScan, ApiTally
-from auditor.shards.upgrade.causes import ReleaseCauses
 from auditor.shards.upgrade.concerns import hit_of
 from auditor.shards.upgrade.counts import ObjectCounts
 from auditor.shards.upgrade.paired import OWN_CHOICE, PairedJudge, encoded
+from auditor.shards.upgrade.release_causes import ReleaseCauses
 from auditor.shards.upgrade.sides import (
     OF_VERSIONS,
-    Effect,
-    Side,
+    DefinitionSide,
+    VersionEffect,
     by_field,
     categories_of,
     is_refused,
@@ -41,10 +41,10 @@ from auditor.shards.upgrade.sides import (
     worst_of,
 )  # fmt: skip
 from auditor.upgrade import (
-    Change,
     Pairing,
+    PathChange,
     Sample,
-    Tally,
+    UpgradeTally,
     common_version,
     compare_verdicts,
     other_versions,
@@ -56,11 +56,11 @@ if TYPE_CHECKING:
 
     from auditor.base.records import AuditedObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.plan.plan import SourceShard
+    from auditor.plan.run_plan import SourceShard
     from auditor.shards.judge import RowHead
     from auditor.shards.result import ShardResult
-    from auditor.shards.updates import Outcome
-    from auditor.shards.upgrade.plan import UpgradePlan
+    from auditor.shards.updates import UpdateOutcome
+    from auditor.shards.upgrade.scan_plan import UpgradePlan
     from auditor.upgrade import OtherVersion
 
 
@@ -70,7 +70,7 @@ class UpgradeResult:
 
     number: int
     audit: ShardResult
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    tallies: dict[str, UpgradeTally] = field(default_factory=dict)
     apis: ApiTally = field(default_factory=ApiTally)
 
 
@@ -84,12 +84,12 @@ class UpgradeAuditor(PairedJudge):
         self.before = ShardAuditor(scan.old, parts)
         self.causes = ReleaseCauses(scan, parts) if scan.changes_release else None
         self.apis = ApiScan(self.before, scan) if scan.looks_for_apis else None
-        self.tallies: dict[str, Tally] = {}
+        self.tallies: dict[str, UpgradeTally] = {}
         self.pairings: dict[tuple[str, str, str], Pairing] = {}
         self.old_entries = {entry.name: entry for entry in scan.old.entries}
         self.counts = ObjectCounts(scan, self.before, self.auditor)
         self.others: dict[tuple[str, str], tuple[OtherVersion, ...]] = {}
-        self.rows = Rows(tables.CHANGES)
+        self.rows = TableRows(tables.CHANGES)
         self.source_name = ""
         self.is_export = False
 
@@ -112,7 +112,7 @@ class UpgradeAuditor(PairedJudge):
             "release": self.plan.options.release.version,
             "crds": self.plan.crds_sha256,
         }
-        self.rows = Rows(tables.with_metadata(tables.CHANGES, **meta))
+        self.rows = TableRows(tables.with_metadata(tables.CHANGES, **meta))
         self.tallies = {}
 
     # ---- one object
@@ -140,31 +140,31 @@ class UpgradeAuditor(PairedJudge):
         if first.object is None:
             return [JudgedVersion(first, True, "")] if before.by_webhook else judged
         rewritten = encoded(first)
-        found = self.as_served(
+        rejudged = self.as_served(
             self.auditor, definition, rewritten, self.auditor.judge_alone(definition, rewritten, "stored")
         )
-        return [found[0]._replace(rewritten=first), *found[1:]]
+        return [rejudged[0]._replace(rewritten=first), *rejudged[1:]]
 
     def on_judged(
-        self, row: RowHead, definition: CustomResourceDefinition, judged: JudgedVersion, outcome: Outcome
+        self, row: RowHead, definition: CustomResourceDefinition, judged: JudgedVersion, outcome: UpdateOutcome
     ) -> None:
         """Compare the judgement of an object under the new definition with that under the old one."""
         tally = self.tallies.get(definition.name)
         if tally is None:
-            tally = self.tallies[definition.name] = Tally()
+            tally = self.tallies[definition.name] = UpgradeTally()
         tally.objects += 1
         audited = judged.audited
         new = side_of(audited, outcome)
         self._count_facts(tally, row, definition, new)
         if definition.name in self.scan.deleted:
-            effect = Effect(new, [Change(VERDICT, None, str(new.state), "deleted")], {"deleted"})
+            effect = VersionEffect(new, [PathChange(VERDICT, None, str(new.state), "deleted")], {"deleted"})
             self._add(row, tally, definition, [effect])
             return
         entry = self.old_entries.get(definition.name)
         old_definition = None if entry is None else self.before.definition(entry)
         if old_definition is None or isinstance(old_definition, str) or not old_definition.established:
             was = Status.ORPHANED if entry is None else Status.UNSERVED
-            effects = [Effect(new, [Change(VERDICT, None, str(was), str(new.state))], newly(new, 0))]
+            effects = [VersionEffect(new, [PathChange(VERDICT, None, str(was), str(new.state))], newly(new, 0))]
             effects += self._at_other_versions(row, definition, None, new, row.data)
             self._add(row, tally, definition, effects)
             return
@@ -174,7 +174,7 @@ class UpgradeAuditor(PairedJudge):
         data = row.data
         if pairing is not None and pairing.is_same(audited.stored_version) and self._is_untouched(definition, new):
             tally.unreadable_before += new.rank == 4
-            effects = [Effect(new, [], {"broken-before"} if new.rank >= 3 else set())]
+            effects = [VersionEffect(new, [], {"broken-before"} if new.rank >= 3 else set())]
         else:
             may_confuse = pairing is None or pairing.may_confuse
             effect, data = self._compare(
@@ -189,9 +189,9 @@ class UpgradeAuditor(PairedJudge):
         row: RowHead,
         definition: CustomResourceDefinition,
         old: CustomResourceDefinition | None,
-        first: Side,
+        first: DefinitionSide,
         data: bytes,
-    ) -> Iterator[Effect]:
+    ) -> Iterator[VersionEffect]:
         """Yield what an upgrade does to an object at the other versions that clients use.
 
         Args:
@@ -212,7 +212,7 @@ class UpgradeAuditor(PairedJudge):
             new = side_of(audited, self.outcome_of(self.auditor, row, definition, audited, data))
             if old is None:
                 categories = newly(new, 0)
-                changes = [Change(VERDICT, None, str(Status.ORPHANED), str(new.state))] if categories else []
+                changes = [PathChange(VERDICT, None, str(Status.ORPHANED), str(new.state))] if categories else []
             else:
                 if other.pairing.is_same(first.audited.stored_version) and self._is_untouched(definition, new):
                     continue
@@ -221,22 +221,22 @@ class UpgradeAuditor(PairedJudge):
                 changes, categories = self._differences(
                     row, old, definition, was, new, data, may_confuse=other.pairing.may_confuse
                 )
-            yield Effect(new, changes, categories & OF_VERSIONS)
+            yield VersionEffect(new, changes, categories & OF_VERSIONS)
 
     def _others_of(
         self, definition: CustomResourceDefinition, old: CustomResourceDefinition | None, version: str | None
     ) -> tuple[OtherVersion, ...]:
         """Return the other versions that clients use; none where the user asked for versions."""
         key = (definition.name, version or "")
-        found = self.others.get(key)
-        if found is None:
-            found = ()
+        others = self.others.get(key)
+        if others is None:
+            others = ()
             if version in definition.versions and self.at in OWN_CHOICE:
-                found = other_versions(definition if old is None else old, definition, version)
-            self.others[key] = found
-        return found
+                others = other_versions(definition if old is None else old, definition, version)
+            self.others[key] = others
+        return others
 
-    def _is_untouched(self, definition: CustomResourceDefinition, new: Side) -> bool:
+    def _is_untouched(self, definition: CustomResourceDefinition, new: DefinitionSide) -> bool:
         """Whether both releases say the same of an object of a definition that stays as it is."""
         return self.causes is None or self.causes.is_untouched(definition.name, new)
 
@@ -245,26 +245,26 @@ class UpgradeAuditor(PairedJudge):
     ) -> Pairing | None:
         """Return the pair of two definitions, or None if only one of them has the version of the judged object."""
         version = audited.audited_version or ""
-        at = self.old_version(old, version, audited.stored_version)
-        if at is None:
+        was_version = self.old_version(old, version, audited.stored_version)
+        if was_version is None:
             return None
-        key = (new.name, at, version)
-        found = self.pairings.get(key)
-        if found is None:
-            found = self.pairings[key] = Pairing(old, new, at, version)
-        return found
+        key = (new.name, was_version, version)
+        pairing = self.pairings.get(key)
+        if pairing is None:
+            pairing = self.pairings[key] = Pairing(old, new, was_version, version)
+        return pairing
 
     def _compare(
         self,
         row: RowHead,
-        tally: Tally,
+        tally: UpgradeTally,
         new_definition: CustomResourceDefinition,
         old: CustomResourceDefinition,
-        new: Side,
+        new: DefinitionSide,
         rewritten: AuditedObject | None,
         *,
         may_confuse: bool,
-    ) -> tuple[Effect, bytes]:
+    ) -> tuple[VersionEffect, bytes]:
         """Return what the upgrade does to an object, and its value under the new definition."""
         before = rewritten or self.judged_by(self.before, old, new.audited.audited_version or "", row.data)
         outcome = NOT_ASKED
@@ -272,7 +272,7 @@ class UpgradeAuditor(PairedJudge):
             outcome = self.outcome_of(self.before, row, old, before, row.data)
         was = side_of(before, outcome)
         categories: set[str] = set()
-        changes: list[Change] = []
+        changes: list[PathChange] = []
         data = row.data
         if rewritten is not None:
             data = encoded(rewritten)
@@ -288,16 +288,16 @@ class UpgradeAuditor(PairedJudge):
                     refused = is_refused(first_outcome)
                     tally.migration_refused += refused
                     tally.rewrites["refused" if refused else "passed"] += 1
-                    changes.append(Change(VERDICT, None, str(was.state), str(Status.UNREADABLE)))
+                    changes.append(PathChange(VERDICT, None, str(was.state), str(Status.UNREADABLE)))
                     tally.sample("unmigrated", Sample(shown_key(row), reason_of(new.audited)))
                 changes += self.lost_on_the_way(row, old, before, first)
                 was, new = side_of(first, first_outcome), after
                 data = encoded(first)
                 self.counts.object(tally, row, new_definition, new.audited)
-        categories |= {"data-loss"} if any(one.is_loss for one in changes) else set()
-        differences, found = self._differences(row, old, new_definition, was, new, data, may_confuse=may_confuse)
+        categories |= {"data-loss"} if any(change.is_loss for change in changes) else set()
+        differences, compared = self._differences(row, old, new_definition, was, new, data, may_confuse=may_confuse)
         changes += differences
-        categories |= found
+        categories |= compared
         is_new = self.needs_webhook(self.auditor, new_definition, new.audited)
         if is_new and not self.needs_webhook(self.before, old, before):
             categories.add("needs-conversion")
@@ -309,24 +309,24 @@ class UpgradeAuditor(PairedJudge):
         if self.causes is not None:
             own = old if self.causes.is_forward else new_definition
 
-            def again(side: ShardAuditor) -> Side:
+            def again(side: ShardAuditor) -> DefinitionSide:
                 audited = self.judged_by(side, own, new.audited.audited_version or "", row.data)
                 return side_of(audited, self.outcome_of(side, row, own, audited, row.data))
 
             self.causes.count(tally, row, (was, new), categories, again)
-        return Effect(new, changes, categories), data
+        return VersionEffect(new, changes, categories), data
 
     def _differences(
         self,
         row: RowHead,
         old: CustomResourceDefinition,
         definition: CustomResourceDefinition,
-        was: Side,
-        new: Side,
+        was: DefinitionSide,
+        new: DefinitionSide,
         data: bytes,
         *,
         may_confuse: bool,
-    ) -> tuple[list[Change], set[str]]:
+    ) -> tuple[list[PathChange], set[str]]:
         """Return what differs between an object under the old and the new definition, and the categories of that.
 
         Args:
@@ -338,24 +338,28 @@ class UpgradeAuditor(PairedJudge):
             data: Its value under the new definition.
             may_confuse: As `compare_reads` takes it.
         """
-        changes: list[Change] = []
+        changes: list[PathChange] = []
         categories: set[str] = set()
         if was.audited.object is not None and new.audited.object is not None:
             if was.rank or new.rank:
                 if new.state != was.state:
-                    changes.append(Change(VERDICT, None, str(was.state), str(new.state)))
+                    changes.append(PathChange(VERDICT, None, str(was.state), str(new.state)))
                 changes += compare_verdicts(by_field(was), by_field(new))
             reads = self.reads(row, old, definition, was.audited, new.audited, data, may_confuse=may_confuse)
             categories |= categories_of(reads)
             changes += reads
         elif new.state != was.state:
-            changes.append(Change(VERDICT, None, str(was.state), str(new.state)))
+            changes.append(PathChange(VERDICT, None, str(was.state), str(new.state)))
         categories |= newly(new, was.rank)
-        if new.rank in (1, 2) and any(one.change == VERDICT and one.path and one.old is ABSENT for one in changes):
+        if new.rank in (1, 2) and any(
+            change.change == VERDICT and change.path and change.old is ABSENT for change in changes
+        ):
             categories.add("tolerated" if new.rank == 1 else "invalid")
         return changes, categories
 
-    def _count_facts(self, tally: Tally, row: RowHead, definition: CustomResourceDefinition, new: Side) -> None:
+    def _count_facts(
+        self, tally: UpgradeTally, row: RowHead, definition: CustomResourceDefinition, new: DefinitionSide
+    ) -> None:
         """Count what depends on the new definition alone: migration, managedFields, unknown formats."""
         audited = new.audited
         storage = self.auditor.storage_of(definition)
@@ -374,7 +378,9 @@ class UpgradeAuditor(PairedJudge):
             tally.sample("rewrite-refused", Sample(shown_key(row), new.outcome.verdict.put.message))
         self.counts.object(tally, row, definition, audited)
 
-    def _add(self, row: RowHead, tally: Tally, definition: CustomResourceDefinition, effects: list[Effect]) -> None:
+    def _add(
+        self, row: RowHead, tally: UpgradeTally, definition: CustomResourceDefinition, effects: list[VersionEffect]
+    ) -> None:
         """Count an object and add its changes; the first effect is that at the version where it was judged first."""
         changes = []
         told = set()
@@ -396,12 +402,12 @@ class UpgradeAuditor(PairedJudge):
             if is_told:
                 tally.versions.update({(category, effect.new.audited.audited_version or "") for effect in shown})
             if category != "unmigrated" and len(tally.samples.get(category, ())) < 3:
-                found = sample_of(row, shown[0].new, shown[0].changes, category)
-                is_named = is_told and category in OF_VERSIONS and bool(found.text)
-                at = f"at {shown[0].new.audited.audited_version}: " if is_named else ""
-                tally.sample(category, found._replace(text=f"{at}{found.text}"))
+                sample = sample_of(row, shown[0].new, shown[0].changes, category)
+                is_named = is_told and category in OF_VERSIONS and bool(sample.text)
+                where = f"at {shown[0].new.audited.audited_version}: " if is_named else ""
+                tally.sample(category, sample._replace(text=f"{where}{sample.text}"))
 
-    def _add_row(self, row: RowHead, new: Side, change: Change) -> None:
+    def _add_row(self, row: RowHead, new: DefinitionSide, change: PathChange) -> None:
         old_text, new_text = change.texts()
         self.rows.append(
             (
@@ -423,7 +429,7 @@ class UpgradeAuditor(PairedJudge):
 
 
 def setup_upgrade(scan: UpgradePlan, parts: str) -> Callable[[SourceShard], UpgradeResult]:
-    """Set up a worker, as `auditor.shards.audit.setup` does."""
+    """Set up a worker, as `auditor.shards.shard_audit.setup` does."""
     gc.disable()
     return UpgradeAuditor(scan, parts)
 
@@ -441,10 +447,10 @@ def merge_apis(results: list[UpgradeResult]) -> ApiTally:
     return total
 
 
-def merge_tallies(results: list[UpgradeResult]) -> Iterator[tuple[str, Tally]]:
+def merge_tallies(results: list[UpgradeResult]) -> Iterator[tuple[str, UpgradeTally]]:
     """Yield (definition, tally of all shards), by name."""
-    total: dict[str, Tally] = {}
+    total: dict[str, UpgradeTally] = {}
     for result in sorted(results, key=lambda one: one.number):
         for name, tally in result.tallies.items():
-            total.setdefault(name, Tally()).merge(tally)
+            total.setdefault(name, UpgradeTally()).merge(tally)
     yield from sorted(total.items())

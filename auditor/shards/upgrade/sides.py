@@ -9,13 +9,13 @@ from auditor.base.statuses import Impact, Status
 from auditor.program.impact import needs_webhook
 from auditor.storage_read.read import ReadError, decode_value
 from auditor.updates.managed_fields import last_writer, locate
-from auditor.upgrade import Change, Sample, worst_by_field
+from auditor.upgrade import PathChange, Sample, worst_by_field
 from auditor.upgrade.changes import VERDICT
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.shards.updates import Outcome
+    from auditor.shards.updates import UpdateOutcome
 
 
 _VERDICTS: Final = ("blocked", "invalid", "tolerated")
@@ -24,11 +24,11 @@ OF_VERSIONS: Final = frozenset({*_VERDICTS, "data-loss", "drift", "selector"})
 """Categories that an object may have at any version; the others are of its value, or of where it was judged first."""
 
 
-class Side(NamedTuple):
+class DefinitionSide(NamedTuple):
     """An object under one set of definitions."""
 
     audited: AuditedObject
-    outcome: Outcome
+    outcome: UpdateOutcome
     state: Status | Impact
 
     @property
@@ -39,7 +39,7 @@ class Side(NamedTuple):
         return {Status.VALID: 0, Status.INVALID: 2}.get(self.state, 4)
 
 
-class Effect(NamedTuple):
+class VersionEffect(NamedTuple):
     """What an upgrade does to an object at one version that clients use.
 
     Attributes:
@@ -48,24 +48,24 @@ class Effect(NamedTuple):
         categories: The categories of `Tally` that it has there.
     """
 
-    new: Side
-    changes: list[Change]
+    new: DefinitionSide
+    changes: list[PathChange]
     categories: set[str]
 
 
-def worst_of(effects: list[Effect]) -> set[str]:
+def worst_of(effects: list[VersionEffect]) -> set[str]:
     """Return the categories of an object: all that it has at some version, of verdicts the worst."""
-    found = set().union(*(effect.categories for effect in effects))
-    worst = next((one for one in _VERDICTS if one in found), None)
-    return {one for one in found if one not in _VERDICTS or one == worst}
+    categories = set().union(*(effect.categories for effect in effects))
+    worst = next((verdict for verdict in _VERDICTS if verdict in categories), None)
+    return {category for category in categories if category not in _VERDICTS or category == worst}
 
 
-def side_of(audited: AuditedObject, outcome: Outcome) -> Side:
+def side_of(audited: AuditedObject, outcome: UpdateOutcome) -> DefinitionSide:
     """Return an object under one set of definitions."""
-    return Side(audited, outcome, state_of(audited, outcome))
+    return DefinitionSide(audited, outcome, state_of(audited, outcome))
 
 
-def state_of(audited: AuditedObject, outcome: Outcome) -> Status | Impact:
+def state_of(audited: AuditedObject, outcome: UpdateOutcome) -> Status | Impact:
     """Return the status of an object, or what makes the next write of it fail or lose data."""
     if audited.unreadable is not None:
         return Status.NEEDS_CONVERSION if needs_webhook(audited) else Status.UNREADABLE
@@ -78,7 +78,7 @@ def state_of(audited: AuditedObject, outcome: Outcome) -> Status | Impact:
     return Status.VALID
 
 
-def newly(new: Side, before: int) -> set[str]:
+def newly(new: DefinitionSide, before: int) -> set[str]:
     """Return the categories that follow from the badness of an object before and after."""
     if new.rank >= 3 and before >= new.rank:
         return {"broken-before"}
@@ -95,22 +95,24 @@ _NOT_CHECKED: Final = "some validation rules were not checked"
 _CATEGORY: Final = {"defaulted": "drift", "default-changed": "drift", "selector": "selector"}
 
 
-def categories_of(changes: list[Change]) -> set[str]:
+def categories_of(changes: list[PathChange]) -> set[str]:
     """Return the categories of changes in the answers to reads."""
-    return {"data-loss" if one.is_loss else _CATEGORY.get(one.change, "drift") for one in changes}
+    return {"data-loss" if change.is_loss else _CATEGORY.get(change.change, "drift") for change in changes}
 
 
-def by_field(side: Side) -> dict[str, str]:
+def by_field(side: DefinitionSide) -> dict[str, str]:
     """Return the worst verdict of each field that has findings."""
     return worst_by_field((finding.field, update.verdict) for finding, update in side.outcome.rows(side.audited))
 
 
-def is_reworded(old: Side, new: Side) -> bool:
+def is_reworded(old: DefinitionSide, new: DefinitionSide) -> bool:
     """Return whether servers of two releases report the same faults of an object in different words."""
-    return {one.message for one in old.audited.findings} != {one.message for one in new.audited.findings}
+    return {finding.message for finding in old.audited.findings} != {
+        finding.message for finding in new.audited.findings
+    }
 
 
-def is_refused(outcome: Outcome) -> bool:
+def is_refused(outcome: UpdateOutcome) -> bool:
     """Return whether the server refuses an unchanged PUT of an object."""
     code = outcome.codes[0]
     return code is not None and code >= 300
@@ -146,16 +148,16 @@ def managed_versions(obj: JsonObject, definition: CustomResourceDefinition) -> s
     return versions - definition.versions.keys()
 
 
-def sample_of(row: Any, new: Side, changes: list[Change], category: str) -> Sample:
+def sample_of(row: Any, new: DefinitionSide, changes: list[PathChange], category: str) -> Sample:
     """Return an object as an example of a category: the fault, and the last writer of the field."""
     key = shown_key(row)
     if category in ("unreadable", "needs-conversion"):
         return Sample(key, reason_of(new.audited))
     if category == "reworded":
-        return Sample(key, next((one.message for one in new.audited.findings), ""))
+        return Sample(key, next((finding.message for finding in new.audited.findings), ""))
     if category in ("blocked", "invalid", "tolerated"):
         fields = {change.path for change in changes if change.change == VERDICT}
-        shown = [one for one in new.outcome.rows(new.audited) if one[0].field in fields or None in fields]
+        shown = [row for row in new.outcome.rows(new.audited) if row[0].field in fields or None in fields]
         # The note that rules were not checked is the consequence of another finding, which names the cause.
         shown.sort(key=lambda one: (_NOT_CHECKED in one[0].message, one[0].field == "<nil>"))
         if shown:
@@ -169,12 +171,12 @@ def sample_of(row: Any, new: Side, changes: list[Change], category: str) -> Samp
     return Sample(key, reason_of(new.audited))
 
 
-def _sample_of_change(key: str, row: Any, change: Change) -> Sample:
+def _sample_of_change(key: str, row: Any, change: PathChange) -> Sample:
     old, new = (_cut(text) for text in change.texts())
     text = f"{change.path} = {old}" if change.is_loss else f"{change.path}: {old} -> {new}"
     stored = decoded(row.data)
-    found = last_writer(stored, locate(stored, change.path or "")[0]) or (None, None)
-    return Sample(key, text, *found)
+    writer = last_writer(stored, locate(stored, change.path or "")[0]) or (None, None)
+    return Sample(key, text, *writer)
 
 
 def _cut(text: str | None) -> str:

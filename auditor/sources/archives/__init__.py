@@ -5,16 +5,17 @@ used. Output: plans. Objects go to one spool, each once; a database inside an ar
 written under a name from an archive, so path traversal is not possible; attempts are reported.
 
 layouts.py knows the tools (Velero, Rancher's backup operator, must-gather and `oc adm inspect`, `kubectl cluster-info
-dump`, etcd data directories) by the paths that they write; members.py reads the containers, reading.py combines both.
+dump`, etcd data directories) by the paths that they write; members.py reads the containers, archive_plans.py combines
+both.
 """
 
-from auditor.sources.archives.layouts import LAYOUTS, Layout, layout_of
+from auditor.sources.archives.archive_plans import open_archive, open_tree
+from auditor.sources.archives.layouts import LAYOUTS, ArchiveLayout, layout_of
 from auditor.sources.archives.members import Member, folder_members, tar_members, zip_members
-from auditor.sources.archives.reading import open_archive, open_tree
 
 __all__ = [
     "LAYOUTS",
-    "Layout",
+    "ArchiveLayout",
     "Member",
     "folder_members",
     "layout_of",

@@ -50,7 +50,7 @@ _ETCD: Final = re.compile(r"(?:^|.*/)member/(?:snap/db|wal/[^/]+\.wal)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ArchiveLayout:
     """The layout of one tool.
 
     Attributes:
@@ -75,11 +75,11 @@ class Layout:
             return "unknown"
         if self.name == "velero" and _VELERO_FORMAT.match(name):
             return "format"
-        found = self.files.match(name)
-        if found is None:
+        match = self.files.match(name)
+        if match is None:
             return "skip"
         if self.name == "velero":
-            version = found["version"]
+            version = match["version"]
             return "objects" if version is None or version.endswith("-preferredversion") else "other-version"
         return "objects"
 
@@ -87,30 +87,34 @@ class Layout:
 _SERVED: Final = "its objects came through an API: they do not show what is stored"
 
 _ALL: Final = (
-    Layout(
+    ArchiveLayout(
         "velero",
         "Velero backup",
         _VELERO,
         _VELERO,
         (f"a Velero backup: {_SERVED}",),
     ),
-    Layout("rancher", "Rancher backup", _RANCHER, _RANCHER, (f"a Rancher backup of chosen resources: {_SERVED}",)),
-    Layout("etcd-data-dir", "etcd data directory", _ETCD, _ETCD),
-    Layout("must-gather", "must-gather or `oc adm inspect`", _INSPECT_MARK, _INSPECT, (f"an inspection: {_SERVED}",)),
-    Layout(
+    ArchiveLayout(
+        "rancher", "Rancher backup", _RANCHER, _RANCHER, (f"a Rancher backup of chosen resources: {_SERVED}",)
+    ),
+    ArchiveLayout("etcd-data-dir", "etcd data directory", _ETCD, _ETCD),
+    ArchiveLayout(
+        "must-gather", "must-gather or `oc adm inspect`", _INSPECT_MARK, _INSPECT, (f"an inspection: {_SERVED}",)
+    ),
+    ArchiveLayout(
         "cluster-info",
         "`kubectl cluster-info dump`",
         None,
         None,
         ("a `kubectl cluster-info dump`: it holds no custom resources and no definitions",),
     ),
-    Layout("archive", "files of manifests or dumps", None, None),
+    ArchiveLayout("archive", "files of manifests or dumps", None, None),
 )
 
 LAYOUTS: Final = {layout.name: layout for layout in _ALL}
 
 
-def layout_of(names: Iterable[str]) -> Layout:
+def layout_of(names: Iterable[str]) -> ArchiveLayout:
     """Return the tool that wrote files with these names; only the first names are read."""
     nodes: set[str] = set()
     pods: set[str] = set()
@@ -133,12 +137,12 @@ def layout_of(names: Iterable[str]) -> Layout:
 
 def rancher_place(name: str) -> tuple[str, str, bytes] | None:
     """Return group, resource and authenticated data of a file of a Rancher backup."""
-    found = _RANCHER.match(name)
-    if found is None:
+    match = _RANCHER.match(name)
+    if match is None:
         return None
-    resource, _, group = found["resource"].partition(".")
-    namespace = found["ns"]
-    return group, resource, (f"{namespace}#{found['name']}" if namespace else found["name"]).encode()
+    resource, _, group = match["resource"].partition(".")
+    namespace = match["ns"]
+    return group, resource, (f"{namespace}#{match['name']}" if namespace else match["name"]).encode()
 
 
 def without_logs(path: Path, target: Path) -> Path:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from auditor.sources.plan import DamageLog
+    from auditor.sources.source_plan import DamageLog
 
 
 _BLOCK: Final = 512
@@ -48,7 +48,7 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _PAX: Final = re.compile(rb"(\d{1,7}) ([^=]+)=")
 
 
-class Reader(Protocol):
+class ByteStream(Protocol):
     """A stream of bytes that is read once."""
 
     def read(self, size: int, /) -> bytes:
@@ -68,7 +68,7 @@ class Member:
 
     name: str
     size: int
-    open: Callable[[], Reader]
+    open: Callable[[], ByteStream]
     path: Path | None = None
 
 
@@ -104,7 +104,7 @@ def _number(field: bytes) -> int:
     return int(text, 8) if text else 0
 
 
-class _Part:
+class _StreamMember:
     """The bytes of one file of a stream; reads only up to its end."""
 
     def __init__(self, stream: UnpackedStream, size: int) -> None:
@@ -120,17 +120,17 @@ class _Part:
 def _pax(data: bytes, damage: Callable[[str], None]) -> dict[bytes, bytes]:
     """Parse the records of an extended header, up to the first malformed one."""
     out: dict[bytes, bytes] = {}
-    at = count = 0
-    while found := _PAX.match(data, at):
-        end = at + int(found[1])
-        if end <= found.end() or end > len(data):
+    position = count = 0
+    while match := _PAX.match(data, position):
+        end = position + int(match[1])
+        if end <= match.end() or end > len(data):
             break
         count += 1
         if count > _MAX_RECORDS:
             damage(f"an extended header of more than {_MAX_RECORDS:,} records; the others were not read")
             break
-        out[found[2]] = data[found.end() : end - 1]
-        at = end
+        out[match[2]] = data[match.end() : end - 1]
+        position = end
     return out
 
 
@@ -143,49 +143,49 @@ def tar_members(stream: UnpackedStream, damage: DamageLog, limits: Limits | None
         limits: Limits the number of files.
     """
     limits = limits or Limits()
-    at = count = 0
+    position = count = 0
     long_name: bytes | None = None
     pax: dict[bytes, bytes] = {}
     while True:
-        block, zeros = stream.read(_BLOCK), at
+        block, zeros = stream.read(_BLOCK), position
         while block == _ZEROS:
-            at += _BLOCK
+            position += _BLOCK
             block = stream.read(_BLOCK)
         if not block.strip(b"\0"):
-            if at == zeros and count:
-                damage.add(f"byte {at}", _ending(stream, "the archive ends without its end mark"))
+            if position == zeros and count:
+                damage.add(f"byte {position}", _ending(stream, "the archive ends without its end mark"))
             return
-        if at > zeros:
-            reason = f"{at - zeros} zero bytes, which mark the end of an archive, but more data follows"
+        if position > zeros:
+            reason = f"{position - zeros} zero bytes, which mark the end of an archive, but more data follows"
             damage.add(f"byte {zeros}", f"{reason}: the lost content is not known")
         if len(block) < _BLOCK or not header_holds(block):
             what = "the archive breaks off" if len(block) < _BLOCK else "there is no file header here"
-            damage.add(f"byte {at}", _ending(stream, f"{what}; {count} files were read before that"))
+            damage.add(f"byte {position}", _ending(stream, f"{what}; {count} files were read before that"))
             return
-        at += _BLOCK
+        position += _BLOCK
         try:
             size = _number(block[124:136])
             size = int(pax[b"size"]) if b"size" in pax else size
         except ValueError:
             size = -1
         if size < 0:
-            damage.add(f"byte {at}", f"a file without a size; {count} files were read before that")
+            damage.add(f"byte {position}", f"a file without a size; {count} files were read before that")
             return
         padding = -size % _BLOCK
         kind = block[156]
         if kind in b"LKxg":
             data = stream.read(min(size, _MAX_EXTENDED))
             if stream.skip(size - len(data) + padding) < size - len(data) + padding:
-                damage.add(f"byte {at}", _ending(stream, "the archive breaks off in a header"))
+                damage.add(f"byte {position}", _ending(stream, "the archive breaks off in a header"))
                 return
-            where = f"byte {at}"
+            where = f"byte {position}"
             if size > _MAX_EXTENDED:
                 damage.add(where, f"an extended header of {size:,} bytes; its first {_MAX_EXTENDED:,} were read")
             if kind == ord("L"):
                 long_name = data.rstrip(b"\0")
             elif kind == ord("x"):
                 pax = _pax(data, lambda reason, where=where: damage.add(where, reason))  # type: ignore[misc]
-            at += size + padding
+            position += size + padding
             continue
         raw = pax.get(b"path") or long_name or _header_name(block)
         other = _LINKS.get(kind) or _DEVICES.get(kind, "")
@@ -195,7 +195,7 @@ def tar_members(stream: UnpackedStream, damage: DamageLog, limits: Limits | None
         count += 1
         if count > limits.members:
             raise DamagedDump("", f"an archive of more than {limits.members} files", "", "unpack it yourself")
-        part = _Part(stream, size)
+        part = _StreamMember(stream, size)
         name, fault = clean_name(raw)
         if other:
             damage.add(f"member {_shown(raw)}", f"{other}; it was not read")
@@ -209,7 +209,7 @@ def tar_members(stream: UnpackedStream, damage: DamageLog, limits: Limits | None
         if stream.skip(left) < left:
             damage.add(f"member {_shown(raw)}", _ending(stream, "the archive breaks off in this file"))
             return
-        at += size + padding
+        position += size + padding
 
 
 def _header_name(block: bytes) -> bytes:
@@ -225,7 +225,7 @@ def _ending(stream: UnpackedStream, what: str) -> str:
 # ---- zip
 
 
-class _Counted:
+class _ZipFile:
     """The bytes of one file of a zip; they count towards the limit for all files."""
 
     def __init__(
@@ -264,9 +264,9 @@ def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None 
         nonlocal total
         total += size
         if total > limits.expanded or (total > limits.ratio_from and total > limits.ratio * given):
-            found = f"expanded past {total} bytes (ratio {total // max(1, given)})"
+            reason = f"expanded past {total} bytes (ratio {total // max(1, given)})"
             expected = f"at most {limits.expanded} bytes and {limits.ratio} for one"
-            raise DamagedDump(name, found, expected, "unpack it yourself if you trust it")
+            raise DamagedDump(name, reason, expected, "unpack it yourself if you trust it")
 
     try:
         count = _check_list(name, path, limits)
@@ -297,7 +297,7 @@ def zip_members(name: str, path: Path, damage: DamageLog, limits: Limits | None 
                 damage.add(where, f"{error}; it was not read")
                 continue
             with stream:
-                counted = _Counted(stream, info.file_size, spend, lambda reason, where=where: damage.add(where, reason))  # type: ignore[misc]
+                counted = _ZipFile(stream, info.file_size, spend, lambda reason, where=where: damage.add(where, reason))  # type: ignore[misc]
                 yield Member(cleaned, info.file_size, lambda counted=counted: counted)  # type: ignore[misc]
 
 
@@ -307,12 +307,12 @@ def _check_list(name: str, path: Path, limits: Limits) -> int:
     with path.open("rb") as stream:
         stream.seek(max(0, size - (1 << 16) - 22))
         tail = stream.read()
-    at = tail.rfind(b"PK\5\6")
-    if at < 0 or len(tail) < at + 22:
+    offset = tail.rfind(b"PK\5\6")
+    if offset < 0 or len(tail) < offset + 22:
         raise ValueError("no list of files at its end")
-    count = int.from_bytes(tail[at + 10 : at + 12], "little")
-    listed = int.from_bytes(tail[at + 12 : at + 16], "little")
-    wide = tail.rfind(b"PK\6\6", 0, at)
+    count = int.from_bytes(tail[offset + 10 : offset + 12], "little")
+    listed = int.from_bytes(tail[offset + 12 : offset + 16], "little")
+    wide = tail.rfind(b"PK\6\6", 0, offset)
     if count == 0xFFFF or listed == 0xFFFFFFFF:  # it is in the 64-bit record
         count = int.from_bytes(tail[wide + 32 : wide + 40], "little") if wide >= 0 else limits.members + 1
         listed = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else 0
@@ -334,8 +334,8 @@ def folder_members(root: Path, damage: DamageLog, limits: Limits | None = None) 
 
     for directory, folders, names in os.walk(root, onerror=refused):
         folders.sort()
-        for one in sorted((*names, *folders)):
-            path = root.__class__(directory, one)
+        for member in sorted((*names, *folders)):
+            path = root.__class__(directory, member)
             name = path.relative_to(root).as_posix()
             if leads_out(path, root):
                 damage.add(f"member {name!r}", LINK_OUT)

@@ -8,7 +8,7 @@ Nothing here knows etcd: keys are bytes, values are bytes or buckets. Source: bb
 """
 
 from auditor.sources.bolt.check import Loss
-from auditor.sources.bolt.page import Meta, Metas, Rows, read_metas
+from auditor.sources.bolt.page import LeafElements, Meta, Metas, read_metas
 from auditor.sources.bolt.tree import BoltTree, Bucket
 
-__all__ = ["BoltTree", "Bucket", "Loss", "Meta", "Metas", "Rows", "read_metas"]
+__all__ = ["BoltTree", "Bucket", "LeafElements", "Loss", "Meta", "Metas", "read_metas"]

@@ -26,7 +26,7 @@ from auditor.sources.bolt.page import (
 )
 
 if TYPE_CHECKING:
-    from auditor.sources.bolt.page import Rows
+    from auditor.sources.bolt.page import LeafElements
     from auditor.sources.files.view import FileView
 
 
@@ -96,10 +96,10 @@ def read_page(view: FileView, page_size: int, limit: int, page: int) -> PageInfo
     if offset + HEADER_SIZE > view.size:
         raise PageFault("beyond end of file")
     header = read_headers(view, np.array([offset], dtype=np.int64))
-    found, flags = int(header.id[0]), int(header.flags[0])
+    identity, flags = int(header.id[0]), int(header.flags[0])
     count, overflow = int(header.count[0]), int(header.overflow[0])
-    if found != page:
-        raise PageFault(f"says it is page {found}")
+    if identity != page:
+        raise PageFault(f"says it is page {identity}")
     end = offset + (1 + overflow) * page_size
     fault = ""
     if end > view.size or page + overflow >= limit:
@@ -123,8 +123,8 @@ def count_checked(view: FileView, info: PageInfo) -> PageInfo:
     if not info.count or info.flags not in {BRANCH, LEAF} or info.fault:
         return info
     first = np.array([info.offset])
-    one = np.array([1])
-    elements = leaf_rows(view, first, first, one) if info.flags == LEAF else branch_elements(view, first, one)
+    single = np.array([1])
+    elements = leaf_rows(view, first, first, single) if info.flags == LEAF else branch_elements(view, first, single)
     room, rest = divmod(int(elements.key[0]) - info.offset - HEADER_SIZE, ELEMENT_SIZE)
     if room <= info.count and not rest:
         return info  # too large a count shows in the positions of the elements
@@ -166,12 +166,12 @@ def branch_fault(keys: list[bytes | None], low: bytes | None, high: bytes | None
     known = [key for key in keys if key is not None]
     if len(known) < len(keys):
         return f"element {keys.index(None)} out of page"
-    if any(one >= other for one, other in pairwise(known)):
+    if any(bound >= other for bound, other in pairwise(known)):
         return "keys out of order"
     return bound_fault(known[0], known[-1], low, high)
 
 
-def sound_elements(rows: Rows, info: PageInfo) -> list[str]:
+def sound_elements(rows: LeafElements, info: PageInfo) -> list[str]:
     """Return for each element of a leaf page its own fault; empty if there is none."""
     least = info.offset + HEADER_SIZE + ELEMENT_SIZE * info.count
     out: list[str] = []
@@ -189,7 +189,7 @@ def sound_elements(rows: Rows, info: PageInfo) -> list[str]:
     return out
 
 
-def _tell_overlaps(rows: Rows, faults: list[str]) -> None:
+def _tell_overlaps(rows: LeafElements, faults: list[str]) -> None:
     """Find the elements that overlap others: all elements together are never longer than the page."""
     whole = [index for index, fault in enumerate(faults) if not fault]
     starts = [int(rows.key[index]) for index in whole]
@@ -227,7 +227,7 @@ def longest_chain(firsts: list[bytes], lasts: list[bytes]) -> list[int]:
 
 def split_leaf(
     view: FileView, info: PageInfo, low: bytes | None, high: bytes | None
-) -> tuple[Rows, list[int], list[Loss]]:
+) -> tuple[LeafElements, list[int], list[Loss]]:
     """Check a leaf page element by element.
 
     Returns:
@@ -263,21 +263,21 @@ def _losses(
     """Make one Loss for each run of unusable elements."""
     out: list[Loss] = []
     bounds = [-1, *keep, info.count]
-    for place, (one, other) in enumerate(pairwise(bounds)):
-        missing = other - one - 1
+    for place, (pair, other) in enumerate(pairwise(bounds)):
+        missing = other - pair - 1
         if not missing:
             continue
-        reach, limit = one, other
-        if any(faults[index] == _UNORDERED for index in range(one + 1, other)):
+        reach, limit = pair, other
+        if any(faults[index] == _UNORDERED for index in range(pair + 1, other)):
             # it is not known which of two is misplaced: the key of a neighbour may be the changed one
             reach, limit = bounds[max(0, place - 1)], bounds[min(len(bounds) - 1, place + 2)]
-        reason = info.fault or f"element {one + 1} {faults[one + 1]}"
+        reason = info.fault or f"element {pair + 1} {faults[pair + 1]}"
         if missing > 1:
             reason += f" ({missing} elements)"
         # the lost keys follow the last usable key, whose smallest successor is itself and a zero byte
         start = keys[reach] + b"\0" if reach >= 0 else low
         stop = keys[limit] if limit < info.count else high
-        for index in range(one + 1, other):
+        for index in range(pair + 1, other):
             if index in keys:  # it is readable, and does not belong here; or the bound is wrong
                 start = None if start is None else min(start, keys[index])
                 stop = None if stop is None else max(stop, keys[index] + b"\0")

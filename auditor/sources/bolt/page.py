@@ -52,7 +52,7 @@ def read_headers(view: FileView, offsets: I64) -> Headers:
 
 
 @dataclass(slots=True)
-class Rows:
+class LeafElements:
     """Elements of leaf pages in key order, one array for each field.
 
     Attributes:
@@ -79,9 +79,9 @@ class Rows:
         """Return the number of rows."""
         return len(self.key)
 
-    def select(self, which: slice | NDArray[np.bool_] | I64, *, suspect: bool | None = None) -> Rows:
+    def select(self, which: slice | NDArray[np.bool_] | I64, *, suspect: bool | None = None) -> LeafElements:
         """Return some of the rows."""
-        return Rows(
+        return LeafElements(
             self.page[which],
             self.index[which],
             self.key[which],
@@ -120,7 +120,7 @@ def _positions(offsets: I64, counts: I64) -> tuple[I64, I64]:
     return index, np.repeat(offsets + HEADER_SIZE, counts) + ELEMENT_SIZE * index
 
 
-def leaf_rows(view: FileView, pages: I64, offsets: I64, counts: I64) -> Rows:
+def leaf_rows(view: FileView, pages: I64, offsets: I64, counts: I64) -> LeafElements:
     """Read the elements of leaf pages whose element arrays are inside the file; keys and values are NOT checked yet.
 
     Keys that begin outside the file have the key offset -1 and words of zero.
@@ -134,7 +134,7 @@ def leaf_rows(view: FileView, pages: I64, offsets: I64, counts: I64) -> Rows:
     if outside.any():
         key[outside] = -1
         words[outside] = 0
-    return Rows(
+    return LeafElements(
         page=np.repeat(pages, counts),
         index=index,
         key=key,
@@ -233,12 +233,12 @@ def read_metas(view: FileView) -> Metas:
         second = _read_meta(view, 1, first.page_size)
     else:
         for page_size in BOLT_PAGE_SIZES:
-            found = _read_meta(view, 1, page_size)
-            if isinstance(found, Meta) and found.page_size == page_size:
-                second = found
+            meta = _read_meta(view, 1, page_size)
+            if isinstance(meta, Meta) and meta.page_size == page_size:
+                second = meta
                 break
-            if isinstance(found, str) and "checksum" in found and isinstance(second, str):
-                second = found
+            if isinstance(meta, str) and "checksum" in meta and isinstance(second, str):
+                second = meta
     both = ((0, first), (1, second))
     valid = [meta for _, meta in both if isinstance(meta, Meta)]
     valid.sort(key=lambda meta: -meta.txid)

@@ -23,7 +23,7 @@ from auditor.sources.bolt.check import (
     sound_elements,
     split_leaf,
 )
-from auditor.sources.bolt.page import BRANCH, LEAF, Rows, leaf_rows
+from auditor.sources.bolt.page import BRANCH, LEAF, LeafElements, leaf_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ class PageReader:
 
     def examine(
         self, page: int, low: bytes | None, high: bytes | None, depth: int
-    ) -> tuple[Rows | None, list[tuple[int, bytes | None, bytes | None]]]:
+    ) -> tuple[LeafElements | None, list[tuple[int, bytes | None, bytes | None]]]:
         """Return the rows of a leaf page or the children of a branch page."""
         info = read_page(self.view, self.page_size, self.limit, page)
         if info.flags != LEAF:
@@ -80,7 +80,7 @@ class PageReader:
             raise PageFault("multiple references")
         return read_page(self.view, self.page_size, self.limit, page)
 
-    def leaf(self, info: PageInfo, low: bytes | None, high: bytes | None) -> Rows:
+    def leaf(self, info: PageInfo, low: bytes | None, high: bytes | None) -> LeafElements:
         """Return the elements of a leaf page that are valid and between its bounds.
 
         Raises:
@@ -112,7 +112,9 @@ class PageReader:
         spans = [self.span(child) for child in children]
         fitting = [index for index, span in enumerate(spans) if span and not bound_fault(*span, low, high)]
         known = [span for span in (spans[index] for index in fitting) if span]
-        accepted = [fitting[at] for at in longest_chain([one for one, _ in known], [one for _, one in known])]
+        accepted = [
+            fitting[position] for position in longest_chain([low for low, _ in known], [high for _, high in known])
+        ]
         if info.flags != BRANCH and 2 * len(accepted) <= len(children):
             return None
         if not accepted:
@@ -138,9 +140,9 @@ class PageReader:
             following = spans[accepted[position + 1]] if position + 1 < len(accepted) else None
             out.append((children[index], span[0] if span else low, following[0] if following else high))
         bounds = [-1, *accepted, len(children)]
-        for one, other in pairwise(bounds):
-            before, after = (spans[one] if one >= 0 else None), (spans[other] if other < len(spans) else None)
-            for index in range(one + 1, other):
+        for pair, other in pairwise(bounds):
+            before, after = (spans[pair] if pair >= 0 else None), (spans[other] if other < len(spans) else None)
+            for index in range(pair + 1, other):
                 lost_low, lost_high = (before[1] + b"\0" if before else low), (after[0] if after else high)
                 lost_low, lost_high = widened(lost_low, lost_high, spans[index])
                 self.losses.append(Loss(children[index], "does not fit beside its neighbours", lost_low, lost_high))

@@ -28,7 +28,7 @@ from auditor.sources.bolt.page import (
     HEADER_SIZE,
     KEY_BYTES,
     LEAF,
-    Rows,
+    LeafElements,
     branch_elements,
     key_words,
     leaf_rows,
@@ -157,14 +157,14 @@ class BoltTree:
 
     def buckets(self) -> dict[bytes, Bucket]:
         """Return the buckets of the root, by name."""
-        found: dict[bytes, Bucket] = {}
+        buckets_: dict[bytes, Bucket] = {}
         for rows in self.rows(Bucket(b"", self.meta.root)):
-            found.update(self.nested(rows))
-        return found
+            buckets_.update(self.nested(rows))
+        return buckets_
 
-    def nested(self, rows: Rows) -> dict[bytes, Bucket]:
+    def nested(self, rows: LeafElements) -> dict[bytes, Bucket]:
         """Return the buckets among some rows, by name."""
-        found: dict[bytes, Bucket] = {}
+        buckets_: dict[bytes, Bucket] = {}
         for index in np.flatnonzero(rows.flags == 1).tolist():
             name = self.view.cut(int(rows.key[index]), int(rows.key_size[index]))
             value = int(rows.key[index] + rows.key_size[index])
@@ -173,8 +173,8 @@ class BoltTree:
                 self.losses.append(Loss(page, f"bucket {name!r} has a header of {size} bytes", name, name + b"\0"))
                 continue
             root = int.from_bytes(self.view.cut(value, 8), "little")
-            found[name] = Bucket(name, root, page, value + _BUCKET_HEADER, size - _BUCKET_HEADER)
-        return found
+            buckets_[name] = Bucket(name, root, page, value + _BUCKET_HEADER, size - _BUCKET_HEADER)
+        return buckets_
 
     def reached(self) -> NDArray[np.bool_]:
         """Return, for each page of the file below the high water mark, whether a walk has visited it."""
@@ -209,7 +209,7 @@ class BoltTree:
 
     # ---- rows
 
-    def rows(self, bucket: Bucket) -> Iterator[Rows]:
+    def rows(self, bucket: Bucket) -> Iterator[LeafElements]:
         """Yield the elements of a bucket in key order, in batches."""
         if bucket.root == 0:
             yield from self._inline(bucket)
@@ -217,7 +217,7 @@ class BoltTree:
         yield from self._one(bucket.root, None, None, 0)
         yield from self._flush()
 
-    def _inline(self, bucket: Bucket) -> Iterator[Rows]:
+    def _inline(self, bucket: Bucket) -> Iterator[LeafElements]:
         view, offset = self.view, bucket.offset
         if bucket.size < HEADER_SIZE:
             self.losses.append(Loss(bucket.page, f"inline bucket {bucket.name!r} is cut", None, None))
@@ -237,7 +237,7 @@ class BoltTree:
 
     # ---- the fast path
 
-    def _pages(self, siblings: _Siblings, depth: int) -> Iterator[Rows]:
+    def _pages(self, siblings: _Siblings, depth: int) -> Iterator[LeafElements]:
         """Read pages of one level: runs of leaves and runs of branches together, all others one by one."""
         size, limit = self.page_size, self.limit
         usable = min(limit, len(self._visited))
@@ -270,19 +270,19 @@ class BoltTree:
             else:
                 yield from self._alone(siblings.select(run), depth)
 
-    def _alone(self, siblings: _Siblings, depth: int) -> Iterator[Rows]:
+    def _alone(self, siblings: _Siblings, depth: int) -> Iterator[LeafElements]:
         yield from self._flush()
         for page, low, high in zip(siblings.page.tolist(), siblings.low, siblings.high, strict=True):
             yield from self._slow(page, _to_bytes(low), _to_bytes(high), depth)
 
-    def _branches(self, siblings: _Siblings, count: I64, overflow: I64, depth: int) -> Iterator[Rows]:
+    def _branches(self, siblings: _Siblings, count: I64, overflow: I64, depth: int) -> Iterator[LeafElements]:
         children = self._children(siblings, count, overflow)
         if children is not None:
             yield from self._pages(children, depth + 1)
         elif len(siblings) > 1:
             for index in range(len(siblings)):
-                one = slice(index, index + 1)
-                yield from self._branches(siblings.select(one), count[one], overflow[one], depth)
+                single = slice(index, index + 1)
+                yield from self._branches(siblings.select(single), count[single], overflow[single], depth)
         else:
             yield from self._alone(siblings, depth)
 
@@ -335,11 +335,11 @@ class BoltTree:
             self._pending_rows = int(rest.count.sum())
         return taken
 
-    def _flush(self) -> Iterator[Rows]:
+    def _flush(self) -> Iterator[LeafElements]:
         while self._pending:
             yield from self._read_leaves(self._take_leaves())
 
-    def _read_leaves(self, leaves: _Leaves) -> Iterator[Rows]:
+    def _read_leaves(self, leaves: _Leaves) -> Iterator[LeafElements]:
         """Yield the rows of leaf pages, the valid ones together."""
         tell("opening", int(np.count_nonzero(self._visited)) * self.page_size, self.view.size, "B")
         pages, count, size = leaves.pages, leaves.count, self.page_size
@@ -399,7 +399,7 @@ class BoltTree:
 
     # ---- the slow path
 
-    def _one(self, page: int, low: bytes | None, high: bytes | None, depth: int) -> Iterator[Rows]:
+    def _one(self, page: int, low: bytes | None, high: bytes | None, depth: int) -> Iterator[LeafElements]:
         """Read one page, by the fast path if its bounds allow."""
         low_words, high_words = _to_words(low, _NO_LOW), _to_words(high, _NO_HIGH)
         if low_words is None or high_words is None:
@@ -409,7 +409,7 @@ class BoltTree:
         siblings = _Siblings(np.array([page], dtype=np.uint64), low_words[None], high_words[None])
         yield from self._pages(siblings, depth)
 
-    def _slow(self, page: int, low: bytes | None, high: bytes | None, depth: int) -> Iterator[Rows]:
+    def _slow(self, page: int, low: bytes | None, high: bytes | None, depth: int) -> Iterator[LeafElements]:
         """Read one page with every check, and use the valid parts; `depth` 0 is a root."""
         try:
             rows, children = self._single.examine(page, low, high, depth)

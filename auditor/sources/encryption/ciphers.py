@@ -1,6 +1,6 @@
 """The ciphers of stored values: each decrypts the bytes after a provider's prefix.
 
-Every function raises `Refused` with the server's message for the same bytes.
+Every function raises `NotDecrypted` with the server's message for the same bytes.
 Source: apiserver pkg/storage/value/encrypt/{aes,secretbox}.
 """
 
@@ -19,7 +19,7 @@ _AES_SIZES: Final = (16, 24, 32)
 _SHORT: Final = "the stored data was shorter than the required size"
 
 
-class Refused(Exception):
+class NotDecrypted(Exception):
     """A value that cannot be decrypted; the arguments are the server's messages."""
 
     def __str__(self) -> str:
@@ -38,14 +38,14 @@ def require_ciphers() -> None:
         import cryptography  # noqa: F401, PLC0415 - only this module needs them
         import nacl  # noqa: F401, PLC0415
     except ImportError as error:
-        found = f"decryption needs the package {error.name}"
+        reason = f"decryption needs the package {error.name}"
         advice = "run pip install '.[crypto]' in a clone of the project"
-        raise SourceError("", found, "", advice) from None
+        raise SourceError("", reason, "", advice) from None
 
 
 def _aes_key(key: bytes) -> bytes:
     if len(key) not in _AES_SIZES:
-        raise Refused(f"crypto/aes: invalid key size {len(key)}")
+        raise NotDecrypted(f"crypto/aes: invalid key size {len(key)}")
     return key
 
 
@@ -55,16 +55,16 @@ def open_cbc(key: bytes, data: bytes) -> bytes:
 
     _aes_key(key)
     if len(data) < _BLOCK:
-        raise Refused(_SHORT)
+        raise NotDecrypted(_SHORT)
     if len(data) % _BLOCK:
-        raise Refused("the stored data is not a multiple of the block size")
+        raise NotDecrypted("the stored data is not a multiple of the block size")
     decryptor = Cipher(algorithms.AES(key), modes.CBC(data[:_BLOCK])).decryptor()
     plain = decryptor.update(data[_BLOCK:]) + decryptor.finalize()
     padding = plain[-1] if plain else 0  # the server has no message for a lone IV: it fails on the empty rest
     if not padding or padding > len(plain):
-        raise Refused("invalid PKCS7 data (empty or not padded)")
+        raise NotDecrypted("invalid PKCS7 data (empty or not padded)")
     if plain[-padding:] != bytes([padding]) * padding:
-        raise Refused("invalid padding on input")
+        raise NotDecrypted("invalid padding on input")
     return plain[:-padding]
 
 
@@ -75,13 +75,13 @@ def open_gcm(key: bytes, data: bytes, authenticated: bytes) -> bytes:
 
     _aes_key(key)
     if len(data) < _NONCE:
-        raise Refused(_SHORT)
+        raise NotDecrypted(_SHORT)
     if len(data) < _NONCE + _TAG:
-        raise Refused("cipher: message authentication failed")
+        raise NotDecrypted("cipher: message authentication failed")
     try:
         return AESGCM(key).decrypt(data[:_NONCE], data[_NONCE:], authenticated)
     except InvalidTag:
-        raise Refused("cipher: message authentication failed") from None
+        raise NotDecrypted("cipher: message authentication failed") from None
 
 
 def open_seeded_gcm(seed: bytes, data: bytes, authenticated: bytes) -> bytes:
@@ -90,9 +90,9 @@ def open_seeded_gcm(seed: bytes, data: bytes, authenticated: bytes) -> bytes:
     from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand  # noqa: PLC0415
 
     if len(seed) < _SEED_INFO:
-        raise Refused(f"invalid seed length {len(seed)} used for key generation")
+        raise NotDecrypted(f"invalid seed length {len(seed)} used for key generation")
     if len(data) < _SEED_INFO:
-        raise Refused(_SHORT)
+        raise NotDecrypted(_SHORT)
     key = HKDFExpand(algorithm=SHA256(), length=32, info=data[:_SEED_INFO]).derive(seed)
     return open_gcm(key, data[_SEED_INFO:], authenticated)
 
@@ -103,8 +103,8 @@ def open_secretbox(key: bytes, data: bytes) -> bytes:
     from nacl.secret import SecretBox  # noqa: PLC0415
 
     if len(data) < _BOX_NONCE + _TAG:
-        raise Refused(_SHORT)
+        raise NotDecrypted(_SHORT)
     try:
         return bytes(SecretBox(key).decrypt(data[_BOX_NONCE:], data[:_BOX_NONCE]))
     except CryptoError:
-        raise Refused("output array was not large enough for encryption") from None
+        raise NotDecrypted("output array was not large enough for encryption") from None

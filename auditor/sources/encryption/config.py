@@ -81,13 +81,13 @@ class EncryptionConfig:
     def of(self, group: str, resource: str) -> tuple[Provider, ...] | None:
         """Return the providers of a resource by its own rule, that of its group, or the general one; None if none."""
         for known in ((group, resource), (group, ANY), (ANY, ANY)):
-            found = self.providers.get(known)
-            if found is not None:
-                return found
+            provider = self.providers.get(known)
+            if provider is not None:
+                return provider
         return None
 
 
-class _Wrong(Exception):
+class _ConfigError(Exception):
     """The server's error for a configuration."""
 
 
@@ -111,7 +111,7 @@ def load_config(path: str) -> EncryptionConfig:
             raise SourceError(path, "neither JSON nor YAML", "an EncryptionConfiguration") from None
     try:
         return parse_config(document)
-    except _Wrong as wrong:
+    except _ConfigError as wrong:
         raise SourceError(path, str(wrong), "an EncryptionConfiguration that the API server accepts") from None
 
 
@@ -120,31 +120,31 @@ def parse_config(document: Any) -> EncryptionConfig:
     kind = document.get("kind") if isinstance(document, dict) else None
     version = _VERSIONS.get(kind) if isinstance(kind, str) else None
     if version is None:
-        raise _Wrong(f"no {_KIND}")
+        raise _ConfigError(f"no {_KIND}")
     if document.get("apiVersion") != version:
-        raise _Wrong(f"apiVersion is not {version}")
+        raise _ConfigError(f"apiVersion is not {version}")
     _only(document, "", "kind", "apiVersion", "resources")
     rules = _list(document, "resources", "resources")
     if not rules:
-        raise _Wrong("resources: Required value: at least one resources is required")
+        raise _ConfigError("resources: Required value: at least one resources is required")
     providers: dict[Resource, tuple[Provider, ...]] = {}
     parsed = []
     names: set[str] = set()
     for number, rule in enumerate(rules):
         path = f"resources[{number}]"
         if not isinstance(rule, dict):
-            raise _Wrong(f"{path}: not a mapping")
+            raise _ConfigError(f"{path}: not a mapping")
         _only(rule, path, "resources", "providers")
         resources = _resources(_list(rule, "resources", f"{path}.resources"), f"{path}.resources")
         parsed.append((resources, _providers(rule, path, names)))
-    for resources, found in parsed:
+    for resources, provider in parsed:
         for text in resources:
             resource = _split(text)
             for wider in ((resource[0], ANY), (ANY, ANY)):
                 if wider in providers:
                     wide = "*.*" if wider[0] == ANY else f"*.{wider[0]}"
-                    raise _Wrong(f'resource "{text}" is masked by earlier rule "{wide}"')
-            providers[resource] = (*providers.get(resource, ()), *found)
+                    raise _ConfigError(f'resource "{text}" is masked by earlier rule "{wide}"')
+            providers[resource] = (*providers.get(resource, ()), *provider)
     return EncryptionConfig(providers)
 
 
@@ -154,7 +154,7 @@ def _only(parent: dict[str, Any], path: str, *known: str) -> None:
         if name not in known:
             # a missing blank makes a secret part of a name
             where = f'"{path}{"." if path else ""}{name}"' if _NAME.fullmatch(name) else f"in {path or _KIND}"
-            raise _Wrong(f"strict decoding error: unknown field {where}")
+            raise _ConfigError(f"strict decoding error: unknown field {where}")
 
 
 def _list(parent: dict[str, Any], key: str, path: str) -> list[Any]:
@@ -162,7 +162,7 @@ def _list(parent: dict[str, Any], key: str, path: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise _Wrong(f"{path}: not a list")
+        raise _ConfigError(f"{path}: not a list")
     return value
 
 
@@ -173,19 +173,19 @@ def _split(text: str) -> Resource:
 
 def _resources(texts: list[Any], path: str) -> list[str]:
     if not texts:
-        raise _Wrong(f"{path}: Required value: at least one {path} is required")
+        raise _ConfigError(f"{path}: Required value: at least one {path} is required")
     for number, text in enumerate(texts):
         fault = "not a text" if not isinstance(text, str) else _resource_fault(text)
         if fault:
-            raise _Wrong(f"{path}[{number}]: Invalid value: {jsontext.encode(text)}: {fault}")
+            raise _ConfigError(f"{path}[{number}]: Invalid value: {jsontext.encode(text)}: {fault}")
     listed = jsontext.encode(texts)
     split = [_split(text) for text in texts]
     if len(set(split)) < len(split):
-        raise _Wrong(f"{path}: Invalid value: {listed}: the same resource cannot be specified multiple times")
+        raise _ConfigError(f"{path}: Invalid value: {listed}: the same resource cannot be specified multiple times")
     groups = [group for group, _ in split]
     wide = [group for group, resource in split if resource == ANY]
     if len(texts) > 1 and ((ANY, ANY) in split or any(groups.count(group) > 1 for group in wide)):
-        raise _Wrong(
+        raise _ConfigError(
             f"{path}: Invalid value: {listed}: using overlapping resources such as 'secrets' and '*.' in the same "
             "resource list is not allowed as they will be masked"
         )
@@ -212,7 +212,7 @@ def _resource_fault(text: str) -> str:
 def _providers(rule: dict[str, Any], path: str, names: set[str]) -> tuple[Provider, ...]:
     listed = _list(rule, "providers", f"{path}.providers")
     if not listed:
-        raise _Wrong(f"{path}.providers: Required value: at least one {path}.providers is required")
+        raise _ConfigError(f"{path}.providers: Required value: at least one {path}.providers is required")
     return tuple(_provider(item, f"{path}.providers[{number}]", names) for number, item in enumerate(listed))
 
 
@@ -222,15 +222,15 @@ def _provider(item: Any, path: str, names: set[str]) -> Provider:
     known = [kind for kind in _KINDS if isinstance(item, dict) and item.get(kind) is not None]
     # the server prints the whole provider here, including keys
     if not known:
-        raise _Wrong(f"{path}: {_NO_PROVIDER}")
+        raise _ConfigError(f"{path}: {_NO_PROVIDER}")
     if len(known) > 1:
-        raise _Wrong(
+        raise _ConfigError(
             f"{path}: more than one provider specified in a single element, should split into different list elements"
         )
     kind = known[0]
     value = item[kind]
     if not isinstance(value, dict):
-        raise _Wrong(f"{path}.{kind}: not a mapping")
+        raise _ConfigError(f"{path}.{kind}: not a mapping")
     _only(value, f"{path}.{kind}", *_FIELDS.get(kind, ("keys",)))
     if kind == "identity":
         return Provider(kind)
@@ -242,15 +242,15 @@ def _provider(item: Any, path: str, names: set[str]) -> Provider:
 def _kms(value: dict[str, Any], path: str, names: set[str]) -> Provider:
     name, version = value.get("name"), value.get("apiVersion") or "v1"
     if not isinstance(name, str) or not name:
-        raise _Wrong(f"{path}.name: Required value: name is a mandatory field for a provider")
+        raise _ConfigError(f"{path}.name: Required value: name is a mandatory field for a provider")
     if version not in {"v1", "v2"}:
-        raise _Wrong(
+        raise _ConfigError(
             f"{path}.apiVersion: unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"
         )
     if version == "v2" and ":" in name:
-        raise _Wrong(f"{path}.name: invalid KMS provider name {name}, must not contain ':'")
+        raise _ConfigError(f"{path}.name: invalid KMS provider name {name}, must not contain ':'")
     if version == "v2" and name in names:
-        raise _Wrong(f"{path}.name: duplicate KMS provider name {name}, names must be unique")
+        raise _ConfigError(f"{path}.name: duplicate KMS provider name {name}, names must be unique")
     names.add(name)
     return Provider("kms", (), name, version)
 
@@ -258,24 +258,24 @@ def _kms(value: dict[str, Any], path: str, names: set[str]) -> Provider:
 def _keys(value: dict[str, Any], path: str, sizes: tuple[int, ...]) -> Iterator[Key]:
     listed = _list(value, "keys", path)
     if not listed:
-        raise _Wrong(f"{path}: Required value: at least one keys is required")
+        raise _ConfigError(f"{path}: Required value: at least one keys is required")
     for number, item in enumerate(listed):
         here = f"{path}[{number}]"
         if isinstance(item, dict):
             _only(item, here, "name", "secret")
         name, secret = (item.get("name"), item.get("secret")) if isinstance(item, dict) else (None, None)
         if not isinstance(name, str) or not name:
-            raise _Wrong(f"{here}.name: Required value: name is a mandatory field for a key")
+            raise _ConfigError(f"{here}.name: Required value: name is a mandatory field for a key")
         if not isinstance(secret, str) or not secret:
-            raise _Wrong(f"{here}.secret: Required value: secret is a mandatory field for a key")
+            raise _ConfigError(f"{here}.secret: Required value: secret is a mandatory field for a key")
         try:
             # Go ignores line breaks in base64
             plain = base64.b64decode(secret.replace("\n", "").replace("\r", ""), validate=True)
         except (binascii.Error, ValueError):
-            raise _Wrong(f'{here}.secret: Invalid value: "REDACTED": secrets must be base64 encoded') from None
+            raise _ConfigError(f'{here}.secret: Invalid value: "REDACTED": secrets must be base64 encoded') from None
         if len(plain) not in sizes:
             wanted = " ".join(str(size) for size in sizes)
-            raise _Wrong(
+            raise _ConfigError(
                 f'{here}.secret: Invalid value: "REDACTED": secret is not of the expected length, got {len(plain)}, '
                 f"expected one of [{wanted}]"
             )

@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from auditor.sources.encryption.ciphers import Refused
+from auditor.sources.encryption.ciphers import NotDecrypted
 from auditor.sources.helper_command import HelperCommand, HelperFailed
 
 _LONGEST: Final = 1024
@@ -34,7 +34,7 @@ _PLAIN_LIMIT: Final = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class KmsEnvelope:
     """A wrapped key and the encrypted data.
 
     Attributes:
@@ -52,7 +52,7 @@ class Envelope:
     annotations: tuple[tuple[str, bytes], ...] = ()
 
 
-class HelperSilent(Refused):
+class HelperSilent(NotDecrypted):
     """The command gave no key: nothing says whether there is one.
 
     Args:
@@ -68,16 +68,18 @@ class HelperSilent(Refused):
 class KmsDecryptor(Protocol):
     """Unwraps data keys."""
 
-    def unwrap(self, version: str, plugin: str, envelope: Envelope) -> bytes:
-        """Return the plain key, or raise `Refused`."""
+    def unwrap(self, version: str, plugin: str, envelope: KmsEnvelope) -> bytes:
+        """Return the plain key, or raise `NotDecrypted`."""
 
 
-def decode_v1(data: bytes) -> Envelope:
+def decode_v1(data: bytes) -> KmsEnvelope:
     """Parse a v1 envelope: length, wrapped key, data."""
     size = int.from_bytes(data[:2], "big")
     if len(data) < 2 or len(data) < 2 + size:
-        raise Refused("invalid data encountered by envelope transformer: failed to read uint16 length prefixed data")
-    return Envelope(data[2 : 2 + size], data[2 + size :])
+        raise NotDecrypted(
+            "invalid data encountered by envelope transformer: failed to read uint16 length prefixed data"
+        )
+    return KmsEnvelope(data[2 : 2 + size], data[2 + size :])
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -92,30 +94,30 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             if number >> 64:
                 break
             return number, at
-    raise Refused(_MALFORMED)
+    raise NotDecrypted(_MALFORMED)
 
 
 def _fields(data: bytes) -> list[tuple[int, int | bytes]]:
     """Return (field, number or bytes) of a protobuf message."""
     out: list[tuple[int, int | bytes]] = []
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
+    position = 0
+    while position < len(data):
+        tag, position = _varint(data, position)
         number, wire = tag >> 3, tag & 7
         if not 0 < number < 1 << 29:
-            raise Refused(_MALFORMED)
+            raise NotDecrypted(_MALFORMED)
         if wire == 0:
-            value, at = _varint(data, at)
+            value, position = _varint(data, position)
             out.append((number, value))
             continue
         size = {1: 8, 5: 4}.get(wire, -1)
         if wire == 2:
-            size, at = _varint(data, at)
-        if size < 0 or at + size > len(data):
-            raise Refused(_MALFORMED)
+            size, position = _varint(data, position)
+        if size < 0 or position + size > len(data):
+            raise NotDecrypted(_MALFORMED)
         if wire == 2:
-            out.append((number, data[at : at + size]))
-        at += size
+            out.append((number, data[position : position + size]))
+        position += size
     return out
 
 
@@ -123,10 +125,10 @@ def _text(value: int | bytes) -> str:
     try:
         return value.decode() if isinstance(value, bytes) else ""
     except UnicodeDecodeError:
-        raise Refused(f"{_MALFORMED}: a string is no UTF-8") from None
+        raise NotDecrypted(f"{_MALFORMED}: a string is no UTF-8") from None
 
 
-def decode_v2(data: bytes) -> Envelope:
+def decode_v2(data: bytes) -> KmsEnvelope:
     """Parse a v2 envelope (protobuf EncryptedObject) and check it as the server does."""
     sealed = wrapped = b""
     key_id, kind = "", 0
@@ -147,21 +149,21 @@ def decode_v2(data: bytes) -> Envelope:
             content = entry.get(2, b"")
             annotations[_text(entry.get(1, b""))] = content if isinstance(content, bytes) else b""
     if kind not in {0, 1}:
-        raise Refused(f"unknown encryptedDEKSourceType: {kind}")
+        raise NotDecrypted(f"unknown encryptedDEKSourceType: {kind}")
     if not sealed:
-        raise Refused("encrypted data is empty")
+        raise NotDecrypted("encrypted data is empty")
     if not wrapped:
-        raise Refused("failed to validate encrypted DEK source: encrypted DEK source is empty")
+        raise NotDecrypted("failed to validate encrypted DEK source: encrypted DEK source is empty")
     if len(wrapped) > _LONGEST:
         what = f"encrypted DEK source is {len(wrapped)} bytes, which exceeds the max size of {_LONGEST}"
-        raise Refused(f"failed to validate encrypted DEK source: {what}")
+        raise NotDecrypted(f"failed to validate encrypted DEK source: {what}")
     if not key_id:
-        raise Refused("failed to validate key id: keyID is empty")
+        raise NotDecrypted("failed to validate key id: keyID is empty")
     if len(key_id.encode()) > _LONGEST:
         what = f"keyID is {len(key_id.encode())} bytes, which exceeds the max size of {_LONGEST}"
-        raise Refused(f"failed to validate key id: {what}")
+        raise NotDecrypted(f"failed to validate key id: {what}")
     _check_annotations(annotations)
-    return Envelope(wrapped, sealed, key_id, kind == 1, tuple(sorted(annotations.items())))
+    return KmsEnvelope(wrapped, sealed, key_id, kind == 1, tuple(sorted(annotations.items())))
 
 
 def _check_annotations(annotations: dict[str, bytes]) -> None:
@@ -171,7 +173,7 @@ def _check_annotations(annotations: dict[str, bytes]) -> None:
         faults.append(f"total size of annotations is {total}, which exceeds the max size of {_LONGEST_ANNOTATIONS}")
     if faults:
         text = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
-        raise Refused(f"failed to validate annotations: {text}")
+        raise NotDecrypted(f"failed to validate annotations: {text}")
 
 
 def _domain_fault(name: str) -> str:
@@ -202,21 +204,21 @@ class KmsCommand:
         )
         self._known: dict[tuple[str, str, str, bytes], bytes | str] = {}
 
-    def unwrap(self, version: str, plugin: str, envelope: Envelope) -> bytes:
+    def unwrap(self, version: str, plugin: str, envelope: KmsEnvelope) -> bytes:
         """Return the plain key of an envelope; the command runs once for each wrapped key.
 
         Raises:
             HelperSilent: The command returned none.
         """
         place = (version, plugin, envelope.key_id, envelope.wrapped)
-        found = self._known.get(place)
-        if found is None:
-            found = self._known[place] = self._ask(version, plugin, envelope)
-        if isinstance(found, str):
-            raise HelperSilent(f"failed to decrypt DEK, error: {found}", found)
-        return found
+        answer = self._known.get(place)
+        if answer is None:
+            answer = self._known[place] = self._ask(version, plugin, envelope)
+        if isinstance(answer, str):
+            raise HelperSilent(f"failed to decrypt DEK, error: {answer}", answer)
+        return answer
 
-    def _ask(self, version: str, plugin: str, envelope: Envelope) -> bytes | str:
+    def _ask(self, version: str, plugin: str, envelope: KmsEnvelope) -> bytes | str:
         notes = {name: base64.b64encode(value).decode() for name, value in envelope.annotations}
         environment = {
             "AUDITOR_KMS_VERSION": version,

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from auditor.sources.encryption import ciphers
-from auditor.sources.encryption.ciphers import Refused, open_cbc, open_gcm, open_secretbox, open_seeded_gcm
+from auditor.sources.encryption.ciphers import NotDecrypted, open_cbc, open_gcm, open_secretbox, open_seeded_gcm
 from auditor.sources.encryption.config import EncryptionConfig, Key, Provider, load_config
 from auditor.sources.encryption.kms import HelperSilent, KmsCommand, decode_v1, decode_v2
 from auditor.sources.storage_value import ENCRYPTED_PREFIX, envelope
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from auditor.sources.encryption.kms import KmsDecryptor
-    from auditor.sources.registry_key import Place
+    from auditor.sources.registry_key import KeyParts
 
 
 _IDENTITY_REFUSES: Final = "identity transformer tried to read encrypted data"
@@ -53,7 +53,7 @@ class Sealed(NamedTuple):
     error: str = ""
 
 
-class _LacksKey(Refused):
+class _LacksKey(NotDecrypted):
     """A value without a key for it.
 
     Args:
@@ -86,7 +86,7 @@ class SealedCount(NamedTuple):
     error: str = ""
 
 
-def resource_of(place: Place) -> tuple[str, str] | None:
+def resource_of(place: KeyParts) -> tuple[str, str] | None:
     """Return the group and resource by which the server encrypts a key, or None if it is not a key of an object."""
     if place.plural is None:
         return None
@@ -130,7 +130,7 @@ class Unsealer:
                 opened = Sealed(self._first(providers or _IDENTITY, key, data, ruled=providers is not None))
         except _LacksKey as lacks:
             opened = Sealed(None, str(lacks), lacks_key=True, error=lacks.error)
-        except Refused as refused:
+        except NotDecrypted as refused:
             opened = Sealed(None, str(refused))
         if encrypted:
             self.counts[_count(data, opened)] += 1
@@ -152,20 +152,20 @@ class Unsealer:
                     return self._provider(provider, key, data[len(prefix) :])
                 except _LacksKey as lacks:
                     lacking = lacks
-                except Refused as refused:
+                except NotDecrypted as refused:
                     reasons.extend(refused.args)
         if lacking is not None:
             raise lacking
-        raise Refused(*(reasons or [_NO_PREFIX]))
+        raise NotDecrypted(*(reasons or [_NO_PREFIX]))
 
-    def _refused_by_identity(self, data: bytes) -> Refused:
+    def _refused_by_identity(self, data: bytes) -> NotDecrypted:
         """Return the error for a value without a provider; without a configuration: that no key was given."""
-        found = None if self.config is not None else envelope(data)
-        if found is None:
-            return Refused(_IDENTITY_REFUSES)
-        if found.provider == "kms" and found.version in _KMS:
-            return _no_decryptor(found.version, found.key, data[found.start :])
-        return _LacksKey(f'sealed by {found.provider}, key "{found.key}"; no key was given (--encryption-config)')
+        sealed = None if self.config is not None else envelope(data)
+        if sealed is None:
+            return NotDecrypted(_IDENTITY_REFUSES)
+        if sealed.provider == "kms" and sealed.version in _KMS:
+            return _no_decryptor(sealed.version, sealed.key, data[sealed.start :])
+        return _LacksKey(f'sealed by {sealed.provider}, key "{sealed.key}"; no key was given (--encryption-config)')
 
     def _provider(self, provider: Provider, key: bytes, data: bytes) -> bytes:
         if provider.kind == "kms":
@@ -176,15 +176,15 @@ class Unsealer:
             if data.startswith(prefix):
                 try:
                     return _OPEN[provider.kind](known, data[len(prefix) :], key)
-                except Refused as refused:
+                except NotDecrypted as refused:
                     reasons.extend(refused.args)
-        raise Refused(*(reasons or [_NO_KEY[provider.kind]]))
+        raise NotDecrypted(*(reasons or [_NO_KEY[provider.kind]]))
 
     def _any_kms(self, data: bytes, key: bytes) -> bytes:
-        found = envelope(data)
-        if found is None or found.provider != "kms" or found.version not in _KMS:
+        sealed = envelope(data)
+        if sealed is None or sealed.provider != "kms" or sealed.version not in _KMS:
             raise self._refused_by_identity(data)
-        return self._kms(found.version, found.key, key, data[found.start :])
+        return self._kms(sealed.version, sealed.key, key, data[sealed.start :])
 
     def _kms(self, version: str, plugin: str, key: bytes, data: bytes) -> bytes:
         if self.kms is None:
@@ -200,13 +200,13 @@ class Unsealer:
         reasons: list[str] = []
         try:
             return open_gcm(plain, parts.data, key)
-        except Refused as refused:
+        except NotDecrypted as refused:
             reasons.extend(refused.args)
         try:
             return open_cbc(plain, parts.data)
-        except Refused as refused:
+        except NotDecrypted as refused:
             reasons.extend(refused.args)
-        raise Refused(*reasons)
+        raise NotDecrypted(*reasons)
 
 
 def _no_decryptor(version: str, plugin: str, data: bytes) -> _LacksKey:
@@ -221,18 +221,18 @@ def _key_id(version: str, data: bytes) -> str:
         return ""
     try:
         return decode_v2(data).key_id
-    except Refused:
+    except NotDecrypted:
         return ""
 
 
 def _count(data: bytes, opened: Sealed) -> SealedCount:
-    found, outcome = envelope(data), (opened.data is not None, opened.lacks_key, opened.error)
-    if found is None:
+    sealed, outcome = envelope(data), (opened.data is not None, opened.lacks_key, opened.error)
+    if sealed is None:
         return SealedCount("unknown", "", "", *outcome)
-    if found.provider != "kms":
-        return SealedCount(found.provider, found.key, "", *outcome)
-    key_id = _key_id(found.version, data[found.start :])
-    return SealedCount(f"kms {found.version}", found.key, key_id, *outcome)
+    if sealed.provider != "kms":
+        return SealedCount(sealed.provider, sealed.key, "", *outcome)
+    key_id = _key_id(sealed.version, data[sealed.start :])
+    return SealedCount(f"kms {sealed.version}", sealed.key, key_id, *outcome)
 
 
 def make_unsealer(config: str = "", kms_command: str = "") -> Unsealer:

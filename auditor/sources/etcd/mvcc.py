@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from auditor.sources.bolt import Rows
+    from auditor.sources.bolt import LeafElements
     from auditor.sources.files.view import I64, U64, FileView
 
 
@@ -128,28 +128,28 @@ def parse_key_value(data: Any, start: int, stop: int) -> KeyValue:
     """
     spans = {1: (start, 0), 5: (stop, 0)}
     numbers = dict.fromkeys((2, 3, 4, 6), 0)
-    at = start
-    while at < stop:
-        tag, at = read_varint(data, at, stop)
+    position = start
+    while position < stop:
+        tag, position = read_varint(data, position, stop)
         field, wire = tag >> 3, tag & 7
         if wire != {1: 2, 5: 2}.get(field, 0 if field in numbers else wire):
             raise MalformedMessage(f"field {field} is of the wrong type")
         if wire == 0:
-            number, at = read_varint(data, at, stop)
+            number, position = read_varint(data, position, stop)
             if field in numbers:
                 numbers[field] = number - (1 << 64) if number >= _MAX_REVISION else number
         elif wire == 2:
-            length, at = read_varint(data, at, stop)
-            if at + length > stop:
+            length, position = read_varint(data, position, stop)
+            if position + length > stop:
                 raise MalformedMessage(f"field {field} is cut")
             if field in spans:
-                spans[field] = (at, length)
-            at += length
+                spans[field] = (position, length)
+            position += length
         elif field and wire in {1, 5}:
-            at += 8 if wire == 1 else 4
+            position += 8 if wire == 1 else 4
         else:
             raise MalformedMessage(f"field {field} is of an unknown type")
-    if at > stop:
+    if position > stop:
         raise MalformedMessage("the last field is cut")
     return KeyValue(spans[1], numbers[2], numbers[3], numbers[4], spans[5], numbers[6])
 
@@ -203,7 +203,7 @@ class _Cursor:
         return offset, length, here
 
 
-def revisions(view: FileView, rows: Rows, report: Report) -> Revisions:
+def revisions(view: FileView, rows: LeafElements, report: Report) -> Revisions:
     """Parse rows of the `key` bucket.
 
     Rows with neither key nor value are left out: `snapshot restore --mark-compacted` writes one.
@@ -232,7 +232,7 @@ def revisions(view: FileView, rows: Rows, report: Report) -> Revisions:
     return _messages(view, rows, row, deleted, report)
 
 
-def _messages(view: FileView, rows: Rows, row: I64, deleted: NDArray[np.bool_], report: Report) -> Revisions:
+def _messages(view: FileView, rows: LeafElements, row: I64, deleted: NDArray[np.bool_], report: Report) -> Revisions:
     main = rows.words[:, 0].astype(np.int64)
     start = rows.key + rows.key_size
     cursor = _Cursor(view, start, start + rows.value_size)
@@ -252,7 +252,7 @@ def _messages(view: FileView, rows: Rows, row: I64, deleted: NDArray[np.bool_], 
     return out if usual.all() else out.select(usual)
 
 
-def _read_alone(view: FileView, rows: Rows, out: Revisions, index: int, report: Report) -> bool:
+def _read_alone(view: FileView, rows: LeafElements, out: Revisions, index: int, report: Report) -> bool:
     """Parse one message with an unusual encoding into `out`; return whether the row can be used."""
 
     def fault(reason: str) -> None:
@@ -260,21 +260,21 @@ def _read_alone(view: FileView, rows: Rows, out: Revisions, index: int, report: 
 
     start = int(rows.key[index] + rows.key_size[index])
     try:
-        found = parse_key_value(view.data, start, start + int(rows.value_size[index]))
+        entry = parse_key_value(view.data, start, start + int(rows.value_size[index]))
     except MalformedMessage as error:
         fault(f"its value is no KeyValue message ({error})")
         return False
-    if not found.key[1]:
-        if found.value[1]:
+    if not entry.key[1]:
+        if entry.value[1]:
             fault("its message has no key")
         return False
-    if not out.deleted[index] and found.mod_revision != out.main[index]:
-        fault(f"its message says it is revision {found.mod_revision}")
+    if not out.deleted[index] and entry.mod_revision != out.main[index]:
+        fault(f"its message says it is revision {entry.mod_revision}")
         if rows.suspect:
             return False
-    out.key[index], out.key_size[index] = found.key
-    out.create[index], out.version[index] = found.create_revision, found.version
-    out.value[index], out.value_size[index] = found.value
+    out.key[index], out.key_size[index] = entry.key
+    out.create[index], out.version[index] = entry.create_revision, entry.version
+    out.value[index], out.value_size[index] = entry.value
     return True
 
 
@@ -300,7 +300,7 @@ class LiveKeys:
 
 def write_live_table(
     view: FileView,
-    batches: Iterable[Rows],
+    batches: Iterable[LeafElements],
     path: Path,
     *,
     workdir: Path,
@@ -325,8 +325,8 @@ def write_live_table(
             count += len(rows)
             if len(rows):
                 last = max(last, int(rows.words[-1, 0]) & ((1 << 63) - 1))
-            found = revisions(view, rows, report)
-            for part in _parts(found):
+            live = revisions(view, rows, report)
+            for part in _parts(live):
                 newest.add(keyed_rows(view, part))
         return LiveKeys(newest.finish(path), count, last)
 

@@ -26,7 +26,7 @@ from auditor.sources.bolt.page import (
     HEADER_SIZE,
     KEY_BYTES,
     LEAF,
-    Rows,
+    LeafElements,
     leaf_rows,
     precedes,
     read_headers,
@@ -88,10 +88,10 @@ class Salvage:
     keys: set[bytes] = field(default_factory=set)
     unsafe: set[bytes] = field(default_factory=set)
 
-    def rows(self) -> Iterator[Rows]:
+    def rows(self) -> Iterator[LeafElements]:
         """Yield the rows that can be used, each revision once, in key order."""
         gaps = _gaps([*_spans(self.tree.losses), (self.end(), None)])
-        batches: list[Rows] = []
+        batches: list[LeafElements] = []
         best: dict[bytes, tuple[int, int]] = {}
         for rows in self._orphans(_first(gaps)):
             fitting = list(_inside(self.view, rows, gaps))
@@ -152,10 +152,10 @@ class Salvage:
         keys.discard(b"")
         return Lost(len(pages), len(keys)) if len(keys) > revisions else None
 
-    def _key(self, rows: Rows, index: int) -> bytes:
+    def _key(self, rows: LeafElements, index: int) -> bytes:
         return self.view.cut(int(rows.key[index]), int(rows.key_size[index]))
 
-    def _orphans(self, least: int) -> Iterator[Rows]:
+    def _orphans(self, least: int) -> Iterator[LeafElements]:
         """Yield the rows of valid leaves that the walk did not visit, and whose last revision is not before one."""
         tree, view, size = self.tree, self.view, self.tree.page_size
         reached = tree.reached()
@@ -189,7 +189,7 @@ def _first(gaps: list[tuple[bytes, bytes | None]]) -> int:
     return int.from_bytes(gaps[0][0][:8].ljust(8, b"\0"), "big")
 
 
-def _leaves(view: FileView, size: int, limit: int, pages: I64, least: int) -> Rows | None:
+def _leaves(view: FileView, size: int, limit: int, pages: I64, least: int) -> LeafElements | None:
     """Return the rows of those pages that are valid leaves of revisions and end with `least` or a later one."""
     pages = pages[pages * size + HEADER_SIZE <= view.size]
     offset = pages * size
@@ -204,9 +204,11 @@ def _leaves(view: FileView, size: int, limit: int, pages: I64, least: int) -> Ro
         & (HEADER_SIZE + ELEMENT_SIZE * header.count <= span)
     )
     if least and fits.any():
-        at = np.flatnonzero(fits)  # the last element of each, as if it were the first of its page
-        last = leaf_rows(view, pages[at], offset[at] + ELEMENT_SIZE * (header.count[at] - 1), np.ones_like(at))
-        fits[at] = last.words[:, 0] >= np.uint64(least)
+        leaves = np.flatnonzero(fits)  # the last element of each, as if it were the first of its page
+        last = leaf_rows(
+            view, pages[leaves], offset[leaves] + ELEMENT_SIZE * (header.count[leaves] - 1), np.ones_like(leaves)
+        )
+        fits[leaves] = last.words[:, 0] >= np.uint64(least)
     if not fits.any():
         return None
     pages, offset, count, span = pages[fits], offset[fits], header.count[fits], span[fits]
@@ -227,7 +229,7 @@ def _leaves(view: FileView, size: int, limit: int, pages: I64, least: int) -> Ro
     return rows.select(np.repeat(sound, count), suspect=True) if sound.any() else None
 
 
-def _inside(view: FileView, rows: Rows, gaps: list[tuple[bytes, bytes | None]]) -> Iterator[int]:
+def _inside(view: FileView, rows: LeafElements, gaps: list[tuple[bytes, bytes | None]]) -> Iterator[int]:
     """Yield the positions of rows in a gap."""
     lows = [low for low, _ in gaps]
     main = rows.words[:, 0]
@@ -237,28 +239,28 @@ def _inside(view: FileView, rows: Rows, gaps: list[tuple[bytes, bytes | None]]) 
     most = (1 << 64) - 1 if last is None else int.from_bytes(last[:8].ljust(8, b"\xff"), "big")
     for index in np.flatnonzero((main >= np.uint64(least)) & (main <= np.uint64(most))).tolist():
         key = view.cut(int(rows.key[index]), int(rows.key_size[index]))
-        at = bisect_right(lows, key) - 1
-        end = ends[at]
-        if at >= 0 and (end is None or key < end):
+        position = bisect_right(lows, key) - 1
+        end = ends[position]
+        if position >= 0 and (end is None or key < end):
             yield index
 
 
-def _named(view: FileView, rows: Rows, index: int) -> bytes:
+def _named(view: FileView, rows: LeafElements, index: int) -> bytes:
     """Return the key in a row; empty if its value is not a message."""
     start = int(rows.key[index] + rows.key_size[index])
     try:
-        found = parse_key_value(view.data, start, start + int(rows.value_size[index]))
+        entry = parse_key_value(view.data, start, start + int(rows.value_size[index]))
     except MalformedMessage:
         return b""
-    return view.cut(*found.key)
+    return view.cut(*entry.key)
 
 
-def _together(batches: list[Rows], taken: list[tuple[int, int]]) -> Rows:
+def _together(batches: list[LeafElements], taken: list[tuple[int, int]]) -> LeafElements:
     """Join single rows of several batches, in the given order."""
     batch, index = np.array(taken, dtype=np.int64).T
     order = np.argsort(batch, kind="stable")
     parts = [batches[number].select(index[order][batch[order] == number]) for number in np.unique(batch).tolist()]
-    rows = Rows(
+    rows = LeafElements(
         page=np.concatenate([part.page for part in parts]),
         index=np.concatenate([part.index for part in parts]),
         key=np.concatenate([part.key for part in parts]),
@@ -301,14 +303,14 @@ def find_root(view: FileView, page_size: int | None = None) -> Meta | None:
     for page in _root_pages(view, size, in_file):
         meta = Meta(-1, size, page, None, in_file, 0)
         tree = BoltTree(view, meta)
-        found = tree.buckets()
+        buckets_ = tree.buckets()
         index = 0
-        if b"meta" in found and not tree.losses:
-            for rows in tree.rows(found[b"meta"]):
+        if b"meta" in buckets_ and not tree.losses:
+            for rows in tree.rows(buckets_[b"meta"]):
                 for key, key_size, length in zip(rows.key, rows.key_size, rows.value_size, strict=True):
                     if length == 8 and view.cut(int(key), int(key_size)) == b"consistent_index":
                         index = int.from_bytes(view.cut(int(key + key_size), 8), "big")
-        if b"key" in found and (best is None or index > best[0]):
+        if b"key" in buckets_ and (best is None or index > best[0]):
             best = index, meta
     return best[1] if best else None
 

@@ -17,14 +17,14 @@ from auditor.sources.etcd.mvcc import parse_revision
 from auditor.sources.etcd.salvage import Salvage, find_root
 from auditor.sources.files.digest import DIGEST_SIZE, SECTOR, map_file
 from auditor.sources.files.view import FileView
-from auditor.sources.plan import DamageLog
+from auditor.sources.source_plan import DamageLog
 
 if TYPE_CHECKING:
     import mmap
     from collections.abc import Iterator
     from pathlib import Path
 
-    from auditor.sources.bolt import Rows
+    from auditor.sources.bolt import LeafElements
 
 
 def transactions(path: Path) -> tuple[int, ...]:
@@ -84,8 +84,8 @@ class EtcdFile:
         trees = [BoltTree(view, meta) for meta in metas.valid]
         buckets = [tree.buckets() for tree in trees]
         chosen = _better(trees, buckets)
-        found = buckets[chosen]
-        if b"key" not in found and not trees[chosen].losses:
+        bucket = buckets[chosen]
+        if b"key" not in bucket and not trees[chosen].losses:
             meta = metas.valid[chosen]
             lost = Salvage(view, trees[chosen], None, None).lost(0)
             if lost is not None:
@@ -98,11 +98,11 @@ class EtcdFile:
                 )
                 advice = "save it again" if salvage else "try --salvage, or save it again"
                 raise DamagedDump(name, text, "", advice)
-            names = ", ".join(sorted(key.decode("utf-8", "backslashreplace") for key in found)) or "none"
+            names = ", ".join(sorted(key.decode("utf-8", "backslashreplace") for key in bucket)) or "none"
             raise UnknownDump(
                 name, f"bolt file, not etcd: buckets found: {names}", "an etcd database with a bucket `key`"
             )
-        out = cls(name, view, metas.valid[chosen], metas.valid, trees[chosen], found)
+        out = cls(name, view, metas.valid[chosen], metas.valid, trees[chosen], bucket)
         out.notes.extend(
             f"meta page {page} is damaged ({fault}); the other one is used" for page, fault in metas.faults
         )
@@ -110,7 +110,7 @@ class EtcdFile:
             page, fault = _fault(trees[0], buckets[0])
             told = f"state as of the transaction before it ({out.meta.txid}, not {metas.valid[0].txid}) is read instead"
             out.damage.add(f"page {page}", f"{fault}; {told}")
-        if salvage and b"key" not in found:
+        if salvage and b"key" not in bucket:
             reason = "; ".join(f"page {loss.page}: {loss.reason}" for loss in out.tree.losses)
             rescued = cls._rescued(name, view, metas, f"the root page is lost ({reason})")
             if rescued is not None:
@@ -141,7 +141,7 @@ class EtcdFile:
         elif size % SECTOR not in {0, DIGEST_SIZE}:
             self.notes.append(f"size {size} is neither that of a database nor of a snapshot: cut or padded")
 
-    def rows(self, bucket: bytes) -> Iterator[Rows]:
+    def rows(self, bucket: bytes) -> Iterator[LeafElements]:
         """Yield the rows of a bucket; nothing if it does not exist."""
         if bucket in self.buckets:
             yield from self.tree.rows(self.buckets[bucket])
@@ -172,10 +172,10 @@ def _better(trees: list[BoltTree], buckets: list[dict[bytes, Bucket]]) -> int:
     """Choose between two states: the newer one, unless only the other can be read."""
 
     def score(index: int) -> int:
-        tree, found = trees[index], buckets[index]
-        if b"key" not in found:
+        tree, candidate = trees[index], buckets[index]
+        if b"key" not in candidate:
             return 0
-        return 1 if tree.losses or tree.root_fault(found[b"key"]) else 2
+        return 1 if tree.losses or tree.root_fault(candidate[b"key"]) else 2
 
     best = max(score(index) for index in range(len(trees)))
     return next(index for index in range(len(trees)) if score(index) == best)
@@ -222,8 +222,8 @@ class MetaValues:
         """Read the values of the bucket."""
 
         def main(key: bytes) -> int | None:
-            found = parse_revision(values.get(key, b""))
-            return found.main if found else None
+            revision = parse_revision(values.get(key, b""))
+            return revision.main if revision else None
 
         index = values.get(b"consistent_index", b"")
         return cls(

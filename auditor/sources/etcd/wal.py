@@ -125,24 +125,24 @@ class _Record(NamedTuple):
 
 def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Record]:
     """Yield the records of one file, up to the end or to a broken one."""
-    at, size = 0, len(data)
-    while at < size:
-        header = int.from_bytes(data[at : at + 8], "little")
-        if not header and at + 8 <= size:
+    position, size = 0, len(data)
+    while position < size:
+        header = int.from_bytes(data[position : position + 8], "little")
+        if not header and position + 8 <= size:
             return
         length = header & _SIZE_MASK
         padding = (header >> 56) & 7 if header >> 63 else 0
-        stop = at + 8 + length
+        stop = position + 8 + length
         if stop + padding > size:
             if last:
                 log.torn = True
             else:
-                log.faults.append((name, f"a record at byte {at} goes beyond the end of the file"))
+                log.faults.append((name, f"a record at byte {position} goes beyond the end of the file"))
             return
         kind = crc = 0
         data_start = data_stop = stop
         try:
-            for number, first, second in _fields(data, at + 8, stop):
+            for number, first, second in _fields(data, position + 8, stop):
                 if number == 1 and second < 0:
                     kind = first
                 elif number == 2 and second < 0:
@@ -150,11 +150,11 @@ def _records(data: Any, name: str, log: WalLog, *, last: bool) -> Iterator[_Reco
                 elif number == 3 and second >= 0:
                     data_start, data_stop = first, second
         except MalformedMessage:
-            _broken(data, name, log, at, stop, "no record", last=last)
+            _broken(data, name, log, position, stop, "no record", last=last)
             return
         end = stop + padding
-        yield _Record(kind, crc, data_start, data_stop, at, end)
-        at = end
+        yield _Record(kind, crc, data_start, data_stop, position, end)
+        position = end
 
 
 def _broken(data: Any, name: str, log: WalLog, at: int, stop: int, what: str, *, last: bool) -> None:
@@ -169,7 +169,7 @@ def _broken(data: Any, name: str, log: WalLog, at: int, stop: int, what: str, *,
         log.faults.append((name, f"{what} at byte {at}; nothing after it was read"))
 
 
-class _Reader:
+class _WalReader:
     """Reads consecutive files, and collects entries above the database's index."""
 
     def __init__(self, applied: int) -> None:
@@ -271,12 +271,14 @@ def _touched(data: Any, start: int, stop: int, keys: set[bytes]) -> tuple[int, i
     """Add the keys of one request; return the number of ranges that it deletes, and of leases that it revokes."""
     ranges = leases = 0
     try:
-        found = list(_fields(data, start, stop))
-        if any(number == 2 and end >= 0 and bytes(data[at:end]) in _V2_METHODS for number, at, end in found):
+        fields = list(_fields(data, start, stop))
+        if any(
+            number == 2 and end >= 0 and bytes(data[position:end]) in _V2_METHODS for number, position, end in fields
+        ):
             return 0, 0  # a request of the v2 API
-        for number, at, end in found:
+        for number, position, end in fields:
             if end >= 0 and number in {4, 5, 6}:
-                ranges += {4: _put, 5: _delete, 6: _transaction}[number](data, at, end, keys)
+                ranges += {4: _put, 5: _delete, 6: _transaction}[number](data, position, end, keys)
             leases += end >= 0 and number == _LEASE_REVOKE
     except MalformedMessage:
         return ranges, leases
@@ -284,14 +286,14 @@ def _touched(data: Any, start: int, stop: int, keys: set[bytes]) -> tuple[int, i
 
 
 def _put(data: Any, start: int, stop: int, keys: set[bytes]) -> int:
-    for number, at, end in _fields(data, start, stop):
+    for number, position, end in _fields(data, start, stop):
         if number == 1 and end >= 0:
-            keys.add(bytes(data[at:end]))
+            keys.add(bytes(data[position:end]))
     return 0
 
 
 def _delete(data: Any, start: int, stop: int, keys: set[bytes]) -> int:
-    parts = {number: bytes(data[at:end]) for number, at, end in _fields(data, start, stop) if end >= 0}
+    parts = {number: bytes(data[position:end]) for number, position, end in _fields(data, start, stop) if end >= 0}
     if parts.get(2):
         return 1
     keys.add(parts.get(1, b""))
@@ -300,9 +302,9 @@ def _delete(data: Any, start: int, stop: int, keys: set[bytes]) -> int:
 
 def _transaction(data: Any, start: int, stop: int, keys: set[bytes], depth: int = 0) -> int:
     ranges = 0
-    for number, at, end in _fields(data, start, stop):
+    for number, position, end in _fields(data, start, stop):
         if number in {2, 3} and end >= 0 and depth < 8:
-            for kind, first, second in _fields(data, at, end):
+            for kind, first, second in _fields(data, position, end):
                 if second < 0:
                     continue
                 if kind == 2:
@@ -322,7 +324,7 @@ def read_wal(folder: Path, applied: int) -> WalLog:
         applied: Raft index of the database (`consistent_index`).
     """
     named = sorted((match[1], path) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name)))
-    reader = _Reader(applied)
+    reader = _WalReader(applied)
     log = reader.log
     log.files = [path.name for _, path in named]
     for position, (sequence, path) in enumerate(named):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from auditor.sources.plan import DamageLog
+    from auditor.sources.source_plan import DamageLog
 
 
 HEAD_SIZE: Final = 64 << 10
@@ -298,26 +298,26 @@ def _materialize(
     budget = _Budget(name, limits, source)
     layers: list[str] = []
     sha256 = ""
-    at: Path | None = None
+    target_path: Path | None = None
     while kind:
         if len(layers) == limits.layers:
             raise DamagedDump(name, f"compressed more than {limits.layers} times over", "", "unpack it yourself")
         target = workdir / f"input-{number:03d}-{len(layers)}"
-        _check_free_space(name, path if at is None else at, kind, workdir)
-        if at is None:
+        _check_free_space(name, path if target_path is None else target_path, kind, workdir)
+        if target_path is None:
             _unpack(name, source, start, kind, target, budget, damage)
             source.drain()
             sha256 = source.hash.hexdigest()
         else:
-            with at.open("rb") as inner:
+            with target_path.open("rb") as inner:
                 _unpack(name, _Source(inner), 0, kind, target, budget, damage)
-            at.unlink()
+            target_path.unlink()
         layers.append(kind)
-        at = target
-        with at.open("rb") as plain_stream:
+        target_path = target
+        with target_path.open("rb") as plain_stream:
             kind = compression_of(plain_stream.read(16))
-    assert at is not None
-    return Unpacked(at, sha256, tuple(layers))
+    assert target_path is not None
+    return Unpacked(target_path, sha256, tuple(layers))
 
 
 def _check_free_space(name: str, path: Path | None, kind: str, folder: Path) -> None:

@@ -16,12 +16,12 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.sources.plan import Damage
+from auditor.sources.source_plan import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from auditor.sources.plan import SourcePlan
+    from auditor.sources.source_plan import SourcePlan
 
 
 _SA_SIGINFO: Final = 4

@@ -6,7 +6,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from auditor.base.errors import Refused
+from auditor.base.errors import FileRefused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def check_free_space(name: str, folder: Path, size: int | None) -> None:
     """
     free = None if not size else free_space(folder)
     if size and free is not None and size > free:
-        raise Refused(
+        raise FileRefused(
             name,
             f"takes {size:,} bytes in {folder}, where {free:,} are free",
             advice="free disk space, or write elsewhere (--report, $TMPDIR)",
@@ -63,7 +63,7 @@ def stated_size(stream: BinaryIO, kind: str, head: bytes) -> int | None:
         return size if size > 0 else None
     if kind not in {"gzip", "xz"}:
         return None
-    at = stream.tell()
+    position = stream.tell()
     try:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, end - _TAIL))
@@ -78,7 +78,7 @@ def stated_size(stream: BinaryIO, kind: str, head: bytes) -> int | None:
     except OSError:
         return None
     finally:
-        stream.seek(at)
+        stream.seek(position)
 
 
 def _xz_size(index: bytes) -> int | None:

@@ -99,15 +99,15 @@ def _bgzip(library: Any, read: Callable[[int], bytes], rest: bytes) -> Generator
             if len(rest) < _AT_ONCE * _BGZIP_MOST:
                 rest += read(_AT_ONCE * _BGZIP_MOST)
             blocks: list[bytes] = []
-            at = 0
-            while len(blocks) < _AT_ONCE and (size := _size(rest, at)) and at + size <= len(rest):
-                blocks.append(rest[at : at + size])
-                at += size
+            position = 0
+            while len(blocks) < _AT_ONCE and (size := _size(rest, position)) and position + size <= len(rest):
+                blocks.append(rest[position : position + size])
+                position += size
             if not blocks and _size(rest):
                 raise Unsound  # the stream ends in a block
             if not blocks:
                 break
-            rest = rest[at:]
+            rest = rest[position:]
             waiting.append(pool.submit(_unpacked, library, blocks))
             if len(waiting) > count:
                 yield waiting.popleft().result()

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from auditor.sources.plan import Damage
+from auditor.sources.source_plan import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,12 +31,12 @@ class FileState(NamedTuple):
 def state_of_file(path: str | Path, opened: int | None = None) -> FileState | None:
     """Return the state of a path or an open file; None if it is missing, or not a file."""
     try:
-        found = os.stat(path) if opened is None else os.fstat(opened)  # noqa: PTH116 - of paths and open files alike
+        status = os.stat(path) if opened is None else os.fstat(opened)  # noqa: PTH116 - of paths and open files alike
     except OSError:
         return None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
-    return FileState(str(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return FileState(str(path), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def states_below(path: str) -> tuple[FileState, ...]:
@@ -45,8 +45,8 @@ def states_below(path: str) -> tuple[FileState, ...]:
     Files to which this process prints are left out, as they change.
     """
     printed = {(state.device, state.number) for state in (state_of_file("", stream) for stream in (1, 2)) if state}
-    found = (state_of_file(one) for one in _files(path))
-    return tuple(state for state in found if state is not None and (state.device, state.number) not in printed)
+    states = (state_of_file(file) for file in _files(path))
+    return tuple(state for state in states if state is not None and (state.device, state.number) not in printed)
 
 
 def _files(path: str) -> Iterator[str]:
@@ -61,7 +61,7 @@ def _files(path: str) -> Iterator[str]:
 
 def changes(states: Iterable[FileState]) -> list[Damage]:
     """Return the changes since then, as parts of a dump that are not reliable."""
-    found = []
+    texts = []
     for before in states:
         now = state_of_file(before.path)
         if now == before:
@@ -74,7 +74,7 @@ def changes(states: Iterable[FileState]) -> list[Damage]:
             what = f"was {before.size} bytes long and is {now.size}"
         else:
             what = "was written to"
-        found.append(
+        texts.append(
             Damage(Path(before.path).name, f"{what} while it was read: rows may be of either state; audit it at rest")
         )
-    return found
+    return texts

@@ -79,8 +79,10 @@ def clear_dead_folders(parent: Path, start: str) -> None:
         start: Prefix of their names.
     """
     try:
-        with os.scandir(parent) as found:
-            names = [one.name for one in found if one.name.startswith(start) and one.is_dir(follow_symlinks=False)]
+        with os.scandir(parent) as entries:
+            names = [
+                entry.name for entry in entries if entry.name.startswith(start) and entry.is_dir(follow_symlinks=False)
+            ]
     except OSError:
         return
     for name in names:

@@ -24,12 +24,12 @@ from auditor.base.errors import DamagedDump, UnknownDump
 from auditor.sources.files.compression import PACKED_SUFFIXES
 from auditor.sources.files.free_space import check_free_space
 from auditor.sources.live_table import KeyedRows, NewestPerKey
-from auditor.sources.plan import DamageLog, SourcePlan
+from auditor.sources.source_plan import DamageLog, SourcePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from auditor.sources.plan import Damage
+    from auditor.sources.source_plan import Damage
 
 
 _TABLES: Final = frozenset({"", "kine", "sqlite_master", "sqlite_schema"})
@@ -205,9 +205,9 @@ def wal_of(path: Path) -> Path | None:
             continue
         stem = name.removesuffix(suffix)
         for other in {suffix, ""}:
-            found = path.with_name(f"{stem}-wal{other}")
-            if found.is_file() and found.stat().st_size:
-                return found
+            wal_path = path.with_name(f"{stem}-wal{other}")
+            if wal_path.is_file() and wal_path.stat().st_size:
+                return wal_path
     return None
 
 
@@ -398,12 +398,12 @@ def _end_of_gap(connection: sqlite3.Connection, first: int) -> int:
     """Return the last revision up to which reading fails, with steps that grow and then shrink."""
     last, stride, growing = first, 1, True
     while stride:
-        at = min(last + stride, _MAX_INT)
+        end = min(last + stride, _MAX_INT)
         try:
-            next(_rows(connection, _ONE, at), None)
+            next(_rows(connection, _ONE, end), None)
         except _ERRORS:
-            last = at
-            if at == _MAX_INT:
+            last = end
+            if end == _MAX_INT:
                 break
         else:
             growing = False
@@ -453,9 +453,9 @@ def open_kine(
     try:
         with closing(_connect(path, immutable=wal is None, cut=cut)) as connection:
             guard = Guard(connection, size)
-            found = _tables(connection)
-            if found.get("kine") != "table":
-                told = ", ".join(sorted(found)[:10]) or "none"
+            kine_tables = _tables(connection)
+            if kine_tables.get("kine") != "table":
+                told = ", ".join(sorted(kine_tables)[:10]) or "none"
                 raise UnknownDump(name, f"a SQLite database, not of kine: tables found: {told}", "a table `kine`")
             _refuse_computed(connection, name)
             if wal is not None:

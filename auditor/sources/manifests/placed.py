@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.golang import jsontext
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
-from auditor.sources.manifests.reading import text_bytes
+from auditor.sources.manifests.manifest_table import text_bytes
 from auditor.sources.yaml import YamlError, looks_like_json, yaml_chunks, yaml_to_json
-from auditor.sources.yaml.compose import ALIAS, MAPPING, SCALAR, SEQUENCE, Node, compose
+from auditor.sources.yaml.compose import ALIAS, MAPPING, SCALAR, SEQUENCE, YamlNode, compose
 from auditor.sources.yaml.convert import check_finite, decode_tree, with_text_keys
 from auditor.sources.yaml.scalars import to_json_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from auditor.sources.yaml.compose import Node
+    from auditor.sources.yaml.compose import YamlNode
 
 
 TEMPLATE: Final = " (a template? render it first, for example with `helm template`)"
@@ -47,7 +47,7 @@ class PlacedDocument:
     line: int
     value: Any = None
     error: str = ""
-    root: Node | None = None
+    root: YamlNode | None = None
     above: int = 0
 
 
@@ -65,30 +65,30 @@ def placed_documents(data: bytes) -> Iterator[PlacedDocument]:
 
 
 def _json(data: bytes) -> Iterator[PlacedDocument]:
-    at = start = skip_space(data, 0)
+    position = start = skip_space(data, 0)
     counted = above = 0
-    while at < len(data):
-        above += data.count(b"\n", counted, at)
-        counted = at
-        if at > start and data.startswith((b"---", b"#"), at):
-            yield from _yaml(data[at:], above)
+    while position < len(data):
+        above += data.count(b"\n", counted, position)
+        counted = position
+        if position > start and data.startswith((b"---", b"#"), position):
+            yield from _yaml(data[position:], above)
             return
         try:
-            end = _end(data, at)
-            text = data[at:end]
+            end = _end(data, position)
+            text = data[position:end]
             value = to_json_value(jsontext.decode(text))
         except (JsonSyntaxError, UnexpectedEnd, jsontext.GoJsonError) as error:
-            if at == start and _is_yaml(data):
+            if position == start and _is_yaml(data):
                 yield from _yaml(data, 0)
                 return
-            wrong, said = at, str(error)
+            wrong, said = position, str(error)
             if isinstance(error, JsonSyntaxError):
-                wrong, said = error.offset, f"json: offset {error.offset}: {error}" if at == start else said
+                wrong, said = error.offset, f"json: offset {error.offset}: {error}" if position == start else said
             yield PlacedDocument(data.count(b"\n", 0, wrong) + 1, error=said + _hint(data))
             return
         if value is not None:
             yield PlacedDocument(above + 1, value, "", _tree(text), above)
-        at = skip_space(data, end)
+        position = skip_space(data, end)
 
 
 def _end(data: bytes, at: int) -> int:
@@ -112,7 +112,7 @@ def _is_yaml(data: bytes) -> bool:
         return False
 
 
-def _tree(text: bytes) -> Node | None:
+def _tree(text: bytes) -> YamlNode | None:
     try:
         return compose(text) if len(text) <= LARGEST else None
     except YamlError:
@@ -138,7 +138,7 @@ def _yaml(data: bytes, above: int) -> Iterator[PlacedDocument]:
 
 def _yaml_document(text: bytes, above: int) -> PlacedDocument | None:
     """Return one document of YAML, or None if it is empty."""
-    root: Node | None = None
+    root: YamlNode | None = None
     try:
         if len(text) > LARGEST:
             value = yaml_to_json(text)
@@ -150,9 +150,9 @@ def _yaml_document(text: bytes, above: int) -> PlacedDocument | None:
                 check_finite(tree)
             value = to_json_value(tree)
     except YamlError as error:
-        found = error.found.removeprefix("error converting YAML to JSON: ")
-        where = _line_in(found)
-        shown = f"error converting YAML to JSON: {found}{_hint(text)}"
+        reason = error.found.removeprefix("error converting YAML to JSON: ")
+        where = _line_in(reason)
+        shown = f"error converting YAML to JSON: {reason}{_hint(text)}"
         return PlacedDocument(above + (where or _first_line(text)), error=shown)
     if value is None:
         return None
@@ -166,9 +166,9 @@ def _hint(text: bytes) -> str:
 
 def _line_in(text: str) -> int:
     """Return the line in an error of the YAML parser; 0 if there is none."""
-    _, found, rest = text.partition("line ")
+    _, parts, rest = text.partition("line ")
     number = rest.partition(":")[0]
-    return int(number) if found and number.isdigit() else 0
+    return int(number) if parts and number.isdigit() else 0
 
 
 def _first_line(text: bytes) -> int:
@@ -225,15 +225,15 @@ def field_line(document: PlacedDocument, path: str, items: tuple[int, ...] = (),
     rest = rest if rest.startswith("[") else f".{rest}"
     used, line, held = _deepest(node, rest, line, 0, set())
     if used == len(rest) and type(bad) is str:
-        line = next((one.line for one in held.children if one.kind == SCALAR and one.value == bad), line)
+        line = next((child.line for child in held.children if child.kind == SCALAR and child.value == bad), line)
     return document.above + line + 1
 
 
-def _target(node: Node) -> Node:
+def _target(node: YamlNode) -> YamlNode:
     return node.children[0] if node.kind == ALIAS else node
 
 
-def _entries(node: Node, depth: int = 0) -> Iterator[tuple[Node, Node]]:
+def _entries(node: YamlNode, depth: int = 0) -> Iterator[tuple[YamlNode, YamlNode]]:
     """Yield keys and values, with the effective one of equal keys first: the last one, and merged keys at the end."""
     pairs = list(zip(node.children[::2], node.children[1::2], strict=True))
     yield from reversed(pairs)
@@ -244,7 +244,7 @@ def _entries(node: Node, depth: int = 0) -> Iterator[tuple[Node, Node]]:
                     yield from _entries(_target(one), depth + 1)
 
 
-def _entry(node: Node, key: str, line: int) -> tuple[int, Node | None]:
+def _entry(node: YamlNode, key: str, line: int) -> tuple[int, YamlNode | None]:
     """Return the line of a key and its value, or the given line and None if the key is missing."""
     for name, value in _entries(_target(node)) if _target(node).kind == MAPPING else ():
         if name.kind == SCALAR and name.value == key:
@@ -252,7 +252,7 @@ def _entry(node: Node, key: str, line: int) -> tuple[int, Node | None]:
     return line, None
 
 
-def _deepest(node: Node, rest: str, line: int, done: int, seen: set[tuple[int, int]]) -> tuple[int, int, Node]:
+def _deepest(node: YamlNode, rest: str, line: int, done: int, seen: set[tuple[int, int]]) -> tuple[int, int, YamlNode]:
     """Return how much of a path exists, its line, and its node."""
     node = _target(node)
     best = done, line, node
@@ -260,10 +260,10 @@ def _deepest(node: Node, rest: str, line: int, done: int, seen: set[tuple[int, i
         return best
     seen.add((id(node), done))
     if node.kind == SEQUENCE:
-        found = _INDEX.match(rest)
-        if found and int(found[1]) < len(node.children):
-            child = node.children[int(found[1])]
-            return _deepest(child, rest[found.end() :], child.line, done + found.end(), seen)
+        match = _INDEX.match(rest)
+        if match and int(match[1]) < len(node.children):
+            child = node.children[int(match[1])]
+            return _deepest(child, rest[match.end() :], child.line, done + match.end(), seen)
     elif node.kind == MAPPING:
         for name, value in _entries(node):
             used = _used(rest, name.value) if name.kind == SCALAR else 0
@@ -282,7 +282,7 @@ def _used(rest: str, key: str) -> int:
     return 0
 
 
-def repeated_keys(root: Node, items: tuple[int, ...] = ()) -> list[str]:
+def repeated_keys(root: YamlNode, items: tuple[int, ...] = ()) -> list[str]:
     """Return the paths of repeated keys, each once, in the order of the text.
 
     Args:
@@ -295,7 +295,7 @@ def repeated_keys(root: Node, items: tuple[int, ...] = ()) -> list[str]:
         if held is None or held.kind != SEQUENCE or number >= len(held.children):
             return []
         node = _target(held.children[number])
-    found: dict[str, None] = {}
+    repeated: dict[str, None] = {}
     todo = [("", node)]
     while todo:
         place, node = todo.pop()
@@ -309,8 +309,8 @@ def repeated_keys(root: Node, items: tuple[int, ...] = ()) -> list[str]:
                     continue
                 path = f"{place}.{name.value}" if place else name.value
                 if name.value in seen:
-                    found[path] = None
+                    repeated[path] = None
                 seen.add(name.value)
                 below.append((path, child))
         todo += reversed(below)
-    return list(found)
+    return list(repeated)

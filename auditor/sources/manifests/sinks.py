@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 import orjson
 
 from auditor.golang import jsontext
-from auditor.sources.manifests.rows import Header, ManifestRows, header_of
+from auditor.sources.manifests.export_table import ManifestRows, ObjectHeader, header_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,13 +27,15 @@ class NeedsSpool(Exception):
 class Sink(Protocol):
     """Receives objects."""
 
-    def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:
+    def span(self, data: Bytes, start: int, end: int, header: ObjectHeader | None) -> None:
         """Add an object that is complete in the file."""
 
-    def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:
+    def spans(
+        self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[ObjectHeader]
+    ) -> None:
         """Add many such objects."""
 
-    def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:
+    def inheriting(self, data: Bytes, start: int, end: int, header: ObjectHeader, missing: dict[str, str]) -> None:
         """Add an item of a list without its own type; `missing` has the missing fields, `header` has them already."""
 
     def value(self, value: Any) -> None:
@@ -46,15 +48,21 @@ class Spans:
     def __init__(self, rows: ManifestRows) -> None:
         self.rows = rows
 
-    def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:  # noqa: ARG002 - a Sink
+    def span(self, data: Bytes, start: int, end: int, header: ObjectHeader | None) -> None:  # noqa: ARG002 - a Sink
         """Add a row."""
         self.rows.add(header, start, end - start)
 
-    def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:  # noqa: ARG002
+    def spans(
+        self,
+        data: Bytes,  # noqa: ARG002
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        headers: list[ObjectHeader],
+    ) -> None:
         """Add rows."""
         self.rows.add_all(headers, starts, ends - starts)
 
-    def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:  # noqa: ARG002
+    def inheriting(self, data: Bytes, start: int, end: int, header: ObjectHeader, missing: dict[str, str]) -> None:  # noqa: ARG002
         """Refuse: the text of the object is not in the file."""
         raise NeedsSpool
 
@@ -71,22 +79,24 @@ class Spool:
         self.file = file
         self.at = file.tell()
 
-    def _write(self, text: bytes, header: Header | None) -> None:
+    def _write(self, text: bytes, header: ObjectHeader | None) -> None:
         self.rows.add(header, self.at, len(text))
         self.file.write(text)
         self.file.write(b"\n")
         self.at += len(text) + 1
 
-    def span(self, data: Bytes, start: int, end: int, header: Header | None) -> None:
+    def span(self, data: Bytes, start: int, end: int, header: ObjectHeader | None) -> None:
         """Copy an object."""
         self._write(bytes(data[start:end]), header)
 
-    def spans(self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[Header]) -> None:
+    def spans(
+        self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[ObjectHeader]
+    ) -> None:
         """Copy objects."""
         for start, end, header in zip(starts.tolist(), ends.tolist(), headers, strict=True):
             self._write(bytes(data[start:end]), header)
 
-    def inheriting(self, data: Bytes, start: int, end: int, header: Header, missing: dict[str, str]) -> None:
+    def inheriting(self, data: Bytes, start: int, end: int, header: ObjectHeader, missing: dict[str, str]) -> None:
         """Copy an object and append its missing fields, which replace an empty or null field."""
         tail = orjson.dumps(missing)[1:]
         body = bytes(data[start : end - 1])

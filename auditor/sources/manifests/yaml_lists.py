@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from auditor.sources.manifests.rows import header_of
+from auditor.sources.manifests.export_table import header_of
 from auditor.sources.yaml import YamlError, line_behind_document, yaml_to_json
 
 _LINE = re.compile(r"\bline ([0-9]+)\b")
@@ -35,7 +35,7 @@ def list_pieces(text: bytes) -> tuple[str, str, list[int]] | None:
         return None
     end = _TOP_KEY.search(text, match.end())
     stop = end.start() if end else len(text)
-    cuts = [found.start() for found in _ITEM.finditer(text, match.end(), stop)]
+    cuts = [item.start() for item in _ITEM.finditer(text, match.end(), stop)]
     if not cuts or text[match.end() : cuts[0]].strip():
         return None
     around = text[: match.start()] + text[stop:]

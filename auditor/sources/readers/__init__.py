@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.sources.files.compression import materialize
 from auditor.sources.readers import etcd
-from auditor.sources.readers.reader import DumpFile, Reader, Settings
+from auditor.sources.readers.format_reader import DumpFile, FormatReader, Settings
 from auditor.sources.signatures import SQLITE_MAGIC, looks_like_etcdctl
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from auditor.sources.plan import SourcePlan
+    from auditor.sources.source_plan import SourcePlan
 
-__all__ = ["READERS", "DumpFile", "Reader", "Settings"]
+__all__ = ["READERS", "DumpFile", "FormatReader", "Settings"]
 
 _NODES: Final = re.compile(rb'\s*\{\s*"kind": "NodeList"')
 """How `kubectl cluster-info dump` begins where it prints everything to one stream, logs between the lists."""
@@ -56,26 +56,26 @@ def _open_kine(file: DumpFile, settings: Settings) -> SourcePlan:
 def _is_kine_text(_: Path | None, head: bytes) -> bool:
     if head.lstrip().startswith((b"{", b"[")):
         return False
-    from auditor.sources.kine.text import looks_like_kine_text  # noqa: PLC0415 - loaded where needed
+    from auditor.sources.kine.table_text import looks_like_kine_text  # noqa: PLC0415 - loaded where needed
 
     return looks_like_kine_text(head)
 
 
 def _open_kine_text(file: DumpFile, settings: Settings) -> SourcePlan:
-    from auditor.sources.kine.text import open_kine_text  # noqa: PLC0415 - loaded where needed
+    from auditor.sources.kine.table_text import open_kine_text  # noqa: PLC0415 - loaded where needed
 
     sha256 = file.plain.sha256 or settings.digest(file.plain.path)
     return open_kine_text(file.name, file.plain.path, number=file.number, workdir=settings.workdir, sha256=sha256)
 
 
 def _is_manifests(_: Path | None, head: bytes) -> bool:
-    from auditor.sources.manifests.reading import looks_like_manifests  # noqa: PLC0415 - loaded where needed
+    from auditor.sources.manifests.manifest_table import looks_like_manifests  # noqa: PLC0415 - loaded where needed
 
     return bool(looks_like_manifests(head))
 
 
 def _open_manifests(file: DumpFile, settings: Settings) -> SourcePlan:
-    from auditor.sources.manifests.reading import open_manifests  # noqa: PLC0415 - loaded where needed
+    from auditor.sources.manifests.manifest_table import open_manifests  # noqa: PLC0415 - loaded where needed
 
     text, sha256 = file.plain.path, file.plain.sha256
     if _NODES.match(file.head):
@@ -88,10 +88,10 @@ def _open_manifests(file: DumpFile, settings: Settings) -> SourcePlan:
 
 _ALL: Final = (
     etcd.READER,
-    Reader("sqlite", lambda _, head: head.startswith(SQLITE_MAGIC), _open_kine),
-    Reader("kine-text", _is_kine_text, _open_kine_text),
-    Reader("etcdctl", lambda _, head: looks_like_etcdctl(head), _open_etcdctl, is_text=True),
-    Reader("manifests", _is_manifests, _open_manifests, is_text=True, is_dump=False),
+    FormatReader("sqlite", lambda _, head: head.startswith(SQLITE_MAGIC), _open_kine),
+    FormatReader("kine-text", _is_kine_text, _open_kine_text),
+    FormatReader("etcdctl", lambda _, head: looks_like_etcdctl(head), _open_etcdctl, is_text=True),
+    FormatReader("manifests", _is_manifests, _open_manifests, is_text=True, is_dump=False),
 )
 READERS: Final = {each.form: each for each in _ALL}
 """By form, in the order in which they are tried: databases are detected without the readers of texts."""

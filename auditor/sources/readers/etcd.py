@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final
 from auditor.base.errors import DamagedDump
 from auditor.sources.files.digest import NO_DIGEST, Digest, in_use, status_damage, status_notes
 from auditor.sources.files.free_space import check_free_space
-from auditor.sources.plan import Damage, SourcePlan
-from auditor.sources.readers.reader import Reader
+from auditor.sources.readers.format_reader import FormatReader
 from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES
+from auditor.sources.source_plan import Damage, SourcePlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from auditor.sources.bolt import Rows
+    from auditor.sources.bolt import LeafElements
     from auditor.sources.etcd import EtcdFile
-    from auditor.sources.readers.reader import DumpFile, Settings
+    from auditor.sources.readers.format_reader import DumpFile, Settings
 
 
 _MAGIC: Final = BOLT_MAGIC.to_bytes(4, "little")
@@ -34,14 +34,14 @@ def _detect(path: Path | None, head: bytes) -> bool:
 def _has_second_meta(path: Path | None, head: bytes) -> bool:
     for page_size in BOLT_PAGE_SIZES:
         if page_size + 20 <= len(head):
-            found = head[page_size + 16 : page_size + 20]
+            magic = head[page_size + 16 : page_size + 20]
         elif path is None:
             return False
         else:
             with path.open("rb") as stream:
                 stream.seek(page_size + 16)
-                found = stream.read(4)
-        if found == _MAGIC:
+                magic = stream.read(4)
+        if magic == _MAGIC:
             return True
     return False
 
@@ -50,7 +50,7 @@ def _open(file: DumpFile, settings: Settings) -> SourcePlan:
     return read_database(settings, file.name, file.plain.path, file.number, sha256=file.plain.sha256)[0]
 
 
-READER: Final = Reader("bolt", _detect, _open)
+READER: Final = FormatReader("bolt", _detect, _open)
 
 
 def read_database(
@@ -86,14 +86,14 @@ def read_database(
     raise DamagedDump(name, "being written while it is read", "a file at rest", "take a snapshot instead")
 
 
-class _Counted:
+class _CountedRevisions:
     """Counts the revisions of batches of rows on the way."""
 
-    def __init__(self, batches: Iterator[Rows]) -> None:
+    def __init__(self, batches: Iterator[LeafElements]) -> None:
         self._batches = batches
         self.revisions = 0
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[LeafElements]:
         for rows in self._batches:
             self.revisions += len(rows)
             yield rows
@@ -123,10 +123,10 @@ def _read_once(
         file.note_losses("meta")
         compacted = max(values.finished or 0, values.scheduled or 0)
         saved = Salvage(file.view, file.tree, compacted if values.keys else None, file.buckets.get(b"key"))
-        reached = _Counted(file.rows(b"key"))
+        reached = _CountedRevisions(file.rows(b"key"))
         rows = chain(reached, saved.rows()) if settings.salvage else iter(reached)
         until = _last_revision(file) if in_use else None
-        found = write_live_table(
+        written = write_live_table(
             file.view, rows, live, workdir=settings.workdir, number=number, report=file.report, until=until
         )
         has_gaps = any(not loss.read_all for loss in file.tree.losses)
@@ -146,11 +146,11 @@ def _read_once(
         format=form,
         mapped=str(path),
         sha256=sha256 or late or digest.sha256,
-        revision=values.current_revision(found.last),
+        revision=values.current_revision(written.last),
         compacted_revision=max(values.finished or 0, values.scheduled or 0) or None,
         is_export=False,
         live=str(live),
-        rows=found.rows,
+        rows=written.rows,
         damage=(*file.damage.records(), *damage),
         notes=tuple(notes),
     )
@@ -183,5 +183,5 @@ def _last_revision(file: EtcdFile) -> int | None:
     bucket = file.buckets.get(b"key")
     from auditor.sources.etcd.mvcc import parse_revision  # noqa: PLC0415 - loaded where needed
 
-    found = parse_revision(file.tree.last_key(bucket) or b"") if bucket is not None else None
-    return found.main if found else None
+    revision = parse_revision(file.tree.last_key(bucket) or b"") if bucket is not None else None
+    return revision.main if revision else None

@@ -63,8 +63,8 @@ def _client(name: str, shown: str) -> Any:
 
 def _endpoint(options: dict[str, str], *variables: str) -> tuple[str, str]:
     """Return (scheme, host and port) of an endpoint; empty means the store's own."""
-    found = options.get(_ENDPOINT) or next((os.environ[name] for name in variables if os.environ.get(name)), "")
-    scheme, _, host = found.rpartition("://")
+    endpoint = options.get(_ENDPOINT) or next((os.environ[name] for name in variables if os.environ.get(name)), "")
+    scheme, _, host = endpoint.rpartition("://")
     return options.get("scheme") or scheme, host.rstrip("/")
 
 
@@ -134,10 +134,10 @@ def _other(scheme: str, url: str, shown: str) -> tuple[Any, str]:
     except ImportError:
         raise SourceError(shown, f"no reader of {scheme}://", _KNOWN, "pip install fsspec for others") from None
     try:
-        found, path = fsspec.core.url_to_fs(url)
+        system_and_path, path = fsspec.core.url_to_fs(url)
     except ImportError as error:  # the package for this scheme; fsspec names it
         raise SourceError(shown, f"no reader of {scheme}://", _KNOWN, str(error)) from None
     import pyarrow.fs  # noqa: PLC0415
 
     fs: Any = pyarrow.fs
-    return fs.PyFileSystem(fs.FSSpecHandler(found)), path
+    return fs.PyFileSystem(fs.FSSpecHandler(system_and_path)), path

@@ -20,12 +20,12 @@ def listed(file_system: Any, base: str) -> list[tuple[str, bool]]:
     deep = getattr(file_system, "type_name", "") == "gcs"
     selector = pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=deep)
     kinds = {pyarrow.fs.FileType.Directory: True, pyarrow.fs.FileType.File: False}
-    found: dict[str, bool] = {}
+    sizes: dict[str, bool] = {}
     for info in ask_store(lambda: file_system.get_file_info(selector)):
         if info.type in kinds:
             name, slash, _ = info.path[len(base) :].strip("/").partition("/") if deep else (info.base_name, "", "")
-            found[name] = found.get(name, False) or bool(slash) or kinds[info.type]
-    return sorted(found.items())
+            sizes[name] = sizes.get(name, False) or bool(slash) or kinds[info.type]
+    return sorted(sizes.items())
 
 
 def upload(folder: Path, url: str, *, last: str, replaced: Sequence[str] = ()) -> None:
@@ -66,8 +66,8 @@ def remote_files(url: str) -> list[str]:
     with store_failures(url):
         file_system, base = store_of(url)
         base = base.rstrip("/")
-        found = file_system.get_file_info(pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=True))
-        return [info.path[len(base) :].strip("/") for info in found if info.type == pyarrow.fs.FileType.File]
+        infos = file_system.get_file_info(pyarrow.fs.FileSelector(base, allow_not_found=True, recursive=True))
+        return [info.path[len(base) :].strip("/") for info in infos if info.type == pyarrow.fs.FileType.File]
 
 
 def remote_names(url: str) -> list[str]:

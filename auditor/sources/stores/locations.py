@@ -59,9 +59,9 @@ def shown_url(url: str) -> str:
     scheme, _, rest = url.partition("://")
     rest = rest.partition("?")[0]
     host, slash, path = rest.partition("/")
-    user, at, server = host.rpartition("@")
+    user, parts, server = host.rpartition("@")
     if scheme.lower() in _CONTAINERS and ":" not in user:
-        server = user + at + server
+        server = user + parts + server
     return f"{scheme}://{server}{slash}{path}"
 
 
@@ -249,11 +249,11 @@ class RemoteFile:
         with store_failures(self.url):
             file_system, path = store_of(self.url)
             base = path.rstrip("/")
-            found = ask_store(lambda: file_system.get_file_info(pyarrow.fs.FileSelector(base, recursive=True)))
-            sizes = [info.size or 0 for info in found if info.type == pyarrow.fs.FileType.File]
+            infos = ask_store(lambda: file_system.get_file_info(pyarrow.fs.FileSelector(base, recursive=True)))
+            sizes = [info.size or 0 for info in infos if info.type == pyarrow.fs.FileType.File]
             check_free_space(self.shown, target.parent, sum(sizes))
             left_out: list[tuple[str, str]] = []
-            for info in found:
+            for info in infos:
                 name = info.path[len(base) :].lstrip("/")
                 is_marker = name.endswith("/") and not info.size  # some tools create one for a folder
                 if info.type != pyarrow.fs.FileType.File or not name or is_marker:

@@ -67,13 +67,13 @@ def fetched(url: str, folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _pattern(segment: str) -> re.Pattern[str]:
     """Return the regular expression of one segment of a pattern, with a group for each wildcard."""
-    out, at = "", 0
-    for found in re.finditer(r"\*+|\?|\[!?\]?[^\]]*\]", segment):
-        out += re.escape(segment[at : found.start()])
-        translated = ".*" if found[0].startswith("*") else fnmatch.translate(found[0])[4:-3]
+    out, position = "", 0
+    for wildcard in re.finditer(r"\*+|\?|\[!?\]?[^\]]*\]", segment):
+        out += re.escape(segment[position : wildcard.start()])
+        translated = ".*" if wildcard[0].startswith("*") else fnmatch.translate(wildcard[0])[4:-3]
         out += f"({translated})"
-        at = found.end()
-    return re.compile(out + re.escape(segment[at:]))
+        position = wildcard.end()
+    return re.compile(out + re.escape(segment[position:]))
 
 
 def expand(pattern: str) -> list[Match]:
@@ -99,11 +99,11 @@ def expand(pattern: str) -> list[Match]:
             file_system, base = store_of(f"{scheme}://{head}{mark}{query}")
         else:
             file_system, base = pyarrow.fs.LocalFileSystem(), head or ("/" if plain.startswith("/") else ".")
-        found = sorted(_walk(file_system, base.rstrip("/") or "/", segments, ()))
-    if not found:
+        paths = sorted(_walk(file_system, base.rstrip("/") or "/", segments, ()))
+    if not paths:
         raise SourceError(shown_url(pattern), "the pattern names nothing")
     out = []
-    for path, parts in found:
+    for path, parts in paths:
         if not scheme:
             out.append(Match(path, parts))
         else:

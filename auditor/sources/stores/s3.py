@@ -78,17 +78,17 @@ class S3Store:
         import pyarrow.fs  # noqa: PLC0415
 
         base = selector.base_dir.rstrip("/")
-        found: dict[str, Any] = {}
+        answer: dict[str, Any] = {}
         try:
             for name, size in self._names(base, deep=selector.recursive):
                 kind = pyarrow.fs.FileType.Directory if size is None else pyarrow.fs.FileType.File
-                found[name] = pyarrow.fs.FileInfo(f"{base}/{name}", kind, size=size)
-                if len(found) > patience.ENTRIES:
+                answer[name] = pyarrow.fs.FileInfo(f"{base}/{name}", kind, size=size)
+                if len(answer) > patience.ENTRIES:
                     raise OSError(f"the listing has more than {patience.ENTRIES} names")
         except FileNotFoundError:
             if not selector.allow_not_found:
                 raise
-        return list(found.values())
+        return list(answer.values())
 
     def _names(self, base: str, *, deep: bool) -> Iterator[tuple[str, int | None]]:
         """Yield (name below a folder, size or None for a folder)."""
@@ -99,8 +99,12 @@ class S3Store:
         while True:
             with _errors(base):
                 page = self._client.list_objects_v2(**asked, **({"ContinuationToken": token} if token else {}))
-            names = [(one["Prefix"].rstrip("/"), None) for one in page.get("CommonPrefixes", ())]
-            names += [(one["Key"], one["Size"]) for one in page.get("Contents", ()) if not one["Key"].endswith("/")]
+            names = [(prefix["Prefix"].rstrip("/"), None) for prefix in page.get("CommonPrefixes", ())]
+            names += [
+                (content["Key"], content["Size"])
+                for content in page.get("Contents", ())
+                if not content["Key"].endswith("/")
+            ]
             yield from ((name[len(prefix) :], size) for name, size in names if name.startswith(prefix))
             empty, pages = 0 if names else empty + 1, pages + 1
             before, token = token, page.get("NextContinuationToken", "") if page.get("IsTruncated") else ""

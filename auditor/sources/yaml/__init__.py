@@ -12,8 +12,8 @@ Source: sigs.k8s.io/yaml, go.yaml.in/yaml v2, k8s.io/apimachinery/pkg/util/yaml.
 """
 
 from auditor.sources.yaml.chunks import Chunk, looks_like_json, yaml_chunks
-from auditor.sources.yaml.errors import YamlError
-from auditor.sources.yaml.text import line_behind_document, yaml_to_json, yaml_to_json_text
+from auditor.sources.yaml.document_text import line_behind_document, yaml_to_json, yaml_to_json_text
+from auditor.sources.yaml.yaml_error import YamlError
 
 __all__ = [
     "Chunk",

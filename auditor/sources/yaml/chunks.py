@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from auditor.sources.yaml.errors import YamlError
+from auditor.sources.yaml.yaml_error import YamlError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,12 +53,12 @@ def _lines(data: bytes) -> bytes:
 
 def _separators(data: bytes | mmap) -> Iterator[re.Match[bytes]]:
     """Yield the lines that start with three hyphens."""
-    at = 0
-    while at >= 0:
-        match = _SEPARATOR.match(data, at)
+    position = 0
+    while position >= 0:
+        match = _SEPARATOR.match(data, position)
         if match is not None:
             yield match
-        at = data.find(b"\n---", at) + 1 or -1
+        position = data.find(b"\n---", position) + 1 or -1
 
 
 def yaml_chunks(data: bytes | mmap) -> Iterator[Chunk]:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import yaml
 
-from auditor.sources.yaml.errors import YamlError
 from auditor.sources.yaml.events import document_events
+from auditor.sources.yaml.yaml_error import YamlError
 
 MAX_DEPTH: Final = 10_000
 """Nested flow collections, and nested block collections, that Go's scanner allows."""
@@ -21,7 +21,7 @@ SEQUENCE: Final = 2
 ALIAS: Final = 3
 
 
-class Node:
+class YamlNode:
     """One node of a document.
 
     Attributes:
@@ -41,7 +41,7 @@ class Node:
         self.tag = tag
         self.implicit = implicit
         self.line = line
-        self.children: list[Node] = []
+        self.children: list[YamlNode] = []
 
 
 class _Depth:
@@ -75,7 +75,7 @@ class _Depth:
             self.columns.pop()
 
 
-def compose(data: bytes) -> Node | None:
+def compose(data: bytes) -> YamlNode | None:
     """Return the root node of the first document, None if there is no document.
 
     Args:
@@ -86,21 +86,23 @@ def compose(data: bytes) -> Node | None:
 
     Source: go.yaml.in/yaml v2, decode.go parser; scannerc.go max_flow_level, max_indents.
     """
-    top = Node(SEQUENCE, "", "", False, 0)
+    top = YamlNode(SEQUENCE, "", "", False, 0)
     parents = [top]
     children = top.children
-    anchors: dict[str, Node] = {}
+    anchors: dict[str, YamlNode] = {}
     depth = _Depth()
     for event in document_events(data):
         kind = type(event)
         if kind is yaml.ScalarEvent:
-            node = Node(SCALAR, event.value, event.tag or "", event.implicit[0], event.start_mark.line)
+            node = YamlNode(SCALAR, event.value, event.tag or "", event.implicit[0], event.start_mark.line)
             children.append(node)
             if event.anchor is not None:
                 anchors[event.anchor] = node
         elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             depth.start(event)
-            node = Node(MAPPING if kind is yaml.MappingStartEvent else SEQUENCE, "", "", False, event.start_mark.line)
+            node = YamlNode(
+                MAPPING if kind is yaml.MappingStartEvent else SEQUENCE, "", "", False, event.start_mark.line
+            )
             children.append(node)
             if event.anchor is not None:
                 anchors[event.anchor] = node
@@ -114,7 +116,7 @@ def compose(data: bytes) -> Node | None:
             target = anchors.get(event.anchor)
             if target is None:
                 raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
-            node = Node(ALIAS, event.anchor, "", False, event.start_mark.line)
+            node = YamlNode(ALIAS, event.anchor, "", False, event.start_mark.line)
             node.children.append(target)
             children.append(node)
     return top.children[0] if top.children else None

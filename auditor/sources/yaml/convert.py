@@ -13,10 +13,10 @@ import struct
 from collections.abc import Generator
 from typing import Any, Final
 
-from auditor.golang.text import float_v, quote
-from auditor.sources.yaml.compose import ALIAS, MAPPING, SCALAR, SEQUENCE, Node
-from auditor.sources.yaml.errors import YamlError
+from auditor.golang.go_text import float_v, quote
+from auditor.sources.yaml.compose import ALIAS, MAPPING, SCALAR, SEQUENCE, YamlNode
 from auditor.sources.yaml.scalars import INT64_MAX, TAG_PREFIX, resolve_plain, resolve_tagged
+from auditor.sources.yaml.yaml_error import YamlError
 
 ALIAS_FREE: Final = 100
 VISITS_FREE: Final = 1000
@@ -27,7 +27,7 @@ WANT_MAP: Final = "yaml: map merge requires map or sequence of maps as the value
 _MERGE_TAG: Final = TAG_PREFIX + "merge"
 
 
-def _is_merge(node: Node) -> bool:
+def _is_merge(node: YamlNode) -> bool:
     return (
         node.value == "<<"
         and node.kind == SCALAR
@@ -35,11 +35,11 @@ def _is_merge(node: Node) -> bool:
     )
 
 
-_Walk = Generator["tuple[Node, dict[Any, Any] | None]", Any, Any]
+_Walk = Generator["tuple[YamlNode, dict[Any, Any] | None]", Any, Any]
 """The decoding of one node: requests other nodes (and the mapping to merge them into), returns its value."""
 
 
-class _Decoder:
+class _YamlDecoder:
     def __init__(self, strict: bool) -> None:
         self.strict = strict
         self.visits = 0
@@ -60,7 +60,7 @@ class _Decoder:
                 if alias / total > (0.10 if share == 1.0 else 0.99 - 0.89 * share):
                     raise YamlError("yaml: document contains excessive aliasing")
 
-    def scalar(self, node: Node) -> Any:
+    def scalar(self, node: YamlNode) -> Any:
         text = node.value
         if node.tag:
             value = resolve_tagged(node.tag, text)
@@ -88,7 +88,7 @@ class _Decoder:
         # A NaN equals nothing, not even itself; a new object each time avoids dict's identity check.
         return (kind.__name__[0], float(str(value)) if value != value else value)  # noqa: PLR0124
 
-    def run(self, root: Node) -> Any:
+    def run(self, root: YamlNode) -> Any:
         """Return the typed tree of a node and everything below it."""
         stack: list[_Walk] = []
         node, into = root, None
@@ -109,12 +109,12 @@ class _Decoder:
             else:
                 return value
 
-    def walk(self, node: Node, into: dict[Any, Any] | None) -> _Walk:
+    def walk(self, node: YamlNode, into: dict[Any, Any] | None) -> _Walk:
         if node.kind == SEQUENCE:
             return self.sequence(node)
         return self.alias(node, into) if node.kind == ALIAS else self.mapping(node, {} if into is None else into)
 
-    def alias(self, node: Node, into: dict[Any, Any] | None) -> _Walk:
+    def alias(self, node: YamlNode, into: dict[Any, Any] | None) -> _Walk:
         if id(node) in self.open_aliases:
             raise YamlError(f"yaml: anchor '{node.value}' value contains itself")
         self.open_aliases.add(id(node))
@@ -124,7 +124,7 @@ class _Decoder:
         self.open_aliases.discard(id(node))
         return value
 
-    def sequence(self, node: Node) -> _Walk:
+    def sequence(self, node: YamlNode) -> _Walk:
         out: list[Any] = []
         for child in node.children:
             if child.kind == SCALAR:
@@ -134,7 +134,7 @@ class _Decoder:
                 out.append((yield child, None))
         return out
 
-    def mapping(self, node: Node, out: dict[Any, Any]) -> _Walk:
+    def mapping(self, node: YamlNode, out: dict[Any, Any]) -> _Walk:
         children = iter(node.children)
         for name, child in zip(children, children, strict=True):
             if name.value == "<<" and _is_merge(name):
@@ -164,7 +164,7 @@ class _Decoder:
         return out
 
 
-def decode_tree(root: Node | None, *, strict: bool) -> tuple[Any, bool]:
+def decode_tree(root: YamlNode | None, *, strict: bool) -> tuple[Any, bool]:
     """Return the typed tree of a document, and whether it has values that JSON may not be able to express.
 
     Args:
@@ -178,7 +178,7 @@ def decode_tree(root: Node | None, *, strict: bool) -> tuple[Any, bool]:
     """
     if root is None:
         return None, False
-    decoder = _Decoder(strict)
+    decoder = _YamlDecoder(strict)
     tree = decoder.run(root)
     if decoder.repeated:
         raise YamlError("yaml: unmarshal errors:\n  " + "\n  ".join(decoder.repeated))
@@ -233,8 +233,8 @@ def with_text_keys(tree: Any) -> Any:
         container = todo.pop()
         for place, value in _items(container):
             if type(value) is dict and not all(type(key) is str for key in value):
-                texts = {_text_key(key, one): one for key, one in value.items() if type(key) is not str}
-                texts.update((key, one) for key, one in value.items() if type(key) is str)
+                texts = {_text_key(key, member): member for key, member in value.items() if type(key) is not str}
+                texts.update((key, member) for key, member in value.items() if type(key) is str)
                 container[place] = texts
                 todo.append(texts)
                 if len(texts) < len(value):
@@ -256,26 +256,26 @@ def go_syntax(value: Any, *, top: bool = False) -> str:
     todo: list[Any] = [value]
     texts = _Verbatim
     while todo:
-        one = todo.pop()
-        if type(one) is texts:
-            parts.append(one)
-        elif type(one) is list:
+        node = todo.pop()
+        if type(node) is texts:
+            parts.append(node)
+        elif type(node) is list:
             todo.append(texts("}"))
-            for index in range(len(one) - 1, -1, -1):
-                todo.append(one[index])
+            for index in range(len(node) - 1, -1, -1):
+                todo.append(node[index])
                 if index:
                     todo.append(texts(", "))
             todo.append(texts("[]interface {}{"))
-        elif type(one) is dict:
+        elif type(node) is dict:
             todo.append(texts("}"))
-            pairs = sorted(one.items(), key=_key_order)
+            pairs = sorted(node.items(), key=_key_order)
             for index in range(len(pairs) - 1, -1, -1):
                 todo.extend((pairs[index][1], texts(":"), texts(go_syntax(pairs[index][0]))))
                 if index:
                     todo.append(texts(", "))
             todo.append(texts("map[interface {}]interface {}{"))
         else:
-            parts.append(_go_scalar(one, nil="<nil>" if top and not parts and not todo else "interface {}(nil)"))
+            parts.append(_go_scalar(node, nil="<nil>" if top and not parts and not todo else "interface {}(nil)"))
     return "".join(parts)
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from auditor.sources.yaml.errors import YamlError
+from auditor.sources.yaml.yaml_error import YamlError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,16 +97,20 @@ def _parting(error: yaml.MarkedYAMLError, data: bytes) -> _PartingHere | None:
     """Return the place to correct before the text is parsed again; None if Go has the error, too."""
     if error.problem_mark is None:
         return None
-    at = error.problem_mark.index
+    position = error.problem_mark.index
     if error.problem == _UNEXPECTED_COLON:
-        return _PartingHere(at, at + 1)
+        return _PartingHere(position, position + 1)
     if error.problem == _UNKNOWN_ESCAPE and error.context_mark is not None:
         text = _decoded(data)
         quoted = _QUOTED.match(text, error.context_mark.index)
-        return _PartingHere(*quoted.span()) if quoted and text.startswith("\\'", at) else None
+        return _PartingHere(*quoted.span()) if quoted and text.startswith("\\'", position) else None
     if error.problem in (_AFTER_TAG, _NO_TAG):
         text = _decoded(data)
-        return _PartingHere(at, at + 1) if text.startswith((",", "[", "]"), at) and text[at - 1] != ">" else None
+        return (
+            _PartingHere(position, position + 1)
+            if text.startswith((",", "[", "]"), position) and text[position - 1] != ">"
+            else None
+        )
     return None
 
 
@@ -206,10 +210,10 @@ def _checked(data: bytes, text: str | None) -> Iterator[Any]:
 
 def _unused(text: str) -> list[str]:
     """Return three private characters that do not occur in a text."""
-    found = list(islice((one for one in map(chr, range(0xE000, 0xF900)) if one not in text), 3))
-    if len(found) < 3:
+    characters = list(islice((character for character in map(chr, range(0xE000, 0xF900)) if character not in text), 3))
+    if len(characters) < 3:
         raise YamlError("yaml: text uses every private character")
-    return found
+    return characters
 
 
 def _encoded(text: str) -> bytes:

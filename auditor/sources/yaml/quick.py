@@ -60,7 +60,7 @@ class _Unusual(Exception):
 def _decoded(data: bytes) -> str:
     if not data.endswith(b"\n") or data.translate(None, _TEXT):
         raise _Unusual
-    if not data.isascii() and (any(one in data for one in _NO_TEXT) or _MORE_CONTROLS.search(data)):
+    if not data.isascii() and (any(control in data for control in _NO_TEXT) or _MORE_CONTROLS.search(data)):
         raise _Unusual
     try:
         return data.decode()
@@ -152,16 +152,16 @@ def _read(text: str) -> dict[str, Any]:
         words.clear()
         keys.clear()
     for indent, dash, key, chomp, block, value, more, item, odd in _entries(text):
-        at = len(indent)
+        depth = len(indent)
         if dash or item:
-            if pending and column <= at < _MAX_COLUMN:
+            if pending and column <= depth < _MAX_COLUMN:
                 around.append((column, container))
                 container[pending] = container = []
-                column = at
-            elif at != column or type(container) is dict:
-                while column > at:
+                column = depth
+            elif depth != column or type(container) is dict:
+                while column > depth:
                     column, container = around.pop()
-                if column != at or type(container) is dict:
+                if column != depth or type(container) is dict:
                     raise _Unusual
             if item:
                 pending = ""
@@ -170,19 +170,19 @@ def _read(text: str) -> dict[str, Any]:
             around.append((column, container))
             container.append({})
             container = container[-1]
-            column = at + 2
+            column = depth + 2
         elif key:
-            if at != column or type(container) is list:
-                if at > column:
-                    if not pending or at >= _MAX_COLUMN:
+            if depth != column or type(container) is list:
+                if depth > column:
+                    if not pending or depth >= _MAX_COLUMN:
                         raise _Unusual
                     around.append((column, container))
                     container[pending] = container = {}
-                    column = at
+                    column = depth
                 else:
-                    while column > at or type(container) is list:
+                    while column > depth or type(container) is list:
                         column, container = around.pop()
-                    if column != at:
+                    if column != depth:
                         raise _Unusual
         elif odd:
             raise _Unusual
@@ -194,9 +194,9 @@ def _read(text: str) -> dict[str, Any]:
         if value:
             pending = ""
             if more or value not in words:
-                container[name] = found = _scalar(value, more)
-                if not more and len(value) < _LONG and type(found) is not dict and type(found) is not list:
-                    words[value] = found
+                container[name] = scalar = _scalar(value, more)
+                if not more and len(value) < _LONG and type(scalar) is not dict and type(scalar) is not list:
+                    words[value] = scalar
             else:
                 container[name] = words[value]
         elif block:

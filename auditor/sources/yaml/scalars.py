@@ -14,9 +14,9 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.golang.go_text import float_json
 from auditor.golang.jsontext import as_text
-from auditor.golang.text import float_json
-from auditor.sources.yaml.errors import YamlError
+from auditor.sources.yaml.yaml_error import YamlError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,12 +136,12 @@ def _kind_of(value: Any) -> str:
 def _typed(wanted: str, text: str) -> Any:
     """Apply the table to the text of a scalar tagged !!int, !!bool, !!null or !!float."""
     value = resolve_plain(text)
-    found = _kind_of(value)
-    if found == wanted:
+    kind = _kind_of(value)
+    if kind == wanted:
         return value
-    if wanted == "float" and found == "int" and value <= INT64_MAX:
+    if wanted == "float" and kind == "int" and value <= INT64_MAX:
         return float(value)
-    raise YamlError(f"yaml: cannot decode !!{found} `{text}` as a !!{wanted}")
+    raise YamlError(f"yaml: cannot decode !!{kind} `{text}` as a !!{wanted}")
 
 
 def _timestamp(text: str) -> str:

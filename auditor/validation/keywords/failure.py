@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from auditor.base.errors import TooMuchToReport
 from auditor.base.trail import Trail
-from auditor.validation.findings import INVALID
+from auditor.validation.field_errors import INVALID
 
 if TYPE_CHECKING:
     from auditor.base.longtext import LongText
@@ -53,7 +53,7 @@ Check = Callable[[Any, Trail, Sink, "CorrelatedObject | None"], int]
 class NodeChecks(Protocol):
     """The compiled checks of one schema position, which the checks of maps, lists and branches run for their parts.
 
-    `auditor.validation.node.Node` says what the attributes mean.
+    `auditor.validation.node.SchemaNode` says what the attributes mean.
     """
 
     kinds: dict[type, tuple[int, tuple[Check, ...]]]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from auditor.golang.go_text import quote
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
-from auditor.golang.text import quote
 from auditor.validation.keywords.failure import Check, Complaint, NodeChecks, Sink, composite
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.golang.text import quote
+from auditor.golang.go_text import quote
 from auditor.validation.keywords.failure import Check, Complaint, NodeChecks, Sink, composite
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def one_of(branches: tuple[NodeChecks, ...]) -> Check:
 
 
 def _not_one(path: str, _value: Any, fitting: int) -> Complaint:
-    found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
-    return composite(f"{quote(path)} must validate one and only one schema (oneOf). {found}")
+    reason = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
+    return composite(f"{quote(path)} must validate one and only one schema (oneOf). {reason}")
 
 
 def all_of(branches: tuple[NodeChecks, ...]) -> Check:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.validation.findings import INVALID, finding
+from auditor.validation.field_errors import INVALID, finding
 from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_node, compile_rules
 from auditor.validation.rules.evaluate import RuleProgram, RuleTime
-from auditor.validation.rules.types import DeclaredType, cel_type, declare
+from auditor.validation.rules.rule_types import DeclaredType, cel_type, declare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,15 +53,15 @@ def broken_rules(
     """
     spec = definition.document.get("spec")
     is_shared = type(spec) is dict and "validation" in spec
-    found: dict[tuple[str, str, str | LongText], Finding] = {}
+    findings: dict[tuple[str, str, str | LongText], Finding] = {}
     for index, version in enumerate(definition.versions.values()):
         root = compile_rules(version.structural) if compiled is None else compiled(definition, version.name)
         if root is None:
             continue
         above = "spec.validation" if is_shared else f"spec.versions[{index}].schema"
         for made in _of_node(root, f"{above}.openAPIV3Schema"):
-            found.setdefault(made.sort_key(), made)
-    return [found[key] for key in sorted(found)]
+            findings.setdefault(made.sort_key(), made)
+    return [findings[key] for key in sorted(findings)]
 
 
 def _of_node(node: RuleNode, path: str) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Converts JSON values to CEL values by the schema.
 
-`Adapters` converts lazily: an object or list becomes a view on the JSON value (values.py), and an error of an item
-appears only when the item is used.
+`Adapters` converts lazily: an object or list becomes a view on the JSON value (schema_values.py), and an error of an
+item appears only when the item is used.
 
 Lists of servers before `changes.LISTS_KEEP_ITEMS` have JSON values as items, also those that + adds: an added item is
 converted again by the schema of the list; one that is not a JSON value is an error. Sets compare the JSON values of
@@ -14,25 +14,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_values import MISSING, Duration, Optional_, Timestamp, TypeValue, UInt, is_list, is_map
 from auditor.cel.operations.cost import Cancelled
-from auditor.cel.operations.describe import show
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, equal_not_null, find, size_of
-from auditor.cel.values import MISSING, Duration, Optional_, Timestamp, TypeValue, UInt, is_list, is_map
+from auditor.cel.operations.go_names import show
+from auditor.golang.go_text import type_name
 from auditor.golang.strfmt import parse_date, parse_date_time, parse_lenient_duration
-from auditor.golang.text import type_name
 from auditor.golang.times import GoTime, GoTimeError
 from auditor.releases import changes
 from auditor.schema.structural import ListType, StructuralSchema
 from auditor.validation.rules.base64text import Base64Error, bytes_decoder
 from auditor.validation.rules.escaping import escape
-from auditor.validation.rules.values import (
+from auditor.validation.rules.schema_values import (
     MapList,
+    ObjectShape,
     Preserved,
     SchemaList,
     SchemaMap,
     SetList,
-    Shape,
 )
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _adapter(schema: StructuralSchema, adapters: Adapters) -> Adapt:
         return lambda raw: raw if type(raw) is str or type(raw) is int else CelError(_NOT_INT_OR_STRING)
     match schema.type:
         case "object":
-            shape, made = Shape(schema, adapters.of), adapters.maps
+            shape, made = ObjectShape(schema, adapters.of), adapters.maps
             return lambda raw: made(raw, shape) if type(raw) is dict else CelError(_NOT_A_MAP)
         case "array":
             return _list_adapter(schema, adapters)

@@ -52,17 +52,17 @@ def _padded(text: str, alphabet: frozenset[int]) -> bytes:
     """Return the letters of a text without line breaks, with the padding that Python requires."""
     data = text.encode("utf-8", "surrogatepass")
     letters = bytearray()
-    at = 0
-    while at < len(data):
-        byte = data[at]
+    position = 0
+    while position < len(data):
+        byte = data[position]
         if byte == _PADDING:
-            _check_padding(data, at, len(letters) % _QUANTUM)
+            _check_padding(data, position, len(letters) % _QUANTUM)
             break
         if byte in alphabet:
             letters.append(byte)
         elif byte not in _BREAKS:
-            raise Base64Error(at)
-        at += 1
+            raise Base64Error(position)
+        position += 1
     else:
         if len(letters) % _QUANTUM:
             raise Base64Error(len(data) - len(letters) % _QUANTUM)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.trail import Trail, structured
-from auditor.cel.errors import CompileError
+from auditor.cel.cel_errors import CompileError
+from auditor.cel.cel_types import BOOL, STRING, optional_of
 from auditor.cel.kubernetes import kubernetes_environment, latest
-from auditor.cel.types import BOOL, STRING, optional_of
-from auditor.schema.field_path import UNKNOWN_FIELD, FieldPathError, field_names
+from auditor.schema.schema_path import UNKNOWN_FIELD, FieldPathError, field_names
 from auditor.schema.structural import StructuralSchema
 from auditor.validation.create import has_rules
 from auditor.validation.rules.escaping import escape
-from auditor.validation.rules.types import DeclaredType, cel_type, declare, with_meta
+from auditor.validation.rules.rule_types import DeclaredType, cel_type, declare, with_meta
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,14 +19,14 @@ import orjson
 
 from auditor.base.longtext import LONG
 from auditor.base.trail import Trail, structured
+from auditor.cel.cel_errors import COST_LIMIT_EXCEEDED, CelError, GaveUp
+from auditor.cel.cel_values import NONE, Optional_
 from auditor.cel.environment import PER_CALL_LIMIT
-from auditor.cel.errors import COST_LIMIT_EXCEEDED, CelError, GaveUp
-from auditor.cel.values import NONE, Optional_
-from auditor.golang.text import quote, without_broken
+from auditor.golang.go_text import quote, without_broken
 from auditor.ratcheting import MapListKeys
 from auditor.releases import changes
 from auditor.schema.structural import ListType
-from auditor.validation.findings import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, finding, of_rule
+from auditor.validation.field_errors import DUPLICATE, FORBIDDEN, INVALID, REQUIRED, finding, of_rule
 from auditor.validation.keywords.failure import MOST_FINDINGS, too_many_failures
 from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_rules, trim_space
 
@@ -173,12 +173,12 @@ class RuleProgram:
             The findings, or None if a limit may be reached, because then the order of evaluations matters.
         """
         begun = thread_time()
-        walk = _Walk(self._adapters, self.time.deadline(self), self._known)
+        walk = _RulesWalk(self._adapters, self.time.deadline(self), self._known)
         walk.budget -= spent
         try:
             for node, value, trail in evaluations:
                 walk.rules(node, value, None, trail, (None, None) if twin is None else _along(twin, trail))
-        except _Stop:
+        except _NoFurtherRule:
             if not walk.gave_up:
                 return None
             self.gave_up = True
@@ -188,8 +188,8 @@ class RuleProgram:
 
     def _walk(self, new: JsonObject, old: JsonObject | None, twin: CorrelatedObject | None) -> list[Finding]:
         begun = thread_time()
-        walk = _Walk(self._adapters, self.time.deadline(self), self._known)
-        with suppress(_Stop):
+        walk = _RulesWalk(self._adapters, self.time.deadline(self), self._known)
+        with suppress(_NoFurtherRule):
             walk.node(self.root, new, old, None, (twin, None))
         self.time.ended(self, thread_time() - begun, gave_up=walk.gave_up)
         self.gave_up = self.gave_up or walk.gave_up
@@ -206,7 +206,7 @@ class RuleProgram:
         return sum(len(node.rules) for node in self.root.walk())
 
 
-class _Stop(Exception):
+class _NoFurtherRule(Exception):
     """No further rule is run on this object."""
 
 
@@ -238,7 +238,7 @@ def _along(twin: CorrelatedObject, trail: Trail) -> _Twins:
     return _below(_along(twin, trail[0]), trail[1])
 
 
-class _Walk:
+class _RulesWalk:
     """One walk over one object."""
 
     __slots__ = ("adapters", "budget", "deadline", "found", "gave_up", "known")
@@ -287,7 +287,7 @@ class _Walk:
             return
         if self.budget <= 0:
             self.report(node, trail, _OUT_OF_BUDGET)
-            raise _Stop
+            raise _NoFurtherRule
         plain, optional = self.variables(node, new, old)
         for rule in node.rules:
             if rule.error:
@@ -301,7 +301,7 @@ class _Walk:
                 value, cost = self.evaluate_once(node, rule.program, new, plain)
             if cost > self.budget:
                 self.report(node, trail, _OUT_OF_BUDGET, rule)
-                raise _Stop
+                raise _NoFurtherRule
             self.budget -= cost
             if isinstance(value, CelError):
                 self.failed(node, rule, value.text, trail)
@@ -315,21 +315,21 @@ class _Walk:
         """
         whose = (id(program), id(node.value_schema), min(PER_CALL_LIMIT, self.budget))
         known = self.known.get(whose)
-        if known is not None and (found := known.get(_digest(new) or b"")) is not None:
-            return found
-        found = self.evaluate(program, variables)
-        if found[1] >= _MUCH and type(found[0]) is not GaveUp and (digest := _digest(new)) is not None:
+        if known is not None and (outcome := known.get(_digest(new) or b"")) is not None:
+            return outcome
+        outcome = self.evaluate(program, variables)
+        if outcome[1] >= _MUCH and type(outcome[0]) is not GaveUp and (digest := _digest(new)) is not None:
             if len(self.known) >= _MOST_KNOWN or (known is not None and len(known) >= _MOST_KNOWN):
                 self.known.clear()
-            self.known.setdefault(whose, {})[digest] = found
-        return found
+            self.known.setdefault(whose, {})[digest] = outcome
+        return outcome
 
     def evaluate(self, program: Program, variables: dict[str, Any]) -> tuple[Any, int]:
         """Evaluate an expression, and stop when the budget is used up, because its result does not count then."""
         value, cost = program.evaluate(variables, min(PER_CALL_LIMIT, self.budget), self.deadline)
         if type(value) is GaveUp:
             self.gave_up = True
-            raise _Stop
+            raise _NoFurtherRule
         return value, cost
 
     def variables(self, node: RuleNode, new: Any, old: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -351,7 +351,7 @@ class _Walk:
         elif text.startswith(COST_LIMIT_EXCEEDED):
             why = "no further validation rules will be run due to call cost exceeds limit for rule"
             self.report(node, trail, f"'{text}': {why}: {rule.shown}", rule)
-            raise _Stop
+            raise _NoFurtherRule
         else:
             self.report(node, trail, f"{text} evaluating rule: {rule.shown}", rule)
 
@@ -378,7 +378,7 @@ class _Walk:
             if len(self.found) > MOST_FINDINGS:
                 raise too_many_failures()
         if failure:
-            raise _Stop
+            raise _NoFurtherRule
 
     def message(self, rule: CompiledRule, variables: dict[str, Any]) -> tuple[str, str]:
         """Return the text of the messageExpression, empty if invalid, and the reason to stop all rules, if any."""

@@ -11,9 +11,9 @@ import click
 
 from auditor.base.visible import visible
 from auditor.plan.declared import COUNTS, SHOWS, Declared
-from auditor.plan.options import AuditOptions, Scope
+from auditor.plan.options import AuditOptions, RunScope
 from pipelines.cli.options.table import TABLE
-from pipelines.limits import Memory, Seconds
+from pipelines.limits import MemoryAmount, Seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ ONE_PREFIX: Final = {"help": "Prefix of the API server's keys.", "form": "prefix
 """Change of --etcd-prefix for a command that reads the keys of one API server."""
 _FROM_THEIR_FIELDS: Final = {
     each.metadata["option"].name: each.metadata["option"]
-    for record in (AuditOptions, Scope)
+    for record in (AuditOptions, RunScope)
     for each in fields(record)
     if "option" in each.metadata
 }
@@ -164,7 +164,7 @@ _FORMS: Final[dict[str, dict[str, Any]]] = {
     "age": {"callback": _age},
     "day": {"callback": _day},
     "keep": {"callback": _keep},
-    "memory": {"type": Memory()},
+    "memory": {"type": MemoryAmount()},
     "mode": {"callback": _mode},
     "moment": {"callback": _moment},
     "prefix": {"callback": _prefix},

@@ -66,7 +66,7 @@ def report(report: str, cluster: tuple[str, ...], history: str, outputs: tuple[s
       auditor report out/tonight -o prometheus=/var/lib/node_exporter/auditor.prom
       auditor report s3://reports/tonight -o markdown
     """
-    from pipelines.run.report.formats import parse_outputs, write_report  # noqa: PLC0415
+    from pipelines.run.report.file_formats import parse_outputs, write_report  # noqa: PLC0415
     from pipelines.run.report.history import history_at  # noqa: PLC0415
 
     if not outputs:

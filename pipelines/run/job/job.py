@@ -18,8 +18,8 @@ from auditor.base.visible import visible
 from auditor.history.last_whole import Base, compose, same_way
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import shown_url
+from auditor.store.earlier_report import read_manifest
 from auditor.store.manifest import scope_options, whole_report
-from auditor.store.reader import read_manifest
 from pipelines.exit_codes import Ended, exit_code_of, has_report, reason_of
 from pipelines.log import LOG
 from pipelines.run.job.lock import run_lock
@@ -102,10 +102,10 @@ def plan_job(job: JobOptions, options: AuditOptions, root: Root | None = None) -
         options = replace(options, only_new=False, require_change=False)
     written = recorded or []
     if is_listed:
-        written = [one.name for one in reports if recorded is None or one.name in recorded]
-    others = [one for one in reports if one.name in written and one.name != name]
+        written = [report.name for report in reports if recorded is None or report.name in recorded]
+    others = [report for report in reports if report.name in written and report.name != name]
     surplus = job.keep.surplus(others, now) if job.keep else []
-    return _Planned(root, options, name, bases, written, [(one, root.refusal(one)) for one in surplus])
+    return _Planned(root, options, name, bases, written, [(report, root.refusal(report)) for report in surplus])
 
 
 def planned_lines(planned: _Planned) -> list[str]:
@@ -349,21 +349,21 @@ def choose_bases(reports: Sequence[StoredReport], options: AuditOptions) -> Base
     )
     if not reports:
         return None
-    alike = [one for one in reports if one.coverage.judged_as == own]
-    alike = alike or [one for one in reports if one.coverage.judged_as == reports[0].coverage.judged_as]
-    found = {name: _base_of(name, alike) for name in alike[0].coverage.known}
-    return Bases(alike[0], {name: report for name, report in sorted(found.items()) if report is not None})
+    alike = [report for report in reports if report.coverage.judged_as == own]
+    alike = alike or [report for report in reports if report.coverage.judged_as == reports[0].coverage.judged_as]
+    bases = {name: _base_of(name, alike) for name in alike[0].coverage.known}
+    return Bases(alike[0], {name: report for name, report in sorted(bases.items()) if report is not None})
 
 
 def _base_of(cluster: str, reports: Sequence[StoredReport]) -> StoredReport | None:
     """Return the newest report that has a cluster whole; else the newest that has some of it."""
-    dated = [one for one in reports if cluster in one.coverage.whole or cluster in one.coverage.older]
+    dated = [report for report in reports if cluster in report.coverage.whole or cluster in report.coverage.older]
     is_older = len(dated) > 1 and cluster in dated[0].coverage.older
     if is_older and dated[0].coverage.continues(dated[1].coverage, cluster):
         return dated[0]
     ranked = [
-        *(one for one in reports if cluster in one.coverage.whole),
-        *(one for one in reports if cluster in one.coverage.partly),
+        *(report for report in reports if cluster in report.coverage.whole),
+        *(report for report in reports if cluster in report.coverage.partly),
     ]
     return next(iter(ranked), None)
 

@@ -87,12 +87,12 @@ def free_name(template: str, now: datetime.datetime, root: Root) -> str:
         now: The start of the run, with zone.
         root: Where the report is written.
     """
-    name = found = report_name(template, now)
+    name = free = report_name(template, now)
     number = 1
-    while "{time}" in template and root.has(found):
+    while "{time}" in template and root.has(free):
         number += 1
-        found = f"{name}-{number}"
-    return found
+        free = f"{name}-{number}"
+    return free
 
 
 class Root(ABC):
@@ -106,7 +106,7 @@ class Root(ABC):
 
     def coverage(self, name: str) -> Coverage | None:
         """Return what a report has of each cluster; None if it is not complete."""
-        return next((one.coverage for one in self.reports() if one.name == name), None)
+        return next((report.coverage for report in self.reports() if report.name == name), None)
 
     @abstractmethod
     def path_of(self, name: str) -> str:
@@ -204,7 +204,7 @@ def _newest_first(reports: list[StoredReport]) -> list[StoredReport]:
 
 def _is_complete(manifest: dict[str, Any], names: set[str]) -> bool:
     listed = manifest.get("files")
-    return type(listed) is list and all(type(one) is str and one in names for one in listed)
+    return type(listed) is list and all(type(name) is str and name in names for name in listed)
 
 
 class LocalRoot(Root):
@@ -216,23 +216,25 @@ class LocalRoot(Root):
 
     def reports(self) -> list[StoredReport]:
         """Return the complete reports, newest first."""
-        found = []
+        reports = []
         for name in self._folders():
             folder = self._folder / name
             try:
                 data = manifest_bytes(folder)
-                names = {one for one, is_file in files_of(folder) if is_file}
+                names = {name for name, is_file in files_of(folder) if is_file}
             except (OSError, PlanError):
                 continue
             if report := _report(name, str(folder), data, names):
-                found.append(report)
-        return _newest_first(found)
+                reports.append(report)
+        return _newest_first(reports)
 
     def _folders(self) -> list[str]:
         try:
             with os.scandir(self._folder) as entries:
                 return sorted(
-                    one.name for one in entries if not one.name.startswith(".") and one.is_dir(follow_symlinks=False)
+                    entry.name
+                    for entry in entries
+                    if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
                 )
         except FileNotFoundError:
             return []
@@ -293,14 +295,14 @@ class StoreRoot(Root):
 
     def reports(self) -> list[StoredReport]:
         """Return the complete reports, newest first."""
-        found = []
+        reports = []
         for name in remote_names(self.location):
             url = self.path_of(name)
             if name.startswith(".") or (data := read_file(joined(url, MANIFEST))) is None:
                 continue
             if report := _report(name, url, data, set(remote_files(url))):
-                found.append(report)
-        return _newest_first(found)
+                reports.append(report)
+        return _newest_first(reports)
 
     def path_of(self, name: str) -> str:
         """Return the URL of a report."""
@@ -314,7 +316,7 @@ class StoreRoot(Root):
         """Return why a report must not be removed."""
         data = read_file(joined(report.location, MANIFEST)) or b""
         try:
-            check_manifest_of(report.name, data, ((one, True) for one in remote_files(report.location)))
+            check_manifest_of(report.name, data, ((file, True) for file in remote_files(report.location)))
         except PlanError as error:
             return error.found
         return ""
@@ -323,19 +325,19 @@ class StoreRoot(Root):
         """Remove the manifest of a report, then its other files."""
         self.begin(report.name)
         names = sorted(remote_files(report.location), key=lambda one: (one != MANIFEST, one))
-        remove_files(joined(report.location, one) for one in names)
+        remove_files(joined(report.location, name) for name in names)
         self.end(report.name, written=True)
 
     def leftovers(self) -> list[str]:
         """Return the names of reports that killed runs began: without a manifest, and with only their own files."""
-        marks = [one for one in remote_names(self.location) if one.startswith(_STARTED)]
-        return [one.removeprefix(_STARTED) for one in marks]
+        marks = [name for name in remote_names(self.location) if name.startswith(_STARTED)]
+        return [mark.removeprefix(_STARTED) for mark in marks]
 
     def clear(self, name: str) -> None:
         """Remove the files of a report that a killed run began to write, and its mark."""
         names = remote_files(self.path_of(name)) if _NAME.fullmatch(name) else []
-        if MANIFEST not in names and all(is_report_file(one) for one in names):
-            remove_files(joined(self.path_of(name), one) for one in names)
+        if MANIFEST not in names and all(is_report_file(name) for name in names):
+            remove_files(joined(self.path_of(name), file) for file in names)
         remove_files([joined(self.location, _STARTED + name)])
 
     def begin(self, name: str) -> None:
@@ -371,10 +373,10 @@ class Keep:
     @classmethod
     def parse(cls, text: str) -> Keep | None:
         """Parse `30` or `90d` (hours, days, weeks). Returns None if the text has another form."""
-        found = re.fullmatch(r"([0-9]{1,6})([hdw]?)", text.strip())
-        if found is None or int(found[1]) < 1:
+        match = re.fullmatch(r"([0-9]{1,6})([hdw]?)", text.strip())
+        if match is None or int(match[1]) < 1:
             return None
-        return cls(days=int(found[1]) * _UNITS[found[2]]) if found[2] else cls(count=int(found[1]))
+        return cls(days=int(match[1]) * _UNITS[match[2]]) if match[2] else cls(count=int(match[1]))
 
     def surplus(self, reports: Sequence[StoredReport], now: datetime.datetime) -> list[StoredReport]:
         """Return the reports that do not remain once a run has written its own.
@@ -386,4 +388,4 @@ class Keep:
         if self.count:
             return list(reports[self.count - 1 :])
         oldest = now - datetime.timedelta(days=self.days)
-        return [one for one in reports if one.started < oldest]
+        return [report for report in reports if report.started < oldest]

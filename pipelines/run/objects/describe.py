@@ -11,10 +11,10 @@ from auditor.base.visible import visible
 from auditor.printing.arguments import UsageError, read_arguments
 from auditor.printing.describe import described
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get.errors import NotShown, StatusError
+from auditor.printing.get.server_errors import NotShown, StatusError
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
-from pipelines.run.query import Writer, open_store
+from pipelines.run.query import TextWriter, open_store
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def run_describe(options: QueryOptions, *, now: float | None) -> int:
     """Print the requested objects; return the exit code: 1 if one of them does not exist."""
-    out, err = Writer(sys.stdout), ErrorLines()
+    out, err = TextWriter(sys.stdout), ErrorLines()
     with open_store(options, err) as store:
         if not isinstance(store, DumpStore):
             advice = "name it in the place of the report"
@@ -43,8 +43,8 @@ def run_describe(options: QueryOptions, *, now: float | None) -> int:
                 warn=lambda text: err(f"{text}\n"),
             )
             _refuse_builtin(store, wanted)
-            found = list(_objects(store, wanted, options, errors))
-            texts = [_text(store, one, now, with_events=len(found) == 1) for one in found]
+            objects = list(_objects(store, wanted, options, errors))
+            texts = [_text(store, obj, now, with_events=len(objects) == 1) for obj in objects]
         except (UnknownResource, UsageError) as error:
             err(f"error: {error}\n")
             return 2
@@ -63,7 +63,7 @@ def run_describe(options: QueryOptions, *, now: float | None) -> int:
 
 
 def _refuse_builtin(store: DumpStore, wanted: Wanted) -> None:
-    for resource in (*wanted.kinds, *(one for one, _ in wanted.names)):
+    for resource in (*wanted.kinds, *(resource_ for resource_, _ in wanted.names)):
         if store.catalog.definition(resource) is None:
             raise UsageError(
                 f"{resource.group_resource} is built in, and only custom resources are described here: "

@@ -43,16 +43,16 @@ def are_dumps(old: str, new: str) -> bool:
     Raises:
         PlanError: One is a report and the other a dump.
     """
-    reports = [(Path(one) / MANIFEST).exists() or is_remote(one) for one in (old, new)]
+    reports = [(Path(dump) / MANIFEST).exists() or is_remote(dump) for dump in (old, new)]
     if reports[0] != reports[1]:
         names = [
-            f"{one} is a {'report' if is_report else 'dump'}"
-            for one, is_report in zip((old, new), reports, strict=True)
+            f"{dump} is a {'report' if is_report else 'dump'}"
+            for dump, is_report in zip((old, new), reports, strict=True)
         ]
         raise PlanError("", " and ".join(names), "two reports, or two dumps", "a report is compared with a report")
-    if any(reports) or any(Path(one).is_dir() and (Path(one) / "objects").is_dir() for one in (old, new)):
+    if any(reports) or any(Path(dump).is_dir() and (Path(dump) / "objects").is_dir() for dump in (old, new)):
         return False
-    return all(Path(one).exists() for one in (old, new))
+    return all(Path(dump).exists() for dump in (old, new))
 
 
 def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable[[str], None], *, output: str) -> int:
@@ -73,10 +73,10 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
             raise PlanError("", "one side is the report of a fleet", "two dumps")
         kind, _, name = wanted.partition("/")
         kinds = _kinds(before, after, kind)
-        found = _all(before, after, kinds, options.namespace, name)
+        differences = _all(before, after, kinds, options.namespace, name)
         damaged = any(source.damage for store in (before, after) for source in store.plan.sources)
-        unread = _printed(found, after, (options.target, new), write, output=output, whole=bool(name))
-        if name and not any(found.counts.values()):
+        unread = _printed(differences, after, (options.target, new), write, output=output, whole=bool(name))
+        if name and not any(differences.counts.values()):
             raise PlanError("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
         return 3 if damaged or unread or before.sealed or after.sealed else 0
 
@@ -128,7 +128,7 @@ def _printed(
     rows: list[list[str]] = []
     for change in found:
         if whole and change.change != "unreadable":
-            was, now = (_shown(store, change.resource, one) for one in (change.old, change.new))
+            was, now = (_shown(store, change.resource, obj) for obj in (change.old, change.new))
             text = yaml_diff(was, now, names, for_terminal=sys.stdout.isatty())
             write(text or f"{_place(change)}: redacted values differ (--show-secrets prints them)\n")
         else:

@@ -10,20 +10,20 @@ import pyarrow.compute as pc
 
 from auditor.builtin.selectable import rules_of
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get.errors import StatusError
+from auditor.printing.get.server_errors import StatusError
 from auditor.printing.print_rows import DATA, print_rows
-from auditor.selectors.fields import field_types
+from auditor.selectors.selectable_fields import field_types
 from auditor.server.dump import DumpStore
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import ReportStore
-from pipelines.run.query import Writer, open_stores
+from pipelines.run.query import TextWriter, open_stores
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from auditor.printing.discovery import Resource
-    from auditor.server.fleet import OneStore
+    from auditor.server.fleet_store import OneStore
     from pipelines.run.objects.query_options import QueryOptions
 
 
@@ -42,7 +42,7 @@ _IDENTITY = ("metadata.name", "metadata.namespace")
 
 def run_fields(options: QueryOptions, kind: str, *, values: bool, limit: int, output: str) -> int:
     """Print the fields of a kind; return the exit code."""
-    out, err = Writer(sys.stdout), ErrorLines()
+    out, err = TextWriter(sys.stdout), ErrorLines()
     with open_stores(options, err) as opened:
         rows: list[_Row] = []
         unknown: list[str] = []
@@ -101,7 +101,11 @@ def _rows(store: OneStore, cluster: str, kind: str, namespace: str, *, values: b
 
 def _versions(store: OneStore, wanted: Resource, *, only: bool) -> list[Resource]:
     """Return the kind at each version, or only at the given version."""
-    same = [one for one in store.discovery.resources if (one.group, one.plural) == (wanted.group, wanted.plural)]
+    same = [
+        resource
+        for resource in store.discovery.resources
+        if (resource.group, resource.plural) == (wanted.group, wanted.plural)
+    ]
     return [wanted] if only else same
 
 
@@ -133,8 +137,8 @@ def _values(store: OneStore, resource: Resource, namespace: str) -> dict[str, Co
         for table in store.index_rows(place, namespace, (), (), wanted):
             for label, column in zip(names, wanted, strict=True):
                 counted = counts.setdefault(label, Counter())
-                for one in pc.value_counts(table[column]).to_pylist():
-                    counted[one["values"] or ""] += one["counts"]
+                for count in pc.value_counts(table[column]).to_pylist():
+                    counted[count["values"] or ""] += count["counts"]
         return counts
     if not isinstance(store, DumpStore):
         return counts

@@ -12,10 +12,10 @@ from auditor.printing.api_resources import resource_lines
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.eventlist import event_lines, is_about, sorted_events
 from auditor.printing.explain import NoSuchField, explained, with_type_fields
-from auditor.printing.get.errors import StatusError
+from auditor.printing.get.server_errors import StatusError
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
-from pipelines.run.query import Writer, open_store
+from pipelines.run.query import TextWriter, open_store
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def run_api_resources(options: QueryOptions, wanted: ResourceFilter) -> int:
     with open_store(options, ErrorLines()) as opened:
         store = _dump(opened, options.target)
         pairs = [
-            (one, store.catalog.definition(one) is not None)
-            for one in store.discovery.resources
-            if _is_served(store, one)
+            (resource, store.catalog.definition(resource) is not None)
+            for resource in store.discovery.resources
+            if _is_served(store, resource)
         ]
-        Writer(sys.stdout)(resource_lines(pairs, wanted))
+        TextWriter(sys.stdout)(resource_lines(pairs, wanted))
     return 0
 
 
@@ -56,7 +56,7 @@ def _is_served(store: DumpStore, resource: Resource) -> bool:
 
 def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive: bool, most_levels: int) -> int:
     """Print the description of a kind or one of its fields; return kubectl's exit code."""
-    out, err = Writer(plain(sys.stdout)), ErrorLines()  # the tabs are kubectl's; every other text is escaped here
+    out, err = TextWriter(plain(sys.stdout)), ErrorLines()  # the tabs are kubectl's; every other text is escaped here
     with open_store(options, err) as opened:
         store = _dump(opened, options.target)
         try:
@@ -98,7 +98,7 @@ def _visible_names(schema: Any) -> Any:
             for name, text in schema.items()
         }
     if type(schema) is list:
-        return [_visible_names(one) for one in schema]
+        return [_visible_names(item) for item in schema]
     return visible(schema) if type(schema) is str else schema
 
 
@@ -110,7 +110,7 @@ def _line(text: str) -> str:
 def _schema(definition: CustomResourceDefinition, version: str) -> dict[str, object] | None:
     """Return the schema of a version as the definition has it."""
     spec = definition.document.get("spec") or {}
-    own: dict[str, Any] = next((one for one in spec.get("versions") or () if one.get("name") == version), {})
+    own: dict[str, Any] = next((entry for entry in spec.get("versions") or () if entry.get("name") == version), {})
     schema = (own.get("schema") or spec.get("validation") or {}).get("openAPIV3Schema")
     return schema if type(schema) is dict else None
 
@@ -119,40 +119,44 @@ def _resource_and_path(store: DumpStore, text: str) -> tuple[Resource, list[str]
     """Return the kind and the path in a text like ``widgets.spec.size`` or ``widgets.example.com.spec``."""
     word, _, rest = text.partition(".")
     first = store.discovery.resolve(word)
-    for one in (first, *store.discovery.resources):
-        long = one.group_resource
-        if word in (one.plural, one.one, *one.short_names) and one.group and f"{text}.".startswith(f"{long}."):
-            return one, [name for name in text[len(long) :].split(".") if name]
+    for resource in (first, *store.discovery.resources):
+        long = resource.group_resource
+        if (
+            word in (resource.plural, resource.one, *resource.short_names)
+            and resource.group
+            and f"{text}.".startswith(f"{long}.")
+        ):
+            return resource, [name for name in text[len(long) :].split(".") if name]
     return first, [name for name in rest.split(".") if name]
 
 
 def _at(store: DumpStore, resource: Resource, api_version: str) -> Resource:
-    for one in store.discovery.resources:
-        if one.plural == resource.plural and one.api_version == api_version:
-            return one
+    for resource_ in store.discovery.resources:
+        if resource_.plural == resource.plural and resource_.api_version == api_version:
+            return resource_
     raise LookupError(f'couldn\'t find resource for "{api_version}, Resource={resource.plural}"')
 
 
 def run_events(options: QueryOptions, *, about: str, types: tuple[str, ...], headers: bool, now: float | None) -> int:
     """Print the events of a dump, the oldest first; return the exit code."""
-    out, err = Writer(sys.stdout), ErrorLines()
-    wanted = {one.lower() for text in types for one in text.split(",") if one}
+    out, err = TextWriter(sys.stdout), ErrorLines()
+    wanted = {word.lower() for text in types for word in text.split(",") if word}
     if wanted - {"normal", "warning"}:
         raise PlanError("--types", ", ".join(sorted(wanted)), "Normal or Warning")
     with open_store(options, err) as opened:
         store = _dump(opened, options.target)
         resource = store.discovery.resolve("events")
         try:
-            found = list(store.list_objects(resource, options.namespace, options.labels, ""))
+            shown = list(store.list_objects(resource, options.namespace, options.labels, ""))
             if about:
-                found = [event for event in found if is_about(event, *_named(store, about))]
+                shown = [event for event in shown if is_about(event, *_named(store, about))]
         except UnknownResource as error:
             err(f"error: {error}\n")
             return 1
         except StatusError as error:
             err(f"Error from server ({error.reason}): {error.message}\n")
             return 2
-        events = [one for one in sorted_events(found) if not wanted or str(one.get("type")).lower() in wanted]
+        events = [event for event in sorted_events(shown) if not wanted or str(event.get("type")).lower() in wanted]
         if not events:
             err(f"No events found in {options.namespace} namespace.\n" if options.namespace else "No events found.\n")
             return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from auditor.printing.get.options import GetOptions
-from auditor.server.reader import ReadMode
+from auditor.server.object_reader import ReadMode
 
 
 @dataclass(slots=True)

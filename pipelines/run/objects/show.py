@@ -16,7 +16,7 @@ from auditor.builtin.judge import judge_at, judge_exported
 from auditor.causes.follows import with_notes
 from auditor.output.views.marks import Marks
 from auditor.printing.discovery import Resource, UnknownResource
-from auditor.printing.get.errors import OF_THE_COMMAND, left_out
+from auditor.printing.get.server_errors import OF_THE_COMMAND, left_out
 from auditor.printing.jsonprint import to_json
 from auditor.printing.print_rows import DATA, print_rows
 from auditor.printing.yamltext import YamlTextError, to_yaml
@@ -24,14 +24,14 @@ from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.program import AuditProgram
 from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
-from auditor.server.reader import Unreadable
-from auditor.shards.findings import BoundedTexts
-from auditor.sources.manifests.rows import read_header
+from auditor.server.object_reader import UndecodedObject
+from auditor.shards.finding_rows import BoundedTexts
+from auditor.sources.manifests.export_table import read_header
 from auditor.sources.registry_key import classify, printable_key, split_key
 from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 from auditor.store.selected_rows import is_one_of, rows_where
 from pipelines.run.objects.row_kind import resource_of
-from pipelines.run.query import Writer, open_stores
+from pipelines.run.query import TextWriter, open_stores
 from pipelines.run.remote import query_here
 from pipelines.streams import ErrorLines
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.server.rows import StoredRow
+    from auditor.server.dump_rows import StoredRow
     from pipelines.run.objects.query_options import QueryOptions
 
 
@@ -71,9 +71,9 @@ def run_show(options: QueryOptions, key: str, *, output: str) -> int:
 
 
 def _show(options: QueryOptions, key: str, output: str) -> int:
-    out, err = Writer(sys.stdout), ErrorLines()
+    out, err = TextWriter(sys.stdout), ErrorLines()
     report = Path(options.target)
-    found: list[dict[str, Any]] = []
+    documents: list[dict[str, Any]] = []
     failed = 0
     keys: set[str] = set()
     has_report = (report / MANIFEST).exists()
@@ -85,7 +85,7 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
                 keys |= {printable_key(row.key) for row in rows if row.key is not None}
                 for row in rows:
                     try:
-                        found.append({**named, **_describe(store, row, options)})
+                        documents.append({**named, **_describe(store, row, options)})
                     except Exception as error:  # noqa: BLE001 - it is left out
                         store.leave_out(key, error)
             failed += store.failed
@@ -95,16 +95,19 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
         with whole_report(options.target):
             judged = _of_report(report, next(iter(keys), key), clusters)
         if judged["objects"]:
-            found = [{"report": judged}, *({k: v for k, v in one.items() if k != "findings"} for one in found)]
-    if not (found or failed):
+            documents = [
+                {"report": judged},
+                *({k: v for k, v in document.items() if k != "findings"} for document in documents),
+            ]
+    if not (documents or failed):
         if has_report and (of_cause := _of_cause(options, key)):
             return _show(*of_cause, output)
         advice = "the column `key` of objects/ lists the keys" if has_report else "`auditor query` prints the names"
         raise PlanError(options.target, f"there is no key {key}", "", advice)
     printed = 0
-    for one in found:
+    for document in documents:
         try:
-            text = _text(one, output, headers=not printed)
+            text = _text(document, output, headers=not printed)
         except OF_THE_COMMAND:
             raise
         except Exception as error:  # noqa: BLE001 - it is left out
@@ -122,11 +125,15 @@ def _of_cause(options: QueryOptions, cause: str) -> tuple[QueryOptions, str] | N
 
     if not _CAUSE.fullmatch(cause):
         return None
-    found = [one for one in FindingsModel.open(options.target).causes if one.digest.startswith(cause) and one.examples]
-    if len(found) != 1:
+    causes = [
+        candidate
+        for candidate in FindingsModel.open(options.target).causes
+        if candidate.digest.startswith(cause) and candidate.examples
+    ]
+    if len(causes) != 1:
         return None
-    clusters = (found[0].example_clusters[0],) if found[0].clusters else options.clusters
-    return replace(options, clusters=clusters), found[0].examples[0]
+    clusters = (causes[0].example_clusters[0],) if causes[0].clusters else options.clusters
+    return replace(options, clusters=clusters), causes[0].examples[0]
 
 
 def _text(sections: dict[str, Any], output: str, *, headers: bool) -> str:
@@ -158,9 +165,9 @@ def _of_report(report: Path, key: str, clusters: list[str]) -> dict[str, Any]:
         for table in _tables(part, key, clusters):
             for row, causes in zip(table.to_pylist(), marks.objects(table), strict=True):
                 objects.append({k: v for k, v in (row | {"causes": causes}).items() if v not in (None, [], ())})
-    places = [place for place in ("cluster", "namespace") if len({one.get(place) for one in objects}) > 1]
-    found = _findings(report / "findings", key, places, clusters, marks)
-    judged: dict[str, Any] = {"objects": objects, "findings": found}
+    places = [place for place in ("cluster", "namespace") if len({obj.get(place) for obj in objects}) > 1]
+    findings = _findings(report / "findings", key, places, clusters, marks)
+    judged: dict[str, Any] = {"objects": objects, "findings": findings}
     if fixed := _findings(report / "fixed", key, places, clusters, marks):  # of `auditor audit --diff`
         judged["fixed"] = fixed
     if (report / "changes").exists():  # of `auditor upgrade`
@@ -178,7 +185,7 @@ def _findings(folder: Path, key: str, places: list[str], clusters: list[str], ma
         clusters: As in `_in_part`.
         marks: Returns cause, severity and owner of each.
     """
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    of_key: dict[tuple[Any, ...], dict[str, Any]] = {}
     for part in sorted(folder.glob("*.parquet")):
         tables = _tables(part, key, clusters)
         rows = (
@@ -187,19 +194,19 @@ def _findings(folder: Path, key: str, places: list[str], clusters: list[str], ma
         for row in rows:
             whose = (row["cluster"], row["key"], row["namespace"], row["name"])
             same = (*whose, *(row[name] for name in _SAME))
-            if same in found:  # the same finding of another request
-                requests = found[same].setdefault("requests", [found[same]["request"]])
+            if same in of_key:  # the same finding of another request
+                requests = of_key[same].setdefault("requests", [of_key[same]["request"]])
                 requests += [row["request"]] if row["request"] not in requests else []
                 continue
-            one = {name: row[name] for name in (*_MARKS, *places, *_COLUMNS) if name in row}
-            one |= {name: row[name] for name in _IF_KNOWN if row.get(name) is not None}
+            row_of_key = {name: row[name] for name in (*_MARKS, *places, *_COLUMNS) if name in row}
+            row_of_key |= {name: row[name] for name in _IF_KNOWN if row.get(name) is not None}
             if row["last_write"] is not None:
-                one["last_write"] = row["last_write"].strftime("%Y-%m-%dT%H:%M:%SZ")
-            found[same] = one
+                row_of_key["last_write"] = row["last_write"].strftime("%Y-%m-%dT%H:%M:%SZ")
+            of_key[same] = row_of_key
     of_objects: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for same, one in found.items():
-        of_objects.setdefault(same[:4], []).append(one)
-    return [one for findings in of_objects.values() for one in with_notes(findings)]
+    for same, row_of_key in of_key.items():
+        of_objects.setdefault(same[:4], []).append(row_of_key)
+    return [note for findings in of_objects.values() for note in with_notes(findings)]
 
 
 def _in_part(part: Path, key: str, clusters: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -236,20 +243,20 @@ def _changes(report: Path, key: str) -> list[dict[str, Any]]:
 
 def rows_of(store: DumpStore, key: str, namespace: str = "") -> Iterator[StoredRow]:
     """Yield the rows of a key: an etcd key, [NAMESPACE/]NAME in an export, or else KIND/NAME."""
-    found = False
+    is_found = False
     for number, source in enumerate(store.plan.sources):
         if source.is_export:
             for row in store.rows.all(number):
                 header = read_header(store.rows.stored_bytes(row))
                 if header is not None and key in (header.name, f"{header.namespace}/{header.name}"):
-                    found = True
+                    is_found = True
                     yield row
         else:
             for row in store.rows.exact(number, key.encode("utf-8", "surrogateescape")):
-                found = True
+                is_found = True
                 yield row
     kind, slash, name = key.partition("/")
-    if found or not (kind and slash and name) or "/" in name:
+    if is_found or not (kind and slash and name) or "/" in name:
         return
     try:
         resource = store.discovery.resolve(kind)
@@ -289,7 +296,7 @@ def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: Qu
         else:
             out |= _builtin(row, resource, store.reader.plain_bytes(row, resource), options)
         out["read"] = store.reader.concealed(resource, store.reader.read(resource, row))
-    except Unreadable as error:
+    except UndecodedObject as error:
         if error.lacks_key:
             out |= {"status": Status.SEALED.value, "reason": str(error), "impact": Impact.UNKNOWN.value}
         elif not error.needs_webhook:
@@ -299,7 +306,7 @@ def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: Qu
             out |= {"status": Status.NEEDS_CONVERSION.value, "reason": str(error), "impact": impact}
     try:
         out["stored"] = store.reader.concealed(resource, store.reader.as_stored(resource, row))
-    except Unreadable:
+    except UndecodedObject:
         out["stored"] = _undecoded(store, row, resource)
     return out
 
@@ -334,10 +341,10 @@ def _as_misplaced(out: dict[str, Any], why: str, *, namespaced: bool) -> dict[st
         status, reason = Status.UNREADABLE, f"couldn't compute key: {fault}"
     breaking = Impact.BREAKS_LIST.value
     impact = {} if status is Status.OTHER else {"impact": breaking, "impacts": [breaking]}
-    found = {"status": status.value, "reason": reason, **impact}
+    answer = {"status": status.value, "reason": reason, **impact}
     content: dict[str, Any] = {name: out[name] for name in ("pruned", "defaulted", "read", "stored") if name in out}
-    left = (*found, *content, "impact", "impacts", "findings")
-    return {**{name: value for name, value in out.items() if name not in left}, **found, **content}
+    left = (*answer, *content, "impact", "impacts", "findings")
+    return {**{name: value for name, value in out.items() if name not in left}, **answer, **content}
 
 
 def _builtin(row: StoredRow, resource: Resource | None, data: bytes, options: QueryOptions) -> JsonObject:
@@ -357,7 +364,7 @@ def _builtin(row: StoredRow, resource: Resource | None, data: bytes, options: Qu
     if judged.impact is not None:
         out["impact"] = judged.impact.value
     if judged.impacts:
-        out["impacts"] = [one.value for one in judged.impacts]
+        out["impacts"] = [impact.value for impact in judged.impacts]
     return out
 
 
@@ -369,11 +376,16 @@ def _judged(definition: CustomResourceDefinition, resource: Resource, data: byte
     if impact is not None:
         out["impact"] = impact.value
     if impacts:
-        out["impacts"] = [one.value for one in impacts]
+        out["impacts"] = [impact.value for impact in impacts]
     texts = BoundedTexts()
     findings = [
-        {"check": one.check, "field": texts.bounded(one.field), "type": one.type, "message": texts.bounded(one.words)}
-        for one in audited.findings
+        {
+            "check": finding.check,
+            "field": texts.bounded(finding.field),
+            "type": finding.type,
+            "message": texts.bounded(finding.words),
+        }
+        for finding in audited.findings
     ]
     out["findings"] = with_notes(findings)
     out["pruned"] = list(audited.pruned)
@@ -385,9 +397,16 @@ def _revisions(store: DumpStore, row: StoredRow) -> list[JsonObject]:
     source = store.plan.sources[row.source]
     check_history(source)
     out: list[JsonObject] = []
-    for one in key_revisions(source, row.key or b"", exact=True):
-        if one.deleted:
-            out.append({"revision": one.revision, "deleted": True})
+    for revision in key_revisions(source, row.key or b"", exact=True):
+        if revision.deleted:
+            out.append({"revision": revision.revision, "deleted": True})
         else:
-            out.append({"revision": one.revision, "version": one.version, "bytes": one.length, "offset": one.offset})
+            out.append(
+                {
+                    "revision": revision.revision,
+                    "version": revision.version,
+                    "bytes": revision.length,
+                    "offset": revision.offset,
+                }
+            )
     return out

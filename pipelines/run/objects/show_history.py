@@ -12,11 +12,11 @@ from auditor.printing.yamltext import yaml_diff
 from auditor.server.comparison import without_bookkeeping
 from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
-from auditor.server.reader import Unreadable
+from auditor.server.object_reader import UndecodedObject
 from auditor.sources.registry_key import printable_key
 from pipelines.run.objects.row_kind import resource_of
 from pipelines.run.objects.show import rows_of
-from pipelines.run.query import Writer, open_stores
+from pipelines.run.query import TextWriter, open_stores
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
-    from auditor.server.history import Revision
-    from auditor.server.rows import StoredRow
+    from auditor.server.dump_rows import StoredRow
+    from auditor.server.history import KeyRevision
     from pipelines.run.objects.query_options import QueryOptions
 
 
@@ -35,8 +35,8 @@ def run_history(options: QueryOptions, key: str, *, output: str, as_diff: bool) 
     Raises:
         PlanError: There is no such key, or the dump has no history.
     """
-    out, err = Writer(sys.stdout), ErrorLines()
-    found: list[dict[str, Any]] = []
+    out, err = TextWriter(sys.stdout), ErrorLines()
+    documents: list[dict[str, Any]] = []
     unread = 0
     with open_stores(options, err) as opened:
         for store in opened.stores.values():
@@ -44,29 +44,29 @@ def run_history(options: QueryOptions, key: str, *, output: str, as_diff: bool) 
                 raise PlanError(options.target, "the dump of this report is not here", "", "--dump names it")
             for source, stored in _keys(store, key, options):
                 before: tuple[JsonObject | None, str] = (None, "/dev/null")
-                for one, obj, reason in _contents(store, source, stored, options):
+                for content, obj, reason in _contents(store, source, stored, options):
                     unread += bool(reason)
-                    record: dict[str, Any] = {"revision": one.revision}
-                    record |= {"deleted": True} if one.deleted else {"version": one.version}
+                    record: dict[str, Any] = {"revision": content.revision}
+                    record |= {"deleted": True} if content.deleted else {"version": content.version}
                     if reason:
                         record["reason"] = reason
                     elif obj is not None:
                         record["object"] = obj
-                    found.append(record)
+                    documents.append(record)
                     if as_diff:
-                        label = f"revision {one.revision}"
+                        label = f"revision {content.revision}"
                         out(f"unreadable: {label}: {reason}\n" if reason else _step(before, obj, label))
                         before = (obj, label)
         damaged = opened.is_damaged()
-    if not found:
+    if not documents:
         raise PlanError(options.target, f"there is no key {key}", "", "`auditor query` prints the names")
     if not as_diff:
         if output == "json":
-            out(to_json(found))
+            out(to_json(documents))
         elif output == "yaml":
-            out("".join(f"---\n{yaml_text(one, for_terminal=sys.stdout.isatty())}" for one in found))
+            out("".join(f"---\n{yaml_text(document, for_terminal=sys.stdout.isatty())}" for document in documents))
         else:
-            out("".join(print_rows(found, ("revision", "version", "deleted", "reason"), output)))
+            out("".join(print_rows(documents, ("revision", "version", "deleted", "reason"), output)))
     return 3 if damaged or unread else 0
 
 
@@ -78,8 +78,8 @@ def _keys(store: DumpStore, key: str, options: QueryOptions) -> Iterator[tuple[i
         return
     for number, source in enumerate(store.plan.sources):
         check_history(source)
-        for one in _candidates(store, key, options.namespace):
-            yield number, one
+        for candidate in _candidates(store, key, options.namespace):
+            yield number, candidate
 
 
 def _candidates(store: DumpStore, key: str, namespace: str) -> list[bytes]:
@@ -87,7 +87,11 @@ def _candidates(store: DumpStore, key: str, namespace: str) -> list[bytes]:
     if key.startswith("/"):
         return [key.encode("utf-8", "surrogateescape")]
     kind, _, name = key.partition("/")
-    words = (one for one in store.discovery.resources if kind in (one.plural, one.one, one.kind, *one.short_names))
+    words = (
+        resource
+        for resource in store.discovery.resources
+        if kind in (resource.plural, resource.one, resource.kind, *resource.short_names)
+    )
     resource = next(words, None)
     if resource is None or not name:
         return []
@@ -97,29 +101,29 @@ def _candidates(store: DumpStore, key: str, namespace: str) -> list[bytes]:
 
 def _contents(
     store: DumpStore, number: int, key: bytes, options: QueryOptions
-) -> Iterator[tuple[Revision, JsonObject | None, str]]:
+) -> Iterator[tuple[KeyRevision, JsonObject | None, str]]:
     """Yield each revision of a key with its object, or the reason why it cannot be read."""
     source = store.plan.sources[number]
     check_history(source)
-    for one in key_revisions(source, key, exact=True):
-        if one.deleted:
-            yield one, None, ""
+    for revision in key_revisions(source, key, exact=True):
+        if revision.deleted:
+            yield revision, None, ""
             continue
-        row = one.row(number)
+        row = revision.row(number)
         resource, status = resource_of(store, row, options.etcd_prefix)
         if resource is None:
-            yield one, None, status
+            yield revision, None, status
             continue
         try:
-            yield one, _object(store, resource, row), ""
-        except Unreadable as error:
-            yield one, None, f"{printable_key(key)}: {error}"
+            yield revision, _object(store, resource, row), ""
+        except UndecodedObject as error:
+            yield revision, None, f"{printable_key(key)}: {error}"
 
 
 def _object(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
     try:
         obj = store.reader.read(resource, row)
-    except Unreadable as error:
+    except UndecodedObject as error:
         if not error.needs_webhook:
             raise
         obj = store.reader.as_stored(resource, row)

@@ -10,26 +10,26 @@ import orjson
 from auditor.base.visible import visible
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get.errors import StatusError
+from auditor.printing.get.server_errors import StatusError
 from auditor.printing.print_rows import NDJSON, print_rows
 from auditor.printing.tables import align
 from auditor.server.dump import DumpStore
 from auditor.server.history import changes
 from auditor.sources.registry_key import printable_key
-from pipelines.run.query import Writer, open_stores
+from pipelines.run.query import TextWriter, open_stores
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.printing.discovery import Resource
-    from auditor.server.history import Change
+    from auditor.server.history import WatchEvent
     from pipelines.run.objects.query_options import QueryOptions
 
 
 def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: str) -> int:
     """Print the changes of a kind; return the exit code."""
-    out, err = Writer(sys.stdout), ErrorLines()
+    out, err = TextWriter(sys.stdout), ErrorLines()
     with open_stores(options, err) as opened:
         if len(opened.stores) > 1:
             names = ", ".join(opened.stores)
@@ -44,7 +44,7 @@ def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: st
             return 2
         try:
             resource = store.discovery.resolve(kind, lambda text: err(text + "\n"))
-            found = changes(
+            changes_ = changes(
                 store,
                 resource,
                 namespace=options.namespace,
@@ -53,9 +53,9 @@ def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: st
                 after=after,
             )
             if output in ("table", "wide"):
-                out(_table(store, resource, found))
+                out(_table(store, resource, changes_))
                 return 3 if opened.is_damaged() else 0
-            lines = _lines(store, resource, found)
+            lines = _lines(store, resource, changes_)
             is_of_lines = output in ("json", NDJSON)  # kubectl's JSON of a watch is a line for each event
             for text in lines if is_of_lines else print_rows(map(orjson.loads, lines), (), output):
                 out(text)
@@ -71,7 +71,7 @@ def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: st
         return 3 if opened.is_damaged() else 0
 
 
-def _lines(store: DumpStore, resource: Resource, found: Iterator[Change]) -> Iterator[str]:
+def _lines(store: DumpStore, resource: Resource, found: Iterator[WatchEvent]) -> Iterator[str]:
     for change in found:
         try:
             line = _line(store, resource, change)
@@ -81,7 +81,7 @@ def _lines(store: DumpStore, resource: Resource, found: Iterator[Change]) -> Ite
         yield line
 
 
-def _line(store: DumpStore, resource: Resource, change: Change) -> str:
+def _line(store: DumpStore, resource: Resource, change: WatchEvent) -> str:
     obj: Any = change.object
     if obj is None:
         what = "corrupt object " if change.is_corrupt else ""
@@ -95,7 +95,7 @@ def _line_of(cells: list[str]) -> str:
     return "\t".join(map(visible, cells))
 
 
-def _table(store: DumpStore, resource: Resource, found: Iterator[Change]) -> str:
+def _table(store: DumpStore, resource: Resource, found: Iterator[WatchEvent]) -> str:
     labels = [name for name in store.selection.labels_of(resource) if not name.startswith("metadata.")]
     namespace = ["NAMESPACE"] if resource.namespaced else []
     lines = [_line_of(["REVISION", "EVENT", *namespace, "NAME", *(name.upper() for name in labels)])]
@@ -107,7 +107,7 @@ def _table(store: DumpStore, resource: Resource, found: Iterator[Change]) -> str
     return align("".join(line + "\n" for line in lines)) if len(lines) > 1 else ""
 
 
-def _row(store: DumpStore, resource: Resource, change: Change, labels: list[str]) -> str:
+def _row(store: DumpStore, resource: Resource, change: WatchEvent, labels: list[str]) -> str:
     metadata = (change.object or {}).get("metadata") or {}
     cells = [str(change.revision), change.type]
     if change.object is None:

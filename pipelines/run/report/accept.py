@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.causes.accepting import Entry
-    from auditor.causes.causes import Cause
+    from auditor.causes.topics import Cause
 
 
 _NARROWING: Final = ("cluster", "namespace", "name")
@@ -55,7 +55,7 @@ def run_accept(cause: str, values: dict[str, Any], *, file: str, report: str, to
             raise PlanError(known.id, "is a critical cause: this would accept nothing of it", expected)
     if datetime.date.fromisoformat(values["expires"]) < today:
         raise PlanError("--until", f"{values['expires']} is in the past", "a day from today on")
-    entry = {"cause": known.id if known else cause.lower(), **{name: one for name, one in values.items() if one}}
+    entry = {"cause": known.id if known else cause.lower(), **{name: value for name, value in values.items() if value}}
     with _locked(Path(os.path.realpath(file))) as path:
         is_new = _add(path, entry, known)
     return f"{visible(file)}: {'accepts' if is_new else 'accepts already'} {_sentence(entry, known)}"
@@ -122,8 +122,8 @@ def _write(path: Path, before: str, text: str, entries: tuple[Entry, ...]) -> bo
         try:
             with_it = read_accepted(str(draft))
         except PlanError as error:
-            found = f"cannot take an entry at its end: {error.found}"
-            raise PlanError(str(path), found, "a list whose entries begin with '- ' in the first column") from error
+            reason = f"cannot take an entry at its end: {error.found}"
+            raise PlanError(str(path), reason, "a list whose entries begin with '- ' in the first column") from error
         if with_it[:-1] != entries:
             raise PlanError(str(path), "cannot take an entry at its end", "a list of entries and nothing after it")
         if with_it[-1] in entries:

@@ -17,12 +17,12 @@ from auditor.causes.filters import Filters
 from auditor.causes.model import FindingsModel
 from auditor.causes.severity import UPGRADE
 from auditor.causes.table import CAUSES_FILE
-from auditor.causes.upgrade import is_of_definition
+from auditor.causes.upgrade_causes import is_of_definition
 from auditor.output.views.data import written
 from auditor.output.views.layout import Line, painted, undivided
 from auditor.output.views.listing import cause_lines, listing_lines
 from auditor.output.views.summary import LINES, summary_lines
-from auditor.output.views.upgrade import answer_lines, definition_lines, end_lines
+from auditor.output.views.upgrade_view import answer_lines, definition_lines, end_lines
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote, local_path, shown_url
 from auditor.sources.stores.store_folder import joined, read_file
@@ -33,7 +33,7 @@ from pipelines.streams import plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from auditor.causes.causes import Cause
+    from auditor.causes.topics import Cause
 
 
 _NARROWEST: Final = 60
@@ -158,7 +158,7 @@ def run_changes(report: str, kind: str, output: str) -> int:
 def _names_of(definition: dict[str, Any]) -> set[str]:
     """Return what a user may call a definition, in small letters."""
     name, kind = definition["name"], definition["kind"]
-    return {one.lower() for one in (name, name.partition(".")[0], kind, f"{kind}.{definition['group']}")}
+    return {spelling.lower() for spelling in (name, name.partition(".")[0], kind, f"{kind}.{definition['group']}")}
 
 
 def run_findings(options: ViewOptions, cause: str) -> int:
@@ -170,7 +170,7 @@ def run_findings(options: ViewOptions, cause: str) -> int:
             chosen = model.cause(cause)
             _show_cause(model, chosen, replace(filters, causes=(chosen.digest,)), options)
             return 0
-        causes = [one for one in model.filtered(filters) if topic is None or one.topic == topic.id]
+        causes = [cause for cause in model.filtered(filters) if topic is None or cause.topic == topic.id]
         if filters.needs_rows and any(one.impact == UPGRADE for one in causes):
             text = "what an upgrade does is not counted by namespace or owner: its causes are those of all objects"
             click.echo(text, err=True)
@@ -183,7 +183,9 @@ def run_findings(options: ViewOptions, cause: str) -> int:
 
 
 def _show_cause(model: FindingsModel, cause: Cause, filters: Filters, options: ViewOptions) -> None:
-    wanted = replace(filters, severities=(), changes=tuple(one for one in filters.changes if one in ("new", "same")))
+    wanted = replace(
+        filters, severities=(), changes=tuple(change for change in filters.changes if change in ("new", "same"))
+    )
     rows: Iterator[dict[str, Any]]
     rows = model.objects(wanted) if cause.impact else model.findings(wanted, distinct=True)
     if options.output in ("table", "wide"):

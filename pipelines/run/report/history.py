@@ -193,7 +193,7 @@ class HistoryFolder(Protocol):
         """Remove files; one that is gone is no error."""
 
 
-class _Local:
+class _LocalHistory:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
@@ -224,4 +224,4 @@ class _Remote(StoreFolder):
 def folder_of(history: str) -> HistoryFolder:
     """Return the folder of a history, by its path or URL."""
     here = local_path(history) or history
-    return _Remote(here) if is_remote(here) else _Local(Path(here))
+    return _Remote(here) if is_remote(here) else _LocalHistory(Path(here))

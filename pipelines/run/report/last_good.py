@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.statuses import KeyClass
 from auditor.server.dump import DumpStore
 from auditor.server.history import HAS_HISTORY, revisions_of
-from auditor.server.reader import ReadMode, Unreadable
+from auditor.server.object_reader import ReadMode, UndecodedObject
 from auditor.sources.registry_key import classify, split_key
 from pipelines.log import LOG
 from pipelines.run.objects.row_kind import resource_of
@@ -16,8 +16,8 @@ from pipelines.run.objects.row_kind import resource_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from auditor.plan.plan import Plan
-    from auditor.server.history import Revision
+    from auditor.plan.run_plan import Plan
+    from auditor.server.history import KeyRevision
 
 
 _TRIED: Final = 20
@@ -40,12 +40,12 @@ def note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:
     try:
         store = DumpStore(_narrowed(plan, breaking), ReadMode(), lambda text: LOG.debug("last-good", text.rstrip()))
         for number in sources:
-            known: dict[bytes, list[Revision]] = {}
-            for one in revisions_of(plan.sources[number], list(breaking)):
-                known.setdefault(one.key, []).append(one)
+            known: dict[bytes, list[KeyRevision]] = {}
+            for revision in revisions_of(plan.sources[number], list(breaking)):
+                known.setdefault(revision.key, []).append(revision)
             for key, revisions in known.items():
-                if (found := _last_good(store, number, revisions[-2::-1][:_TRIED])) is not None:
-                    breaking[key]["last_good"] = found
+                if (good := _last_good(store, number, revisions[-2::-1][:_TRIED])) is not None:
+                    breaking[key]["last_good"] = good
     except Exception as error:  # noqa: BLE001 - the report is complete without it
         LOG.warning("last-good", f"older revisions were not searched: {type(error).__name__}: {error}")
 
@@ -57,21 +57,21 @@ def _narrowed(plan: Plan, keys: Iterable[bytes]) -> Plan:
     return replace(plan, entries=tuple(needed))
 
 
-def _last_good(store: DumpStore, number: int, revisions: Sequence[Revision]) -> dict[str, Any] | None:
+def _last_good(store: DumpStore, number: int, revisions: Sequence[KeyRevision]) -> dict[str, Any] | None:
     """Return revision and time of the first of some revisions of a key that can be read; None if there is none."""
     etcd_prefix = store.plan.options.etcd_prefix
-    for one in revisions:
-        if one.deleted:
+    for revision in revisions:
+        if revision.deleted:
             return None
-        row = one.row(number)
+        row = revision.row(number)
         scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
-        place = classify(split_key(one.key, etcd_prefix), scopes)
+        place = classify(split_key(revision.key, etcd_prefix), scopes)
         resource, _ = resource_of(store, row, etcd_prefix)
         if resource is None or place.status not in _REACHED:
             return None
         try:
-            return {"revision": one.revision, "written": _written(store.reader.read(resource, row))}
-        except Unreadable:
+            return {"revision": revision.revision, "written": _written(store.reader.read(resource, row))}
+        except UndecodedObject:
             continue
     return None
 
@@ -81,6 +81,8 @@ def _written(obj: dict[str, Any]) -> str | None:
     metadata = obj.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     managers = metadata.get("managedFields")
-    times = [one.get("time") for one in managers if isinstance(one, dict)] if isinstance(managers, list) else []
-    texts = [one for one in (metadata.get("creationTimestamp"), *times) if isinstance(one, str)]
+    times = (
+        [manager.get("time") for manager in managers if isinstance(manager, dict)] if isinstance(managers, list) else []
+    )
+    texts = [text for text in (metadata.get("creationTimestamp"), *times) if isinstance(text, str)]
     return max(texts, default=None)

@@ -14,7 +14,7 @@ import numpy as np
 
 from auditor.base import arrow
 from auditor.causes.build import part_files
-from auditor.causes.rows import IN_NAMESPACES
+from auditor.causes.row_causes import IN_NAMESPACES
 from auditor.causes.titles import kind_name
 from auditor.plan.dumps import cut_value, first_not_before, open_live, open_values, position_not_before
 from auditor.sources.encryption import make_unsealer
@@ -24,7 +24,7 @@ from auditor.store.coded import Coded, combined
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from auditor.plan.plan import Plan
+    from auditor.plan.run_plan import Plan
 
 
 _LONG: Final = 7
@@ -44,12 +44,12 @@ def note_lifecycle(plan: Plan, manifest: dict[str, Any], parts: Path) -> None:
         manifest: The manifest of its report.
         parts: Folder of the report, with objects/ complete.
     """
-    values = _Values(plan)
+    values = _DumpValues(plan)
     manifest["namespaces"] = _namespaces(plan, values, parts)
     manifest["deleting"] = _deleting(plan, values, parts)
 
 
-class _Values:
+class _DumpValues:
     """Reads single values of the dumps of a plan."""
 
     def __init__(self, plan: Plan) -> None:
@@ -84,11 +84,11 @@ class _Values:
         metadata = obj.get("metadata") if type(obj) is dict else None
         metadata = metadata if type(metadata) is dict else {}
         since, finalizers = metadata.get("deletionTimestamp"), metadata.get("finalizers")
-        names = [one for one in finalizers if type(one) is str] if type(finalizers) is list else []
+        names = [finalizer for finalizer in finalizers if type(finalizer) is str] if type(finalizers) is list else []
         return since if type(since) is str else None, names
 
 
-def _namespaces(plan: Plan, values: _Values, parts: Path) -> list[dict[str, Any]] | None:
+def _namespaces(plan: Plan, values: _DumpValues, parts: Path) -> list[dict[str, Any]] | None:
     """Return the namespaces that are missing or being deleted although objects are in them, by name.
 
     Each is a dict of `cluster`, `name`, `is` (missing or deleted), `since` (of a deletion) and `objects` (their number
@@ -106,7 +106,9 @@ def _namespaces(plan: Plan, values: _Values, parts: Path) -> list[dict[str, Any]
     for name, kinds in sorted(_objects_by_namespace(parts).items()):
         key = below + name.encode("utf-8", "surrogateescape")
         places = [(number, position_not_before(keys, key)) for number, keys in enumerate(tables)]
-        places = [one for one in places if one[1] < len(tables[one[0]]) and tables[one[0]][one[1]].as_py() == key]
+        places = [
+            place for place in places if place[1] < len(tables[place[0]]) and tables[place[0]][place[1]].as_py() == key
+        ]
         entry = {"cluster": plan.options.cluster or None, "name": name, "objects": dict(sorted(kinds.items()))}
         if not places and name not in _MADE_BY_SERVER:
             out.append({**entry, "is": "missing", "since": None})
@@ -128,13 +130,13 @@ def _objects_by_namespace(parts: Path) -> dict[str, Counter[str]]:
             continue
         codes = [(columns[name].codes[rows], len(columns[name].texts)) for name in _OF_NAMESPACE[:-1]]
         _, first, sizes = np.unique(combined(codes), return_index=True, return_counts=True)
-        for at, size in zip(rows[first].tolist(), sizes.tolist(), strict=True):
-            group, kind, namespace = (columns[name].text(at) for name in _OF_NAMESPACE[:-1])
+        for row, size in zip(rows[first].tolist(), sizes.tolist(), strict=True):
+            group, kind, namespace = (columns[name].text(row) for name in _OF_NAMESPACE[:-1])
             counts.setdefault(namespace, Counter())[kind_name(group, kind)] += size
     return counts
 
 
-def _deleting(plan: Plan, values: _Values, parts: Path) -> dict[str, Any] | None:
+def _deleting(plan: Plan, values: _DumpValues, parts: Path) -> dict[str, Any] | None:
     """Return what is known of the custom resources that are being deleted; None if there are none.
 
     A dict of `objects` (how many there are), `long` (how many of them were so for more than `days` days when the dump
@@ -150,14 +152,14 @@ def _deleting(plan: Plan, values: _Values, parts: Path) -> dict[str, Any] | None
         if not any(chunk.true_count for chunk in column.chunks):
             continue
         rows = np.flatnonzero(arrow.equal(column, True))
-        found = arrow.plain(arrow.take(arrow.read_parquet(path, _OF_DELETING), rows)).to_pylist()
-        for row in {(row["source"], row["offset"]): row for row in found}.values():  # once for all its versions
+        rows_ = arrow.plain(arrow.take(arrow.read_parquet(path, _OF_DELETING), rows)).to_pylist()
+        for row in {(row["source"], row["offset"]): row for row in rows_}.values():  # once for all its versions
             objects += 1
             number = numbers[row["source"]]
             made = plan.sources[number].modified
             is_known &= made is not None
-            [at] = np.flatnonzero(values.tables[number]["offset"].to_numpy() == row["offset"])[:1].tolist()
-            since, waits_for = values.deletion(number, at, (row["group"] or "", row["plural"] or ""))
+            [rows_at] = np.flatnonzero(values.tables[number]["offset"].to_numpy() == row["offset"])[:1].tolist()
+            since, waits_for = values.deletion(number, rows_at, (row["group"] or "", row["plural"] or ""))
             if (marked := _seconds(since)) is None:
                 unread += 1
             elif made is not None and made - marked > _LONG * _DAY:

@@ -21,7 +21,7 @@ from auditor.base.errors import AuditorError, PlanError
 from auditor.sources.stores.locations import allows_http
 from auditor.store.manifest import MANIFEST
 from pipelines.console import ignore_closed_stdout
-from pipelines.run.report.formats import opened_content, write_outputs
+from pipelines.run.report.file_formats import opened_content, write_outputs
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from email.message import EmailMessage
 
     from auditor.output.formats.problems import Content
-    from pipelines.run.report.formats import Output
+    from pipelines.run.report.file_formats import FormatTarget
 
 
 _SECONDS: Final = 10.0
@@ -80,16 +80,16 @@ def _receiver(url: str) -> Receiver:
     if not host or parts.scheme not in ("http", "https", *_MAIL) or (is_slack and parts.scheme in _MAIL):
         raise PlanError("--notify", f"a URL of the scheme {parts.scheme!r}", _EXPECTED)
     if parts.scheme == "http" and not allows_http():
-        found = f"http://{host} is not encrypted: others can read the message in transit"
-        raise PlanError("--notify", found, "https://", "give --insecure-http to send it nevertheless")
+        reason = f"http://{host} is not encrypted: others can read the message in transit"
+        raise PlanError("--notify", reason, "https://", "give --insecure-http to send it nevertheless")
     if parts.scheme not in _MAIL:
         return Receiver("slack" if is_slack or host == _SLACK_HOST else "webhook", bare)
     query = urllib.parse.parse_qs(parts.query)
     if not (query.get("from") and query.get("to")):
         raise PlanError("--notify", f"{parts.scheme}://{host} names no from or no to", _EXPECTED)
     if parts.username and parts.scheme == "smtp" and not allows_http():
-        found = f"smtp://{host} would send a password that is not encrypted"
-        raise PlanError("--notify", found, "smtps://", "give --insecure-http to send it nevertheless")
+        reason = f"smtp://{host} would send a password that is not encrypted"
+        raise PlanError("--notify", reason, "smtps://", "give --insecure-http to send it nevertheless")
     return Receiver("mail", bare)
 
 
@@ -177,12 +177,12 @@ def _send(message: Message) -> None:
             _post(message)
     except Exception as error:  # noqa: BLE001 - whatever a server or a proxy makes of it, the run has its result
         why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        message.failure = str(error) if isinstance(error, _Refused) else why
+        message.failure = str(error) if isinstance(error, _MessageRefused) else why
     else:
         message.failure = ""
 
 
-class _Refused(OSError):
+class _MessageRefused(OSError):
     """A server answers and refuses a message."""
 
 
@@ -202,8 +202,8 @@ def _post(message: Message) -> None:
 
     headers = {"Content-Type": "application/json", "User-Agent": "auditor"}
     parts = urllib.parse.urlsplit(message.receiver.url)
-    user, at, place = parts.netloc.rpartition("@")
-    if at:
+    user, parts_, place = parts.netloc.rpartition("@")
+    if parts_:
         token = base64.b64encode(urllib.parse.unquote(user).encode()).decode()
         headers["Authorization"] = f"Basic {token}"
     url = urllib.parse.urlunsplit(parts._replace(netloc=place))
@@ -216,9 +216,9 @@ def _post(message: Message) -> None:
         status = error.code
         error.close()
     except urllib.error.URLError as error:
-        raise _Refused(str(getattr(error.reason, "strerror", None) or type(error.reason).__name__)) from None
+        raise _MessageRefused(str(getattr(error.reason, "strerror", None) or type(error.reason).__name__)) from None
     if status >= _BAD_ANSWER:
-        raise _Refused(f"it answers {status}")
+        raise _MessageRefused(f"it answers {status}")
 
 
 def _data(content: Content) -> dict[str, Any]:
@@ -276,7 +276,7 @@ def _mail(message: Message) -> None:
         server.send_message(message.content)
 
 
-def deliver(report: str, outputs: Sequence[Output], receivers: Sequence[Receiver], history: str) -> list[Message]:
+def deliver(report: str, outputs: Sequence[FormatTarget], receivers: Sequence[Receiver], history: str) -> list[Message]:
     """Write a stored report in some formats, and return the messages about it, which are not sent yet.
 
     Args:

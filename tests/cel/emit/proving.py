@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
+from auditor.cel.cel_errors import CelError
 from auditor.cel.emit import NotEmittable, RuleModule, emit_rule
 from auditor.cel.environment import PER_CALL_LIMIT
-from auditor.cel.errors import CelError
 from auditor.codegen import Module
-from auditor.fastpath.dicts.support import Log, Refused
+from auditor.fastpath.dicts.support import Log, NotProven
 from auditor.fastpath.records.typed import GLOBALS, TypedWriter
-from auditor.fastpath.rules.shapes import Shapes
+from auditor.fastpath.rules.rule_shapes import Shapes
 from auditor.schema.parse import parse_schema
 from auditor.schema.structural import Rule, StructuralSchema
 from auditor.validation.rules import compile_node, declare
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.cel.check.checked import CheckedExpression
-    from auditor.cel.emit import Shape
+    from auditor.cel.emit import ValueShape
     from auditor.cel.environment import Environment
     from auditor.validation.rules import CompiledRule
 
@@ -76,7 +76,7 @@ class Records:
         try:
             made = self.decode(HEAD + text + b"}")
             return getattr(made, self.attribute) if self.check(made, Log(), len(text)) else None
-        except (msgspec.ValidationError, Refused):
+        except (msgspec.ValidationError, NotProven):
             return None
 
 
@@ -102,7 +102,7 @@ class Judge:
         return self.rule(text).on(value)
 
 
-def prover(environment: Environment, checked: CheckedExpression, shape: Shape) -> Callable[[Any, int], int]:
+def prover(environment: Environment, checked: CheckedExpression, shape: ValueShape) -> Callable[[Any, int], int]:
     """Return a function that proves one rule.
 
     Returns:

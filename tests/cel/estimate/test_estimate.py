@@ -18,7 +18,7 @@ from auditor.cel.estimate import MAX_COST, Range, estimate_cost
 from auditor.schema.parse import parse_schema
 from auditor.schema.structural import Rule
 from auditor.validation.rules import compile_node, declare
-from auditor.validation.rules.types import MAX_REQUEST_SIZE
+from auditor.validation.rules.rule_types import MAX_REQUEST_SIZE
 
 RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
 

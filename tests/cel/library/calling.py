@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
 from auditor.cel.operations.dispatch import declare
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
 from auditor.cel.library import cidr, ip
 from auditor.cel.library.cidr import to_cidr
 from auditor.cel.library.ip import to_ip

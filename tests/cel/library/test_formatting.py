@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_values import Duration, MapValue, Optional_, Timestamp, TypeValue, UInt
 from auditor.cel.library.formatting import clause_at, format_string
 from auditor.cel.library.ip import to_ip
 from auditor.cel.library.quantity import parse_quantity
-from auditor.cel.values import Duration, MapValue, Optional_, Timestamp, TypeValue, UInt
 
 STRING_ONLY = (
     "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "

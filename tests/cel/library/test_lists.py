@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_values import Duration, Timestamp, UInt
 from auditor.cel.library import cel_lists, lists, sets
 from auditor.cel.library import functions as every_function
 from auditor.cel.library.quantity import parse_quantity
-from auditor.cel.values import Duration, Timestamp, UInt
 from tests.cel.library.calling import cost as cost_of
 from tests.cel.library.calling import outcome
 

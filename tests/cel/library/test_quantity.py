@@ -2,7 +2,7 @@
 
 import pytest
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
 from auditor.cel.library.quantity import Quantity, QuantityError, functions, parse_quantity
 from tests.cel.library.calling import outcome
 

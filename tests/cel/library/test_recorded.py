@@ -1,8 +1,8 @@
 """What the server's libraries (k8s.io/apiserver v0.37.2, cel-go v0.29.2) answered to some 1,000 drawn expressions.
 
 `recorded.jsonl` holds one case a line: the expression, its one variable `self` (dyn), the value or the error, and the
-cost; the line with `SELF` gives the value of `self` of the cases that refer to it. Values are written in the notation of
-`written`, in which no two kinds of value look the same.
+cost; the line with `SELF` gives the value of `self` of the cases that refer to it. Values are written in the notation
+of `written`, in which no two kinds of value look the same.
 """
 
 import base64
@@ -12,16 +12,16 @@ import math
 import struct
 from pathlib import Path
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_types import DYN
+from auditor.cel.cel_values import Duration, MapValue, Optional_, Timestamp, TypeValue, UInt
 from auditor.cel.kubernetes import kubernetes_environment
 from auditor.cel.library.cidr import Cidr
-from auditor.cel.library.formats import NamedFormat
 from auditor.cel.library.ip import IpAddress
+from auditor.cel.library.named_formats import NamedFormat
 from auditor.cel.library.quantity import Quantity
 from auditor.cel.library.semver import Semver
 from auditor.cel.library.urls import UrlValue
-from auditor.cel.types import DYN
-from auditor.cel.values import Duration, MapValue, Optional_, Timestamp, TypeValue, UInt
 from tests.cases import of_each
 
 ENVIRONMENT = kubernetes_environment({"self": DYN})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
 from auditor.cel.library.semver import functions, parse_semver
 from auditor.cel.operations.equality import equal_not_null
 from tests.cel.library.calling import outcome

@@ -2,10 +2,10 @@
 
 import pytest
 
-from auditor.cel.errors import CelError
+from auditor.cel.cel_errors import CelError
+from auditor.cel.cel_values import NONE, Duration, Optional_, Timestamp, TypeValue, UInt
 from auditor.cel.library import functions as every_function
 from auditor.cel.library.strings import functions
-from auditor.cel.values import NONE, Duration, Optional_, Timestamp, TypeValue, UInt
 from tests.cel.library.calling import outcome
 
 LIBRARY = functions()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.errors import CompileError
+from auditor.cel.cel_errors import CompileError
 from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.schema.parse import parse_schema
 from auditor.validation.rules import cel_type, declare
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
+    from auditor.cel.cel_types import Type
     from auditor.cel.environment import Environment
-    from auditor.cel.types import Type
 
 __all__ = ["drawn_batches", "environment", "limit_batches", "price_batches"]
 

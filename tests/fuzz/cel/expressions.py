@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.kubernetes import kubernetes_libraries
-from auditor.cel.types import (
+from auditor.cel.cel_types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -27,6 +26,7 @@ from auditor.cel.types import (
     map_of,
     optional_of,
 )
+from auditor.cel.kubernetes import kubernetes_libraries
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from auditor.cel.errors import CompileError
+from auditor.cel.cel_errors import CompileError
 from auditor.cel.kubernetes import kubernetes_libraries
 from tests.fuzz.cel import drawn, run
 from tests.fuzz.cel.expressions import Drawer

@@ -4,8 +4,8 @@
     python -m tests.fuzz.hostile.run --seconds 60                  # as many as a minute allows
     python -m tests.fuzz.hostile.run --seed 7 --only 1234          # one case again; --keep FOLDER to look at it
 
-For each case: the exit code is a documented one, no internal error, no traceback; an audit that ends with 0, 1 or 3 has a
-whole report, whose rows are those of its manifest; no file is written outside, none is left behind; output holds no
+For each case: the exit code is a documented one, no internal error, no traceback; an audit that ends with 0, 1 or 3 has
+a whole report, whose rows are those of its manifest; no file is written outside, none is left behind; output holds no
 character that a terminal acts on and no line that content forged; 10 s of the processor and 1 GB of memory suffice.
 """
 

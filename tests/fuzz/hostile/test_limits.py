@@ -16,7 +16,7 @@ from auditor.base.machine import memory_limit
 from auditor.cel.operations import text_memory
 from auditor.cel.operations.cost import Cancelled
 from auditor.validation.rules import RuleProgram, RuleTime
-from pipelines.limits import Memory, Seconds, share_of_memory
+from pipelines.limits import MemoryAmount, Seconds, share_of_memory
 from pipelines.run import fleet_report
 from pipelines.run.fleet import Cluster
 from tests.command import Ended, auditor
@@ -48,7 +48,7 @@ def _audit(path: Path, *options: str, report: str = "report") -> tuple[Ended, di
     ("text", "found"), [("512Mi", 512 << 20), ("2Gi", 2 << 30), ("1.5G", 1_500_000_000), ("200000000", 200_000_000)]
 )
 def test_memory_is_written_as_kubernetes_does(text: str, found: int) -> None:
-    assert Memory().convert(text, None, None) == found
+    assert MemoryAmount().convert(text, None, None) == found
 
 
 @pytest.mark.parametrize(("text", "found"), [("500ms", 0.5), ("10s", 10.0), ("2m", 120.0), ("1h", 3600.0), ("3", 3.0)])
@@ -59,7 +59,7 @@ def test_times_have_units(text: str, found: float) -> None:
 @pytest.mark.parametrize("text", ["", "much", "1Mi", "-1Gi", "1 Xi"])
 def test_what_is_no_amount_is_refused(text: str) -> None:
     with pytest.raises(BadParameter):
-        Memory().convert(text, None, None)
+        MemoryAmount().convert(text, None, None)
 
 
 @pytest.mark.parametrize("text", ["", "0s", "-1s", "1 day"])

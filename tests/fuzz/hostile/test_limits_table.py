@@ -12,12 +12,12 @@ from auditor.base import arrow, given_file, paths
 from auditor.plan import limits
 from auditor.printing.jsonpath import Visits
 from auditor.program import conversion_command as conversion
-from auditor.shards import findings as found_rows
+from auditor.shards import finding_rows as found_rows
 from auditor.sources import Limits, helper_command, json_stream
 from auditor.sources.archives import members
 from auditor.sources.encryption import kms
 from auditor.sources.kine import sqlite
-from auditor.sources.manifests import reading as manifests
+from auditor.sources.manifests import manifest_table as manifests
 from auditor.sources.stores import locations as stores
 from auditor.sources.stores import patience, s3
 from auditor.sources.yaml import compose, convert, events
@@ -26,7 +26,7 @@ from auditor.validation import node
 from auditor.validation.keywords import failure
 from auditor.validation.rules.evaluate import SPARE_SECONDS
 from pipelines.cli.main import cli
-from pipelines.limits import Memory, Seconds
+from pipelines.limits import MemoryAmount, Seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ def options(command: click.Command) -> Iterator[click.Option]:
 def test_each_option_that_limits_a_run_is_in_the_table_with_its_default() -> None:
     rows = {row[1]: row[2] for row in re.finditer(r"^\| `(--[a-z-]+)`[^|]*\| ([^|]+) \|", TEXT, re.MULTILINE)}
     known = {name: one for one in options(cli) for name in one.opts}
-    bounding = {name for name, one in known.items() if isinstance(one.type, Memory | Seconds)} | {"--max-scan"}
+    bounding = {name for name, one in known.items() if isinstance(one.type, MemoryAmount | Seconds)} | {"--max-scan"}
     assert bounding == rows.keys()
     for name, default in rows.items():
         if isinstance(known[name].default, str):

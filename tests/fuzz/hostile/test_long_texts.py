@@ -13,7 +13,7 @@ import pytest
 
 from auditor.base.longtext import LongText, bounded_join, cut
 from auditor.ratcheting import canonical_text, deep_equal, has_equal_pair
-from auditor.validation.findings import NOT_SUPPORTED, finding, unique
+from auditor.validation.field_errors import NOT_SUPPORTED, finding, unique
 from tests.command import auditor
 from tests.fuzz.hostile.bounded import dump
 

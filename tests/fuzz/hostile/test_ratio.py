@@ -16,7 +16,7 @@ from auditor.base import tables
 from auditor.crds.definition import parse_definition
 from auditor.golang.regex.compiled import Pattern
 from auditor.program.program import AuditProgram
-from auditor.shards.findings import FoundRows
+from auditor.shards.finding_rows import FoundRows
 from auditor.shards.updates import UpdateVerdicts
 from tests.counting import steps_of
 

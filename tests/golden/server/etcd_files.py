@@ -1,8 +1,8 @@
 """Records snapshots and data directories of etcd 3.4 and 3.6, and what the servers and their tools say of them.
 
-``python -m tests.golden.server.etcd_files [FOLDER]`` starts etcd, which is on PATH or is built from the Go module proxy, and
-writes some 60 small keys: updates, deletions of one key and of a range, keys that are created again, transactions of several
-writes, leases, a large value, an empty one, and a key that is not UTF-8.
+``python -m tests.golden.server.etcd_files [FOLDER]`` starts etcd, which is on PATH or is built from the Go module
+proxy, and writes some 60 small keys: updates, deletions of one key and of a range, keys that are created again,
+transactions of several writes, leases, a large value, an empty one, and a key that is not UTF-8.
 """
 
 from __future__ import annotations

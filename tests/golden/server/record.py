@@ -1,7 +1,8 @@
 """Records a cluster of the project's own, and what a real API server answers to requests for each object of it.
 
-``python -m tests.golden.server.record KUBE [FOLDER]`` starts the etcd and the kube-apiserver that KUBE/start starts, writes the
-cluster, stops the server and saves the state. KUBE is a folder with `start` and `bin/kubectl`, as AUDITOR_KUBE names it.
+``python -m tests.golden.server.record KUBE [FOLDER]`` starts the etcd and the kube-apiserver that KUBE/start starts,
+writes the cluster, stops the server and saves the state. KUBE is a folder with `start` and `bin/kubectl`, as
+AUDITOR_KUBE names it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from auditor.builtin.kinds import BUILTIN_KINDS
+from auditor.builtin.builtin_kinds import BUILTIN_KINDS
 from tests.golden.server.builtins import manifests
 from tests.golden.server.world import Wanted, damaged, documents, objects
 from tests.sources.etcd.etcd_server import etcdutl, server_binary

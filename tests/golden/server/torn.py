@@ -1,7 +1,7 @@
 """Records two snapshots of a real API server with values of built-in kinds that it does not take, and what it answers.
 
-``python -m tests.golden.server.torn KUBE [FOLDER]``; KUBE as for `record`. Some values are cut short, have a wrong type or an unknown
-version; others are of versions that the server wrote once: it still decodes some of those.
+``python -m tests.golden.server.torn KUBE [FOLDER]``; KUBE as for `record`. Some values are cut short, have a wrong type
+or an unknown version; others are of versions that the server wrote once: it still decodes some of those.
 """
 
 from __future__ import annotations

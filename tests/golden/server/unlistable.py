@@ -1,7 +1,7 @@
 """Records what a real API server answers where one stored value is damaged: with the watch cache, and without it.
 
-``python -m tests.golden.server.unlistable KUBE [FOLDER]``; KUBE as for `record`. Beside four good objects one value at a time
-is put into etcd. A value without metadata ends a server that has a watch cache.
+``python -m tests.golden.server.unlistable KUBE [FOLDER]``; KUBE as for `record`. Beside four good objects one value at
+a time is put into etcd. A value without metadata ends a server that has a watch cache.
 """
 
 from __future__ import annotations

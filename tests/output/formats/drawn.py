@@ -7,9 +7,9 @@ import datetime
 import random
 from typing import TYPE_CHECKING, Any
 
-from auditor.causes.causes import Cause
 from auditor.causes.model import Run, Source
 from auditor.causes.severity import SEVERITIES
+from auditor.causes.topics import Cause
 from auditor.output.formats.problems import Content, KindCount, Problem
 
 if TYPE_CHECKING:

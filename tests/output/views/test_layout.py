@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.output.views.layout import (
-    Column,
     Line,
+    TableColumn,
     clipped,
     command_lines,
     first_lines,
@@ -21,11 +21,11 @@ from auditor.output.views.layout import (
 
 TEXTS = st.text(max_size=60) | st.text("漢字かな", max_size=40) | st.text("abc/", min_size=50, max_size=200)
 COLUMNS = (
-    Column("CAUSE"),
-    Column("MARK", may_go=2),
-    Column("KIND", may_shrink=True, may_go=1),
-    Column("WHAT", may_shrink=True, cuts_middle=True),
-    Column("OBJECTS", is_number=True),
+    TableColumn("CAUSE"),
+    TableColumn("MARK", may_go=2),
+    TableColumn("KIND", may_shrink=True, may_go=1),
+    TableColumn("WHAT", may_shrink=True, cuts_middle=True),
+    TableColumn("OBJECTS", is_number=True),
 )
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from auditor.causes.causes import Topic
 from auditor.causes.filters import Filters
 from auditor.causes.model import FindingsModel
+from auditor.causes.topics import Topic
 from auditor.output.views.data import written
 from auditor.output.views.layout import undivided
 from auditor.output.views.listing import cause_lines

@@ -12,7 +12,7 @@ import pytest
 from auditor.base.errors import PlanError, SourceError, UnknownDump
 from auditor.plan.options import AuditOptions
 from auditor.sources import open_source
-from auditor.sources.formats import FORMATS
+from auditor.sources.dump_formats import FORMATS
 from pipelines.run.audit import run_audit
 from tests.command import auditor
 from tests.shared import second_check, shared, shared_lines

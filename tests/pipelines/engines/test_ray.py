@@ -268,7 +268,7 @@ def test_a_report_is_byte_for_byte_that_of_the_other_engines(dump, tmp_path):
 
 def deadly_setup(plan, folder):
     """Shard 3 kills its worker, having written its parts."""
-    from auditor.shards.audit import ShardAuditor
+    from auditor.shards.shard_audit import ShardAuditor
 
     work = ShardAuditor(plan, folder)
 
@@ -284,11 +284,11 @@ def deadly_setup(plan, folder):
 def proving_too_much(plan, folder):
     """Make a worker ready whose generated code ignores the bounds of integers."""
     from auditor.fastpath.dicts import emit
-    from auditor.fastpath.records import shapes
-    from auditor.shards.audit import ShardAuditor
+    from auditor.fastpath.records import record_types
+    from auditor.shards.shard_audit import ShardAuditor
 
     emit.int_conditions = lambda *_: []
-    shapes.int_bounds = lambda _: (None, None, False)
+    record_types.int_bounds = lambda _: (None, None, False)
     return ShardAuditor(plan, folder)
 
 

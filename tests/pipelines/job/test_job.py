@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from auditor.base.errors import Locked, PlanError, Refused
+from auditor.base.errors import FileRefused, Locked, PlanError
 from auditor.history.last_whole import Coverage
 from pipelines.run.job.job import JobOptions, plan_job
 from pipelines.run.job.lock import LOCK_FILE, run_lock
@@ -255,7 +255,7 @@ def test_an_unwritable_root_ends_with_4(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(PlanError) as found:
         root.prepare()
     assert found.value.exit_code == 4
-    assert Refused.exit_code == 2
+    assert FileRefused.exit_code == 2
     assert Locked.exit_code == 5
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.base.errors import DamagedDump, PlanError
-from auditor.plan.options import Scope
+from auditor.plan.options import RunScope
 from pipelines.run.fleet import run_anywhere
 from tests.command import auditor
 from tests.output.summaries import summary_of
@@ -114,7 +114,7 @@ def test_rules_of_a_definition_that_do_not_compile_are_the_same_in_an_export(nig
 def test_other_options_are_reported(nights, tmp_path):
     first, second = two_days(tmp_path, "etcdctl", bakery(), bakery())
     old, _, _ = nights.audit(first)
-    _, manifest, _ = nights.audit(second, diff=str(old), scope=Scope(namespace="south"))
+    _, manifest, _ = nights.audit(second, diff=str(old), scope=RunScope(namespace="south"))
     assert manifest["diff"]["notes"] == [
         f"{old} was made with other options: scope was everything and is namespace south"
     ]

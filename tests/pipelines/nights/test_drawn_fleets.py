@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from auditor.causes.model import FindingsModel
-from auditor.plan.options import FAIL_ON, Scope
+from auditor.plan.options import FAIL_ON, RunScope
 from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import DELETING, Store, definition, loaf
 from tests.pipelines.nights.test_diff import audit_fleet
@@ -39,10 +39,10 @@ RANKS = {"heavy": 1, "loses": 2, "stuck": 4, "orphaned": 8, "torn": 32, "bare": 
 CRDS = ("there", "there", "there", "absent", "sealed", "unserved")
 EVENTS = ("fine", "fine", "fine", "fine", "cut", "missing", "stale", "garbage", "empty", "definitions", "renamed")
 SCOPES = {
-    "": (Scope(), lambda place: True),
-    "-n north": (Scope(namespace="north"), lambda place: place[1] == "north"),
-    "--exclude Loaf": (Scope(exclude=("loafs.bakery.example.com",)), lambda place: place[0] != "Loaf"),
-    "--include Loaf": (Scope(include=("loafs.bakery.example.com",)), lambda place: place[0] == "Loaf"),
+    "": (RunScope(), lambda place: True),
+    "-n north": (RunScope(namespace="north"), lambda place: place[1] == "north"),
+    "--exclude Loaf": (RunScope(exclude=("loafs.bakery.example.com",)), lambda place: place[0] != "Loaf"),
+    "--include Loaf": (RunScope(include=("loafs.bakery.example.com",)), lambda place: place[0] == "Loaf"),
 }
 DEFINITION = "/registry/apiextensions.k8s.io/customresourcedefinitions/loafs.bakery.example.com"
 NAMES = ("cluster", "kind", "namespace", "name", "field")

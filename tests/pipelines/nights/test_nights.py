@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from auditor.plan.options import Scope
+from auditor.plan.options import RunScope
 from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import Store, definition, loaf
 from tests.pipelines.nights.test_diff import audit_fleet, fleet
@@ -32,11 +32,11 @@ CHECK = {"heavy": "schema", "ruled": "rule"}
 BYTES = {"torn": b"{torn", "sealed": b"k8s:enc:aescbc:v1:key1:0123456789abcdef"}
 EVENTS = ("fine", "fine", "fine", "fine", "cut", "cut", "missing", "stale")
 SCOPES = {
-    "": (Scope(), lambda place: True),
-    "-n north": (Scope(namespace="north"), lambda place: place[1] == "north"),
-    "-n south": (Scope(namespace="south"), lambda place: place[1] == "south"),
-    "--exclude Pan": (Scope(exclude=("Pan",)), lambda place: place[0] != "Pan"),
-    "--include Pan": (Scope(include=("pans.bakery.example.com",)), lambda place: place[0] == "Pan"),
+    "": (RunScope(), lambda place: True),
+    "-n north": (RunScope(namespace="north"), lambda place: place[1] == "north"),
+    "-n south": (RunScope(namespace="south"), lambda place: place[1] == "south"),
+    "--exclude Pan": (RunScope(exclude=("Pan",)), lambda place: place[0] != "Pan"),
+    "--include Pan": (RunScope(include=("pans.bakery.example.com",)), lambda place: place[0] == "Pan"),
 }
 
 

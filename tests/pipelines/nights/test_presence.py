@@ -207,12 +207,12 @@ def test_a_whole_dump_after_one_cut_short_is_of_the_same_cluster(nights, tmp_pat
 
 
 def test_a_narrower_run_over_the_same_revision_is_of_the_same_cluster(nights, tmp_path):
-    from auditor.plan.options import Scope
+    from auditor.plan.options import RunScope
 
     store = Store(definition(), loaf("x"), loaf("y", namespace="south"))
     old, _, _ = nights.audit(day(store, tmp_path, "etcdctl", 1))
     _same_revision(store)
-    report, _, _ = nights.audit(day(store, tmp_path, "etcdctl", 2), diff=str(old), scope=Scope(namespace="south"))
+    report, _, _ = nights.audit(day(store, tmp_path, "etcdctl", 2), diff=str(old), scope=RunScope(namespace="south"))
     assert "OTHER" not in summary_of(report)
 
 

@@ -6,7 +6,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from auditor.plan.options import Scope
+from auditor.plan.options import RunScope
 from tests.command import auditor
 from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import DELETING, FORMS, Nights, Store, day, definition, loaf
@@ -30,11 +30,11 @@ def found(report, table="findings"):
 
 
 SCOPES = {
-    "everything": (Scope(), lambda row: True),
-    "namespace": (Scope(namespace="north"), lambda row: row["namespace"] == "north"),
-    "exclude": (Scope(exclude=("Pan",)), lambda row: row["kind"] != "Pan"),
-    "include": (Scope(include=("pans.bakery.example.com",)), lambda row: row["kind"] == "Pan"),
-    "labels": (Scope(labels="a=b"), lambda row: False),
+    "everything": (RunScope(), lambda row: True),
+    "namespace": (RunScope(namespace="north"), lambda row: row["namespace"] == "north"),
+    "exclude": (RunScope(exclude=("Pan",)), lambda row: row["kind"] != "Pan"),
+    "include": (RunScope(include=("pans.bakery.example.com",)), lambda row: row["kind"] == "Pan"),
+    "labels": (RunScope(labels="a=b"), lambda row: False),
 }
 SKIPS = {
     (): lambda row: True,

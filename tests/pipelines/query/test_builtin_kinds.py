@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from auditor.builtin.kinds import BUILTIN_KINDS
+from auditor.builtin.builtin_kinds import BUILTIN_KINDS
 from auditor.builtin.selectable import builtin_selectable, rules_of
 from auditor.printing.get.command import get
 from auditor.printing.get.options import GetOptions
 from auditor.server.dump import DumpStore
-from auditor.server.reader import ReadMode
+from auditor.server.object_reader import ReadMode
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
 from tests.shared import shared

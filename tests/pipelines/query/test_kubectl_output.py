@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.golang import jsontext
 from auditor.printing.get.command import get
-from auditor.printing.get.errors import StatusError
 from auditor.printing.get.options import GetOptions
-from auditor.server.reader import ReadMode
+from auditor.printing.get.server_errors import StatusError
+from auditor.server.object_reader import ReadMode
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
 from tests.shared import at_least, shared, shared_lines

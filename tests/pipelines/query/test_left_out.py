@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import auditor.printing.get.printer
+import auditor.server.object_reader
 import auditor.server.printer
-import auditor.server.reader
 import pipelines.run.objects.fields
 import pipelines.run.objects.show
 import pipelines.run.objects.watch
@@ -119,7 +119,7 @@ def test_a_read_that_fails_on_one_object(
     output: str,
     args: tuple[str, ...],
 ) -> None:
-    monkeypatch.setattr(auditor.server.reader, "read_object", failing(auditor.server.reader.read_object))
+    monkeypatch.setattr(auditor.server.object_reader, "read_object", failing(auditor.server.object_reader.read_object))
     assert run_query(QueryOptions(str(dump), args=args, namespace="a", output=output, get=GetOptions())) == 3
     out, err = capsys.readouterr()
     assert "fine" in out
@@ -173,8 +173,8 @@ def test_show_of_an_object_that_fails(
     [
         ("table", DumpStore, "fields_of"),
         ("json", pipelines.run.objects.watch.jsontext, "encode"),
-        ("table", auditor.server.reader, "read_object"),
-        ("json", auditor.server.reader, "read_object"),
+        ("table", auditor.server.object_reader, "read_object"),
+        ("json", auditor.server.object_reader, "read_object"),
     ],
 )
 def test_watch_of_an_object_that_fails(

@@ -6,8 +6,8 @@ import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
-from auditor.plan.options import AuditOptions, Scope
-from auditor.server.reader import ReadMode
+from auditor.plan.options import AuditOptions, RunScope
+from auditor.server.object_reader import ReadMode
 from pipelines.run.audit import run_audit
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import run_query
@@ -137,7 +137,7 @@ def test_a_report_of_some_objects_does_not_hide_the_others(tmp_path: Path, capsy
     objects = {place: placed(*place.split("/")) for place in PLACES}
     dump = written(tmp_path / "dump.db", two_versions(), objects)
     over_the_dump = asked(capsys, dump, "things", output="name")
-    report = audited(dump, scope=Scope(namespace="prod"))
+    report = audited(dump, scope=RunScope(namespace="prod"))
     assert asked(capsys, report, "things", output="name") == over_the_dump
     dump.unlink()
     code, out, reported = asked(capsys, report, "things", output="name")

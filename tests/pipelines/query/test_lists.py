@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from auditor.printing.get.errors import StatusError
-from auditor.server.reader import ReadMode, Unreadable
+from auditor.printing.get.server_errors import StatusError
+from auditor.server.object_reader import ReadMode, UndecodedObject
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
 from tests.shared import shared, shared_lines
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
     from auditor.server.dump import DumpStore
-    from auditor.server.reader import ObjectReader
-    from auditor.server.rows import StoredRow
+    from auditor.server.dump_rows import StoredRow
+    from auditor.server.object_reader import ObjectReader
 
 PREFIX = "conversion webhook"
 
@@ -39,7 +39,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DumpStore]:
 
 def _read_once(reader: ObjectReader) -> None:
     """Let an object be read once at each version, as 1,308 lists read it again and again."""
-    known: dict[tuple[Any, ...], JsonObject | Unreadable] = {}
+    known: dict[tuple[Any, ...], JsonObject | UndecodedObject] = {}
     read = reader.read
 
     def remembered(resource: Resource, row: StoredRow) -> JsonObject:
@@ -47,10 +47,10 @@ def _read_once(reader: ObjectReader) -> None:
         if place not in known:
             try:
                 known[place] = read(resource, row)
-            except Unreadable as error:
+            except UndecodedObject as error:
                 known[place] = error
         found = known[place]
-        if isinstance(found, Unreadable):
+        if isinstance(found, UndecodedObject):
             raise found
         return found
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from auditor.printing.get.errors import StatusError
-from auditor.server.reader import ReadMode
+from auditor.printing.get.server_errors import StatusError
+from auditor.server.object_reader import ReadMode
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
 from tests.command import auditor
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from auditor.printing.discovery import Resource
-    from auditor.server.fleet import AnyStore
+    from auditor.server.fleet_store import AnyStore
 
 
 def _cases() -> list[Any]:

@@ -13,7 +13,7 @@ from auditor.causes.accepting import read_accepted
 from auditor.causes.exit_code import parse_most_new
 from auditor.causes.model import FindingsModel
 from auditor.causes.severity import parse_rules
-from auditor.output.views.fleet import cluster_rows
+from auditor.output.views.cluster_lines import cluster_rows
 from auditor.output.views.summary import summary_lines
 from auditor.plan.options import AuditOptions
 from pipelines.run.fleet import run_anywhere

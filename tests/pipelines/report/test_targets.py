@@ -16,9 +16,9 @@ from auditor.base.errors import PlanError
 from auditor.output.formats.prometheus import after_no_report
 from auditor.output.formats.registry import FORMATS
 from auditor.sources.stores import store_folder
-from pipelines.run.report import formats, notify
+from pipelines.run.report import file_formats, notify
 from pipelines.run.report import notify as messages
-from pipelines.run.report.formats import Output, is_below, new_file, parse_outputs, write_outputs
+from pipelines.run.report.file_formats import FormatTarget, is_below, new_file, parse_outputs, write_outputs
 from tests.causes.reports import audited, definition, export, widget
 from tests.command import auditor
 from tests.output.formats.drawn import content
@@ -166,7 +166,7 @@ def test_a_report_is_opened_once_for_its_formats_and_its_messages(
 ) -> None:
     report = audited(tmp_path / "report", dump)
     opened: list[str] = []
-    original = formats.opened_content
+    original = file_formats.opened_content
 
     def noted(name: str, *words: Any, **named: Any) -> Any:
         opened.append(name)
@@ -221,7 +221,7 @@ def test_the_content_of_an_earlier_run_changes_no_other_format(tmp_path: Path) -
     what = content(2)
     target = tmp_path / "a.sarif"
     target.write_text(f"{SUCCESS} 77\n")
-    write_outputs(what, [Output(FORMATS["sarif"], str(target))], 0o600)
+    write_outputs(what, [FormatTarget(FORMATS["sarif"], str(target))], 0o600)
     first = target.read_bytes()
-    write_outputs(dataclasses.replace(what), [Output(FORMATS["sarif"], str(target))], 0o600)
+    write_outputs(dataclasses.replace(what), [FormatTarget(FORMATS["sarif"], str(target))], 0o600)
     assert target.read_bytes() == first

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from auditor.causes.model import FindingsModel
-from auditor.causes.upgrade import upgrade_counts
+from auditor.causes.upgrade_causes import upgrade_counts
 from auditor.output.views.layout import width_of
 from auditor.output.views.summary import summary_lines
 from tests.causes.reports import definition, export, widget

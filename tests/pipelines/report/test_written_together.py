@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-import pipelines.run.report.formats as module
-from pipelines.run.report.formats import opened_content, parse_outputs, write_outputs
+import pipelines.run.report.file_formats as module
+from pipelines.run.report.file_formats import opened_content, parse_outputs, write_outputs
 from tests.causes.reports import sample
 
 NAMES = ("sarif", "junit", "codequality", "csv", "ndjson", "prometheus", "openreports")

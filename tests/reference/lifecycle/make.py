@@ -3,10 +3,11 @@
     python -m tests.reference.lifecycle.make             # the table, from answers.json
     python -m tests.reference.lifecycle.make v0.37.2     # asks these libraries first: needs Go
 
-``answers.json`` has two parts. ``lifecycle``: for each version of the libraries, what the methods APILifecycleIntroduced,
--Deprecated, -Removed and -Replacement of each type answer (main.go); old versions are there for types that newer ones lack.
-``registered``: for each release of k8s.io/kubernetes that the module proxy serves, the versions that the server's scheme
-registers (pkg/apis/*/install/install.go), by their folder. A server decodes what it registers, served or not.
+``answers.json`` has two parts. ``lifecycle``: for each version of the libraries, what the methods
+APILifecycleIntroduced, -Deprecated, -Removed and -Replacement of each type answer (main.go); old versions are there for
+types that newer ones lack.
+``registered``: for each release of k8s.io/kubernetes that the module proxy serves, the versions that the server's
+scheme registers (pkg/apis/*/install/install.go), by their folder. A server decodes what it registers, served or not.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from auditor.sources.plan import SourcePlan
+    from auditor.sources.source_plan import SourcePlan
 
 
 def plans_of(path: Path | str, workdir: Path, **options: Any) -> list[SourcePlan]:

@@ -21,7 +21,7 @@ from auditor.sources import Limits, open_source
 from auditor.sources.archives import tar_members
 from auditor.sources.files import compression
 from auditor.sources.files.compression import UnpackedStream
-from auditor.sources.plan import DamageLog
+from auditor.sources.source_plan import DamageLog
 from pipelines.run.audit import run_audit
 from tests.command import auditor
 from tests.counting import bytes_of, calls_of

@@ -21,9 +21,9 @@ from auditor.sources.encryption import (
     make_unsealer,
     resource_of,
 )
-from auditor.sources.encryption.ciphers import Refused
+from auditor.sources.encryption.ciphers import NotDecrypted
 from auditor.sources.encryption.config import EncryptionConfig, Key, Provider, parse_config
-from auditor.sources.encryption.kms import Envelope, decode_v1, decode_v2
+from auditor.sources.encryption.kms import KmsEnvelope, decode_v1, decode_v2
 from auditor.sources.registry_key import classify
 from tests.sources.encryption.vectors import COMMAND, VECTORS
 
@@ -275,8 +275,8 @@ def test_kms_providers_are_checked(provider: dict[str, Any], accepted: bool) -> 
 def test_any_bytes_are_an_envelope_or_refused(data: bytes) -> None:
     for decode in (decode_v1, decode_v2):
         try:
-            assert isinstance(decode(data), Envelope)
-        except Refused as refused:
+            assert isinstance(decode(data), KmsEnvelope)
+        except NotDecrypted as refused:
             assert str(refused)  # noqa: PT017 - both outcomes are right
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from auditor.sources import open_source
-from auditor.sources.plan import SourcePlan
+from auditor.sources.source_plan import SourcePlan
 from tests.sources.bolt_writer import BoltWriter, key_value, revision
 from tests.sources.dumps import table_rows, values
 

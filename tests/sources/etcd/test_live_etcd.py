@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from auditor.sources import open_source
-from auditor.sources.plan import SourcePlan
+from auditor.sources.source_plan import SourcePlan
 from tests.sources.dumps import table_rows, values
 from tests.sources.etcd.etcd_server import Etcd, etcdutl, server_binary
 from tests.sources.etcd.status import snapshot_status

@@ -18,7 +18,7 @@ from auditor.sources.etcd import EtcdFile
 from auditor.sources.etcd.salvage import find_root
 from auditor.sources.files.digest import map_file
 from auditor.sources.files.view import FileView
-from auditor.sources.plan import SourcePlan
+from auditor.sources.source_plan import SourcePlan
 from tests.shared import SHARED, recorded, second_check
 from tests.sources.bolt_writer import BoltWriter, bolt_file, key_value, revision
 from tests.sources.dumps import table_rows, unpacked, values

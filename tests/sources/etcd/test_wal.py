@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from auditor.sources import open_source
 from auditor.sources.etcd.wal import Unapplied, read_wal
 from auditor.sources.notes import wal_notes
-from auditor.sources.plan import SourcePlan
+from auditor.sources.source_plan import SourcePlan
 from tests.shared import SHARED, second_check
 from tests.sources.bolt_writer import bolt_file, key_value, revision
 from tests.sources.dumps import extracted

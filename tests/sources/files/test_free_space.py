@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 import zstandard
 
-from auditor.base.errors import DamagedDump, Refused
+from auditor.base.errors import DamagedDump, FileRefused
 from auditor.sources.files.free_space import check_free_space, stated_size
 from tests.pipelines.nights.support import Store, definition, loaf
 
@@ -66,7 +66,7 @@ def test_a_size_that_is_unknown_or_that_fits_is_no_reason(tmp_path: Path, free: 
     for size in (None, 0, 50_000):
         check_free_space("dump", tmp_path, size)
     with pytest.raises(
-        Refused, match=r"dump: takes 50,001 bytes in .*, where 50,000 are free; free disk space"
+        FileRefused, match=r"dump: takes 50,001 bytes in .*, where 50,000 are free; free disk space"
     ) as raised:
         check_free_space("dump", tmp_path, 50_001)
     assert str(tmp_path) in str(raised.value)
@@ -77,7 +77,7 @@ def test_a_dump_that_does_not_fit_is_not_unpacked(tmp_path: Path, free: object, 
     path = tmp_path / f"dump.{suffix}"
     path.write_bytes(PACKERS[suffix](TEXT))
     (tmp_path / "work").mkdir()
-    with pytest.raises(Refused, match=f"takes {len(TEXT):,} bytes"):
+    with pytest.raises(FileRefused, match=f"takes {len(TEXT):,} bytes"):
         open_source(str(path), number=0, workdir=tmp_path / "work")
     assert not any((tmp_path / "work").iterdir())
 
@@ -102,12 +102,12 @@ def test_a_dump_in_an_archive_that_does_not_fit_is_refused_by_name(tmp_path: Pat
         with tarfile.open(path, "w:gz" if form.endswith("gz") else "w") as tar:
             tar.add(tmp_path / "dump.json", "dump.bin")
     (tmp_path / "work").mkdir()
-    with pytest.raises(Refused, match=r"dump\.bin: takes .* bytes in .* are free"):
+    with pytest.raises(FileRefused, match=r"dump\.bin: takes .* bytes in .* are free"):
         open_source(str(path), number=0, workdir=tmp_path / "work")
 
 
 def test_a_file_behind_a_url_that_does_not_fit_is_not_fetched(tmp_path: Path, free: object) -> None:
     (tmp_path / "dump.ndjson").write_bytes(TEXT)
     (tmp_path / "work").mkdir()
-    with pytest.raises(Refused, match=f"takes {len(TEXT):,} bytes"):
+    with pytest.raises(FileRefused, match=f"takes {len(TEXT):,} bytes"):
         open_source(f"file://{tmp_path}/dump.ndjson", number=0, workdir=tmp_path / "work")

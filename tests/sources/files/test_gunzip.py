@@ -19,7 +19,7 @@ from auditor.sources.files import compression
 from auditor.sources.files.compression import Limits, UnpackedStream, materialize
 from auditor.sources.files.gunzip import Unsound, sound_blocks
 from auditor.sources.files.unpacking import Broken, blocks_of
-from auditor.sources.plan import DamageLog
+from auditor.sources.source_plan import DamageLog
 from tests.sources.archives.writing import tar, velero, widget
 
 if TYPE_CHECKING:

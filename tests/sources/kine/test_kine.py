@@ -26,7 +26,7 @@ from tests.sources.dumps import table_rows, unpacked, values
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from auditor.sources.plan import SourcePlan
+    from auditor.sources.source_plan import SourcePlan
 
 Live = dict[bytes, tuple[int, int, bytes]]
 Row = tuple[int, Any, int, int, int, int, int, Any, Any]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditor.sources.manifests import rows as manifest_rows
-from auditor.sources.manifests.rows import ManifestRows, read_header
+from auditor.sources.manifests import export_table as manifest_rows
+from auditor.sources.manifests.export_table import ManifestRows, read_header
 
 if TYPE_CHECKING:
     from pathlib import Path

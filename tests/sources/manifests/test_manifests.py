@@ -17,11 +17,11 @@ import zstandard
 from auditor.base.errors import DamagedDump, UnknownDump
 from auditor.base.tables import LIVE_KEYS
 from auditor.golang import jsontext
-from auditor.sources.manifests import walk
-from auditor.sources.manifests.reading import looks_like_manifests, open_directory, open_manifests
-from auditor.sources.manifests.rows import ManifestRows
+from auditor.sources.manifests import manifest_walk
+from auditor.sources.manifests.export_table import ManifestRows
+from auditor.sources.manifests.manifest_table import looks_like_manifests, open_directory, open_manifests
+from auditor.sources.manifests.manifest_walk import PIECEWISE_FROM
 from auditor.sources.manifests.sinks import Spans
-from auditor.sources.manifests.walk import PIECEWISE_FROM
 from tests.counting import bytes_of, calls_of
 
 
@@ -473,7 +473,7 @@ def looked_at(monkeypatch):
     total = 0
 
     def count_all(name, span):
-        function = getattr(walk, name)
+        function = getattr(manifest_walk, name)
 
         def counted(*given, **options):
             nonlocal total
@@ -481,7 +481,7 @@ def looked_at(monkeypatch):
             total += span(result, *given)
             return result
 
-        monkeypatch.setattr(walk, name, counted)
+        monkeypatch.setattr(manifest_walk, name, counted)
 
     count_all("fast_header", lambda _, data: len(data))
     count_all("read_header", lambda _, data: len(data))
@@ -491,7 +491,7 @@ def looked_at(monkeypatch):
     def walk_through(text):
         nonlocal total
         total, rows = 0, ManifestRows(3)
-        return bytes_of(walk.ManifestWalk(Spans(rows)).walk, text.encode()) + total
+        return bytes_of(manifest_walk.ManifestWalk(Spans(rows)).walk, text.encode()) + total
 
     return walk_through
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.sources.manifests import walk as manifest_walk
-from auditor.sources.manifests.reading import open_manifests
-from auditor.sources.manifests.rows import ManifestRows
+from auditor.sources.manifests import manifest_walk
+from auditor.sources.manifests.export_table import ManifestRows
+from auditor.sources.manifests.manifest_table import open_manifests
+from auditor.sources.manifests.manifest_walk import ManifestWalk
 from auditor.sources.manifests.sinks import NeedsSpool, Spans, Spool
-from auditor.sources.manifests.walk import ManifestWalk
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from auditor.sources.yaml import YamlError, quick, yaml_chunks, yaml_to_json
-from auditor.sources.yaml import text as whole_room
+from auditor.sources.yaml import document_text as whole_room
 from auditor.sources.yaml.quick import quick_value
 from tests.corpus import real_definitions
 from tests.shared import second_check, shared

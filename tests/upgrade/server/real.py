@@ -1,7 +1,7 @@
 """Carries out upgrades on a real API server, and records what it says before and after.
 
-``python -m tests.upgrade.server.real KUBECONFIG ETCD_ENDPOINT RELEASE`` writes ``answers.json``: for each pair the stored
-values, and what the server answered. The server must be empty of the groups of the pairs.
+``python -m tests.upgrade.server.real KUBECONFIG ETCD_ENDPOINT RELEASE`` writes ``answers.json``: for each pair the
+stored values, and what the server answered. The server must be empty of the groups of the pairs.
 """
 
 import base64

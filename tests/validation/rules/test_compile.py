@@ -2,8 +2,8 @@
 
 import pytest
 
-from auditor.schema.field_path import FieldPathError
 from auditor.schema.parse import parse_schema
+from auditor.schema.schema_path import FieldPathError
 from auditor.validation.rules import compile_rules
 from auditor.validation.rules.compile import resolve_field_path
 

@@ -74,10 +74,10 @@ def stacked_bars(title: str, rows: Sequence[tuple[str, Sequence[tuple[int, str]]
 def _fitted(label: str) -> str:
     """Return a label that is not wider than its place; one that was cut ends in an ellipsis."""
     room = _WIDEST_LABEL
-    for at, letter in enumerate(label):
+    for position, letter in enumerate(label):
         room -= 1.75 if letter in _WIDE else 2 if letter > "\u2e80" else 1.4 if letter.isupper() else 1
         if room < 0:
-            return label[: max(1, at - 1)] + "…"
+            return label[: max(1, position - 1)] + "…"
     return label
 
 
@@ -141,7 +141,7 @@ def _legend(names: Sequence[str], left: int) -> list[str]:
     """Return what names the colours, in a row at the top."""
     step = min(_LEGEND, (_WIDTH - left) // max(1, len(names)))
     return [
-        f'<rect class="c-{escape(name.replace(" ", "-"))}" x="{left + at * step}" y="4" width="12" height="12"/>'
-        f'<text x="{left + at * step + 18}" y="15">{escape(name)}</text>'
-        for at, name in enumerate(names)
+        f'<rect class="c-{escape(name.replace(" ", "-"))}" x="{left + position * step}" y="4" width="12" height="12"/>'
+        f'<text x="{left + position * step + 18}" y="15">{escape(name)}</text>'
+        for position, name in enumerate(names)
     ]

@@ -26,7 +26,7 @@ _COLUMNS: Final = ("severity", "cause", "kind", "object", "field", "message")
 
 def packed(content: Content) -> tuple[str, str, int]:
     """Return the data of a page, its form (`plain` or `gzip`), and how many problems it leaves out."""
-    every = (one for one in content.counted_problems() if not one.accepted)
+    every = (problem for problem in content.counted_problems() if not problem.accepted)
     rows, columns = _columns(islice(every, MOST_ROWS))
     left = sum(1 for _ in every)
     if left:

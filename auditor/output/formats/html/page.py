@@ -77,9 +77,9 @@ def _page(content: Content) -> str:
         severity_chart=bars(
             "Causes by severity" if content.is_whole else "Causes by severity, in what was read",
             [
-                (one, sum(cause.severity == one for cause in causes), one)
-                for one in SEVERITIES
-                if content.is_whole or any(cause.severity == one for cause in causes)
+                (severity, sum(cause.severity == severity for cause in causes), severity)
+                for severity in SEVERITIES
+                if content.is_whole or any(cause.severity == severity for cause in causes)
             ],
         ),
         space_chart=_space_chart(space),
@@ -95,7 +95,7 @@ def _space_chart(space: dict[str, int]) -> Markup | str:
     """Return the chart of the space that kinds take, or "" if it is not known."""
     if not any(space.values()):
         return ""
-    least, name = next(one for one in _UNITS if max(space.values()) >= one[0])
+    least, name = next(unit for unit in _UNITS if max(space.values()) >= unit[0])
     unit = max(1, least // 10)
     rows = [(kind, round(size / unit), "low") for kind, size in list(space.items())[:_MOST_KINDS]]
     return bars(f"Stored values by kind, {name}", rows, name)

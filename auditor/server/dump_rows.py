@@ -1,0 +1,142 @@
+"""The rows of a dump: live keys, or objects of an export, found by kind, namespace and name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+
+from auditor.plan.dumps import cut_value, open_live, open_values
+from auditor.sources.manifests.export_table import read_header
+from auditor.sources.registry_key import printable_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.plan.run_plan import Plan
+    from auditor.printing.discovery import Resource
+    from auditor.server.catalog import Catalog
+
+
+class StoredRow(NamedTuple):
+    """One live key, or one object of an export, which has neither key nor revisions."""
+
+    source: int
+    key: bytes | None
+    mod_revision: int | None
+    offset: int
+    length: int
+    encoding: int
+
+
+class DumpRows:
+    """The live tables of all dumps of a plan, and the values they point to.
+
+    Attributes:
+        plan: The plan.
+    """
+
+    def __init__(self, plan: Plan, catalog: Catalog) -> None:
+        self.plan = plan
+        self._catalog = catalog
+        self._sources: dict[int, tuple[Any, Any]] = {}
+        self._by_kind: dict[int, dict[tuple[str, str], list[tuple[str, int]]]] = {}
+
+    def source(self, number: int) -> tuple[Any, Any]:
+        """Return the mapped (live table, values) of a source."""
+        source = self._sources.get(number)
+        if source is None:
+            plan = self.plan.sources[number]
+            source = self._sources[number] = (open_live(plan), open_values(plan))
+        return source
+
+    def of(self, resource: Resource, namespace: str = "", name: str = "") -> Iterator[StoredRow]:
+        """Yield the rows of a kind in key order, optionally of one namespace or of one object."""
+        prefix = self._catalog.key_prefix(resource)
+        if namespace and resource.namespaced:
+            prefix += f"{namespace}/"
+        for number, source in enumerate(self.plan.sources):
+            if source.is_export:
+                yield from self._export_rows(number, resource, namespace, name)
+            else:
+                yield from self._keys_below(number, prefix + name, exact=bool(name))
+
+    def _keys_below(self, number: int, prefix: str, *, exact: bool) -> Iterator[StoredRow]:
+        table, _ = self.source(number)
+        if not table.num_rows:
+            return
+        wanted = prefix.encode("utf-8", "surrogateescape")
+        keys = table["key"]
+        mask = pc.equal(keys, wanted) if exact else pc.starts_with(keys, wanted)
+        yield from self.take(number, np.flatnonzero(mask.to_numpy(zero_copy_only=False)))
+
+    def all(self, number: int) -> Iterator[StoredRow]:
+        """Yield every row of a source."""
+        table, _ = self.source(number)
+        return self.take(number, np.arange(table.num_rows))
+
+    def exact(self, number: int, key: bytes) -> Iterator[StoredRow]:
+        """Yield the row of one key, if it exists."""
+        table, _ = self.source(number)
+        mask = pc.equal(table["key"], key).to_numpy(zero_copy_only=False)
+        return self.take(number, np.flatnonzero(mask))
+
+    def take(self, number: int, positions: Any) -> Iterator[StoredRow]:
+        """Yield rows of a live table by position, one batch at a time."""
+        table, _ = self.source(number)
+        for start in range(0, len(positions), 4096):
+            part = table.take(positions[start : start + 4096])
+            columns = [part[name].to_pylist() for name in StoredRow._fields[1:]]
+            for values in zip(*columns, strict=True):
+                yield StoredRow(number, *values)
+
+    def _export_rows(self, number: int, resource: Resource, namespace: str, name: str) -> Iterator[StoredRow]:
+        kinds = self._by_kind.get(number)
+        if kinds is None:
+            kinds = self._by_kind[number] = self._read_headers(number)
+        groups = {resource.group}
+        if resource.kind == "Event" and groups <= {"", "events.k8s.io"}:
+            groups = {"", "events.k8s.io"}  # one storage
+        rows = sorted(row for group in groups for row in kinds.get((group, resource.kind), ()))
+        wanted = [
+            row
+            for key, row in rows
+            if (not namespace or key.startswith(f"{namespace}/")) and (not name or key.partition("/")[2] == name)
+        ]
+        yield from self.take(number, np.array(wanted, dtype=np.int64))
+
+    def _read_headers(self, number: int) -> dict[tuple[str, str], list[tuple[str, int]]]:
+        kinds: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        table, _ = self.source(number)
+        for position, row in enumerate(self.take(number, np.arange(table.num_rows))):
+            header = read_header(self.stored_bytes(row))
+            if header is not None:
+                place = kinds.setdefault((header.group, header.kind), [])
+                place.append((f"{header.namespace}/{header.name}", position))
+        return kinds
+
+    def stored_bytes(self, row: StoredRow) -> bytes:
+        """Return the bytes of a row as stored."""
+        _, values = self.source(row.source)
+        return cut_value(values, row.offset, row.length, row.encoding)
+
+    def anywhere(self, resource: Resource, name: str) -> Iterator[StoredRow]:
+        """Yield the rows with a name in all namespaces."""
+        for row in self.of(resource):
+            if (
+                row.key is not None
+                and self._catalog.is_key_of(resource, row.key)
+                and row.key.endswith(f"/{name}".encode())
+            ):
+                yield row
+            elif row.key is None:
+                header = read_header(self.stored_bytes(row))
+                if header is not None and header.name == name:
+                    yield row
+
+    def place(self, row: StoredRow) -> str:
+        """Return the key of a row, or dump and offset of an object of an export."""
+        if row.key is not None:
+            return printable_key(row.key)
+        return f"{self.plan.sources[row.source].name} at byte {row.offset}"

@@ -1,0 +1,218 @@
+"""Reads the objects of a dump as a server does: decrypted, decoded, at the requested version.
+
+Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/value/encrypt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from auditor.base.records import metadata_of
+from auditor.builtin.judge import is_proven
+from auditor.builtin.loose_values import event_at
+from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
+from auditor.builtin.scheme import target_of
+from auditor.builtin.stored import UndecodableError, stored_object
+from auditor.crds.as_v1 import as_v1
+from auditor.sources.encryption import make_unsealer
+from auditor.storage_read.read import ReadError, decode_value, read_object
+
+if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
+    from auditor.plan.run_plan import Plan
+    from auditor.printing.discovery import Resource
+    from auditor.server.catalog import Catalog
+    from auditor.server.dump_rows import DumpRows, StoredRow
+    from auditor.server.not_read import NotRead
+
+
+@dataclass(slots=True)
+class ReadMode:
+    """How objects are read, and what happens to those that cannot be read.
+
+    Attributes:
+        stored: Show objects as stored, not as a server reads them.
+        as_server: Fail whole lists as a live server would.
+        watch_cache: Whether that server has its watch cache, as all do by default.
+        streamed: Yield objects one by one in key order, for callers that stop early.
+        any_field: Accept every path as a field label.
+        show_secrets: Print the values of Secrets.
+    """
+
+    stored: bool = False
+    as_server: bool = False
+    watch_cache: bool = True
+    streamed: bool = False
+    any_field: bool = False
+    show_secrets: bool = False
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """How many objects are left out of the answers, by reason.
+
+    Attributes:
+        sealed: Encrypted, without a key for them.
+        failed: This program failed on them.
+        corrupt: No server can read them.
+    """
+
+    sealed: int = 0
+    failed: int = 0
+    corrupt: int = 0
+
+
+class UndecodedObject(Exception):
+    """An object that the server cannot decode; the text is the reason."""
+
+    closed = False
+    lacks_key = False
+    needs_webhook = False
+
+
+class _Closed(UndecodedObject):
+    """A value that the server cannot decrypt."""
+
+    closed = True
+
+
+class _Sealed(_Closed):
+    """An encrypted value for which no key was given."""
+
+    lacks_key = True
+
+
+class _Unconverted(UndecodedObject):
+    """An object that only a conversion webhook can bring to the requested version."""
+
+    needs_webhook = True
+
+
+class ObjectReader:
+    """Reads objects of rows.
+
+    Attributes:
+        mode: How they are read.
+        unsealer: Decrypts values.
+        left_out: Counts objects that the answers leave out.
+    """
+
+    def __init__(self, plan: Plan, catalog: Catalog, rows: DumpRows, mode: ReadMode) -> None:
+        self.mode = mode
+        self.unsealer = make_unsealer(plan.options.encryption_config, plan.options.kms_decryptor)
+        self.left_out = LeftOut()
+        self._catalog = catalog
+        self._rows = rows
+
+    def plain_bytes(self, row: StoredRow, resource: Resource) -> bytes:
+        """Return the bytes of a row, decrypted.
+
+        Raises:
+            StatusError: They cannot be decrypted.
+        """
+        data = self._rows.stored_bytes(row)
+        if row.key is None:
+            return data
+        opened = self.unsealer.open(row.key, (resource.group, resource.plural), data)
+        if opened.data is None:
+            if opened.lacks_key and self.mode.as_server:  # the answer of a server that has the keys given here
+                raise _Closed("identity transformer tried to read encrypted data")
+            raise (_Sealed if opened.lacks_key else _Closed)(opened.reason or "encrypted")
+        return opened.data
+
+    # ---- objects
+
+    def read(self, resource: Resource, row: StoredRow) -> JsonObject:
+        """Return the object of a row at the requested version.
+
+        Raises:
+            Unreadable: A server cannot read it.
+        """
+        data = self.plain_bytes(row, resource)
+        definition = self._catalog.definition(resource)
+        if definition is None:
+            obj = as_v1(event_at(_builtin_object(resource, data), resource.group))
+        else:
+            result = read_object(definition, resource.version, data)
+            if result.object is None:
+                raise (_Unconverted if result.needs_conversion else UndecodedObject)(result.unreadable or "")
+            obj = result.object
+        metadata = obj.get("metadata")
+        if row.mod_revision is not None and type(metadata) is dict:
+            metadata["resourceVersion"] = str(row.mod_revision)
+        return obj
+
+    def read_or_stored(self, resource: Resource, row: StoredRow, notes: NotRead) -> JsonObject | None:
+        """Return the object of a row as `read` does, or as stored if only a webhook could read it.
+
+        Args:
+            resource: The kind and version.
+            row: The row.
+            notes: Counts what was not read.
+
+        Returns:
+            The object, or None if no key for its value was given.
+
+        Raises:
+            Unreadable: A server cannot read it.
+        """
+        try:
+            return self.read(resource, row)
+        except _Sealed:
+            notes.sealed += 1
+            self.left_out.sealed += 1
+            return None
+        except _Unconverted:
+            if self.mode.as_server:  # the webhook of the kind does not answer
+                raise
+            notes.unconverted += not self.mode.stored
+        except UndecodedObject:
+            if not self.mode.stored:
+                raise
+        return self.as_stored(resource, row)
+
+    def as_stored(self, resource: Resource, row: StoredRow) -> JsonObject:
+        """Return the object of a row as stored."""
+        data = self.plain_bytes(row, resource)
+        try:
+            return decode_stored(data) if data.startswith(MAGIC) else decode_value(data)
+        except (ReadError, WireError) as error:
+            raise UndecodedObject(str(error)) from None
+
+    def shown(self, resource: Resource, row: StoredRow, obj: JsonObject) -> JsonObject:
+        """Return the printed form of an object that was selected."""
+        if self.mode.stored:
+            obj = self.as_stored(resource, row)
+        return self.concealed(resource, obj)
+
+    def concealed(self, resource: Resource, obj: JsonObject) -> JsonObject:
+        """Return an object without the values of a Secret, unless they are to be printed."""
+        if resource.kind == "Secret" and not resource.group and not self.mode.show_secrets:
+            return _without_secrets(obj)
+        return obj
+
+
+def _builtin_object(resource: Resource, data: bytes) -> JsonObject:
+    target = target_of(resource.group, resource.kind)
+    try:
+        if target is None:
+            return decode_stored(data)
+        return stored_object(target, data, proven=is_proven(target, data))
+    except (UndecodableError, WireError) as error:
+        raise UndecodedObject(str(error)) from None
+
+
+def _without_secrets(obj: JsonObject) -> JsonObject:
+    """Return a Secret with its values redacted, also in annotations."""
+    out = dict(obj)
+    for key in ("data", "stringData"):
+        values = obj.get(key)
+        if values is not None:
+            out[key] = dict.fromkeys(values, "***") if type(values) is dict else "***"
+    metadata = metadata_of(obj)
+    annotations = metadata.get("annotations")
+    applied = "kubectl.kubernetes.io/last-applied-configuration"
+    if type(annotations) is dict and applied in annotations:
+        out["metadata"] = {**metadata, "annotations": {**annotations, applied: "***"}}
+    return out

@@ -1,0 +1,226 @@
+"""The live table of an export: from the headers of objects to a sorted Arrow file.
+
+Rows are flat arrays (24 bytes a row, and the names), not Python objects: a List may have millions of items.
+"""
+
+from __future__ import annotations
+
+from array import array
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from auditor.base import arrow
+from auditor.base.tables import LIVE_KEYS
+from auditor.golang import jsontext
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+
+BATCH: Final = 65_536
+FEW: Final = 4096
+"""Number of rows that are sorted without Arrow's functions."""
+NAMES: Final = 8192
+"""Names of rows added one by one that are gathered before they go to Arrow; more than few."""
+EXACT_LIMIT: Final = 64 << 20
+"""Size in bytes of a value up to which the exact decoder reads it if the fast one refuses."""
+
+
+class _Metadata(msgspec.Struct, frozen=True, gc=False):
+    namespace: str = ""
+    name: str = ""
+
+
+class ObjectHeader(msgspec.Struct, frozen=True, gc=False):
+    """The fields that sort an object and distinguish lists from objects; empty if absent or not text."""
+
+    apiVersion: str = ""  # noqa: N815 - the name in the JSON text
+    kind: str = ""
+    metadata: _Metadata = _Metadata()
+
+    @property
+    def group(self) -> str:
+        """The group in apiVersion; empty for the core group."""
+        group, slash, _ = self.apiVersion.partition("/")
+        return group if slash else ""
+
+    @property
+    def namespace(self) -> str:
+        """metadata.namespace."""
+        return self.metadata.namespace
+
+    @property
+    def name(self) -> str:
+        """metadata.name."""
+        return self.metadata.name
+
+
+_DECODER: Final = msgspec.json.Decoder(ObjectHeader)
+_TYPE: Final = attrgetter("apiVersion", "kind")
+
+
+def header_of(value: Any) -> ObjectHeader | None:
+    """Return the header of a decoded object, or None for any other value."""
+    if type(value) is not dict:
+        return None
+    metadata = value.get("metadata")
+    if type(metadata) is not dict:
+        metadata = {}
+    fields = [value.get("apiVersion"), value.get("kind"), metadata.get("namespace"), metadata.get("name")]
+    version, kind, namespace, name = (text if type(text) is str else "" for text in fields)
+    return ObjectHeader(version, kind, _Metadata(namespace, name))
+
+
+def fast_header(data: bytes | memoryview) -> ObjectHeader | None:
+    """Return the header as `read_header`, or None if the fast decoder refuses the text."""
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def fast_headers(data: bytes | memoryview) -> list[ObjectHeader] | None:
+    """Return the headers of objects that follow one another, or None if the fast decoder refuses any of them."""
+    try:
+        return _DECODER.decode_lines(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def read_header(data: bytes | memoryview, *, exact: bool = True) -> ObjectHeader | None:
+    """Return the header of the object in some bytes, or None if the server could not decode them as an object.
+
+    The fast decoder checks the syntax of the whole text without building it; the exact one decides about texts that it
+    refuses, unless `exact` is False.
+    """
+    header = fast_header(data)
+    if header is not None:
+        return header
+    if not exact or len(data) > EXACT_LIMIT:
+        return None
+    try:
+        return header_of(jsontext.decode(bytes(data)))
+    except jsontext.GoJsonError:
+        return None
+
+
+def _numbered(numbers: dict[Any, int], keys: list[Any]) -> list[int]:
+    """Return the numbers of keys, by first appearance; few are new."""
+    try:
+        return [*map(numbers.__getitem__, keys)]
+    except KeyError:
+        return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+
+def _ranked(keys: list[Any], column: array[int]) -> NDArray[np.int32]:
+    """Convert a column of indexes in a list to ranks of the values in sort order; -1 ranks last."""
+    rank = {key: number for number, key in enumerate(sorted(set(keys)))}
+    return np.array([*(rank[key] for key in keys), len(rank)], dtype=np.int32)[np.frombuffer(column, dtype=np.int32)]
+
+
+class ManifestRows:
+    """Collects rows, then writes them in the order of (group, kind, namespace, name, position).
+
+    Args:
+        number: The source's position among the inputs.
+
+    Attributes:
+        defining: After writing, the ranges of rows (first, end) that may be or contain definitions, including lists and
+            rows that are not objects.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.defining: tuple[tuple[int, int], ...] = ()
+        self._types: dict[tuple[str, str], int] = {}  # apiVersion and kind
+        self._namespaces: dict[str, int] = {}
+        self._type = array("i")
+        self._namespace = array("i")
+        self._offset = array("q")
+        self._length = array("q")
+        self._pending: list[str] = []
+        self._names: list[pa.Array] = []
+
+    def __len__(self) -> int:
+        return len(self._offset)
+
+    def add(self, header: ObjectHeader | None, offset: int, length: int) -> None:
+        """Add one row; a row without header comes after all others, in the order of the dump."""
+        types, namespaces = self._types, self._namespaces
+        self._type.append(-1 if header is None else types.setdefault(_TYPE(header), len(types)))
+        name = None if header is None else header.metadata.namespace
+        self._namespace.append(-1 if name is None else namespaces.setdefault(name, len(namespaces)))
+        self._pending.append("" if header is None else header.metadata.name)
+        self._offset.append(offset)
+        self._length.append(length)
+        if len(self._pending) >= NAMES:
+            self._flush()
+
+    def add_all(self, headers: list[ObjectHeader], offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
+        """Add many rows."""
+        self._type.extend(_numbered(self._types, [*map(_TYPE, headers)]))
+        metadata = [header.metadata for header in headers]
+        self._namespace.extend(
+            _numbered(self._namespaces, [metadata_of_object.namespace for metadata_of_object in metadata])
+        )
+        self._pending.extend([metadata_of_object.name for metadata_of_object in metadata])
+        self._offset.frombytes(offsets.tobytes())
+        self._length.frombytes(lengths.tobytes())
+        if len(self) > FEW:  # names go to Arrow while they are still at hand
+            self._flush()
+
+    def _flush(self) -> None:
+        self._names.append(pa.array(self._pending, pa.large_string()))
+        self._pending = []
+
+    def _order(self) -> Any:
+        """Return the positions of the rows in the order of writing; equal ones keep their order."""
+        kinds = _ranked([(ObjectHeader(api).group, kind) for api, kind in self._types], self._type)
+        namespaces = _ranked([*self._namespaces], self._namespace)
+        if len(self) <= FEW:
+            keys = list(zip(kinds.tolist(), namespaces.tolist(), self._pending, self._offset, strict=True))
+            return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+        self._flush()
+        self._names = [pa.concat_arrays(self._names)]
+        places = kinds.astype(np.int64) * (len(self._namespaces) + 1) + namespaces
+        return arrow.sorted_rows({"place": arrow.column(places), "name": self._names[0]})
+
+    def _defining(self, order: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
+        may = [kind == "CustomResourceDefinition" or kind.endswith("List") for _, kind in self._types]
+        rows = np.array([*may, True])[np.frombuffer(self._type, dtype=np.int32)[order]]  # -1, not an object, is last
+        edges = np.flatnonzero(np.diff(rows, prepend=False, append=False)).tolist()
+        return tuple(zip(edges[::2], edges[1::2], strict=True))
+
+    def write(self, path: Path) -> int:
+        """Write the live table; return its number of rows."""
+        count = len(self)
+        order = self._order() if count else np.empty(0, dtype=np.int64)
+        self.defining = self._defining(order)
+        offsets, lengths = np.frombuffer(self._offset, dtype=np.int64), np.frombuffer(self._length, dtype=np.int64)
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, LIVE_KEYS) as writer:
+            for start in range(0, count, BATCH):
+                rows = order[start : start + BATCH]
+                many = len(rows)
+                unknown = pa.nulls(many, pa.int64())
+                writer.write_batch(
+                    pa.record_batch(
+                        [
+                            arrow.column(np.full(many, self.number, dtype=np.int32)),
+                            pa.nulls(many, pa.binary()),
+                            unknown,
+                            unknown,
+                            unknown,
+                            arrow.column(offsets[rows]),
+                            arrow.column(lengths[rows]),
+                            arrow.column(np.zeros(many, dtype=np.int8)),
+                        ],
+                        schema=LIVE_KEYS,
+                    )
+                )
+        return count

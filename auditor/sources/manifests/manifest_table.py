@@ -1,0 +1,348 @@
+"""Reads manifests into a live table: objects exported through an API, or written by people.
+
+Supported: NDJSON, one JSON object, JSON values one after another, ``kind: List`` and typed lists (nested ones are
+flattened), a bare JSON array, YAML of one or many documents, folders of all these; with byte order marks and in UTF-16.
+Workers cut objects out of the file itself if they are complete there, else out of a spool of JSON lines.
+
+An export has no keys and revisions, so every plan has `is_export`; lines that were copied from etcd look the same and
+are treated the same.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from auditor.base.errors import DamagedDump, SourceError, UnknownDump
+from auditor.sources.files.compression import PACKED_SUFFIXES, UnpackedStream
+from auditor.sources.files.digest import Digest, map_file
+from auditor.sources.files.folders import not_a_file
+from auditor.sources.manifests.export_table import ManifestRows
+from auditor.sources.manifests.manifest_walk import PRINTED, ManifestWalk
+from auditor.sources.manifests.sinks import NeedsSpool, Spans, Spool
+from auditor.sources.registry_key import printable_name
+from auditor.sources.source_plan import NAMED, DamageLog, SourcePlan, first_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+MANIFEST_SUFFIXES: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
+BLOCK: Final = 1 << 20
+
+_UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_YAML_KEY = re.compile(rb"^(?:- )?[A-Za-z_\"'][\w.\"'/-]*[ \t]*:(?:[ \t\r\n]|\Z)", re.MULTILINE)
+_TYPE_META = re.compile(rb"^[ \t]*(?:- )?[\"']?(?:apiVersion|kind|items)[\"']?[ \t]*:", re.MULTILINE)
+
+
+def looks_like_manifests(head: bytes) -> str | None:
+    """Return the format that the head of a file suggests: ``json`` or ``yaml`` of Kubernetes objects, or None.
+
+    Args:
+        head: The first bytes, 64 KiB or the whole file. A head without a kind that begins as a JSON object counts: a
+            List may have its kind after its items.
+    """
+    encoding = _UTF16.get(head[:2])
+    if encoding is not None:
+        head = head[2:].decode(encoding, "replace").encode()
+    text = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    if not text or b"\0" in text[:4096]:
+        return None
+    if re.match(rb"\{\s*[\"}]|\[\s*\{", text):
+        return "json"
+    if text[:1] == b"<":
+        return None
+    if _TYPE_META.search(text) or (re.match(rb"\{\s*(?:apiVersion|kind)\s*:", text)):
+        return "yaml"
+    if re.search(rb"^\{\s*\"", text, re.MULTILINE):
+        return "json"
+    first = text.split(b"\n", 1)[0]
+    return "yaml" if first.startswith(b"---") and _YAML_KEY.search(text) else None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _joined(digest: Digest | None) -> str:
+    if digest is None:
+        return ""
+    digest.join()
+    return digest.sha256
+
+
+def _as_utf8(data_file: Path, target: Path) -> Path | None:
+    """Write a UTF-16 file as UTF-8 to `target`; None if it is not UTF-16."""
+    with data_file.open("rb") as source:
+        encoding = _UTF16.get(source.read(2))
+        if encoding is None:
+            return None
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+        with target.open("wb") as out:
+            while block := source.read(BLOCK):
+                out.write(decoder.decode(block).encode("utf-8", "replace"))
+            out.write(decoder.decode(b"", final=True).encode("utf-8", "replace"))
+    return target
+
+
+def _walk_spans(data: Any, number: int) -> tuple[ManifestWalk, ManifestRows] | None:
+    rows = ManifestRows(number)
+    walk = ManifestWalk(Spans(rows))
+    try:
+        walk.walk(data)
+    except NeedsSpool:
+        return None
+    return walk, rows
+
+
+def _walk_into_spool(data: Any, number: int, spool: Path) -> tuple[ManifestWalk, ManifestRows]:
+    rows = ManifestRows(number)
+    with spool.open("wb") as file:
+        walk = ManifestWalk(Spool(rows, file))
+        walk.walk(data)
+    return walk, rows
+
+
+def _refuse_empty(name: str, walk: ManifestWalk) -> None:
+    if walk.objects:
+        return
+    if walk.tables:
+        raise UnknownDump(name, "the output of a printer (kind: Table)", "Kubernetes objects", PRINTED)
+    for first in walk.damage.records():
+        raise DamagedDump(name, f"{first.where}: {first.reason}", "Kubernetes objects as JSON or YAML")
+
+
+def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sha256: str = "") -> SourcePlan:
+    """Find the objects in one file of manifests.
+
+    Args:
+        path: The path that the user gave.
+        data_file: The uncompressed file: the file itself or a spool.
+        number: Position of the dump among the inputs.
+        workdir: Folder for the live table, and for a spool of objects if one is needed.
+        sha256: SHA-256 of the given file; computed if it is empty.
+
+    Returns:
+        The plan; rows in the order of group, kind, namespace, name, then position. `format` is ndjson, json,
+        list-json or yaml.
+
+    Raises:
+        UnknownDump: The file is a printed table.
+        DamagedDump: Nothing in it can be read.
+    """
+    digest = None
+    given = Path(path) if path != "-" and Path(path).is_file() else data_file
+    if not sha256:
+        digest = Digest(given, behind=True)
+        digest.start()
+    notes = []
+    converted = _as_utf8(data_file, workdir / f"utf8-{number}.txt")
+    if converted is not None:
+        notes.append("UTF-16 text, read as UTF-8; broken characters became U+FFFD")
+        data_file = converted
+    data = (
+        digest.data if digest is not None and given == data_file else map_file(data_file)
+    )  # its pages are read only once
+    mapped = data_file
+    spans = _walk_spans(data, number)
+    if spans is None:
+        mapped = workdir / f"objects-{number}.ndjson"
+        spans = _walk_into_spool(data, number, mapped)
+    walk, rows = spans
+    _refuse_empty(path, walk)
+    live = workdir / f"live-{number}.arrow"
+    if not walk.objects:
+        notes.append("no object in this file")
+    count = rows.write(live)  # while the rest of the file is hashed
+    return SourcePlan(
+        name=path,
+        format=walk.format,
+        mapped=str(mapped),
+        sha256=sha256 or _joined(digest),
+        revision=None,
+        compacted_revision=None,
+        is_export=True,
+        live=str(live),
+        rows=count,
+        damage=walk.damage.records(),
+        notes=(*notes, *walk.notes),
+        defining=rows.defining,
+    )
+
+
+def _suffix(path: Path) -> str:
+    """Return the suffix of the format, without that of a compression."""
+    name = path.name.lower()
+    for packed in PACKED_SUFFIXES:
+        name = name.removesuffix(packed)
+    return Path(name).suffix
+
+
+def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = None) -> tuple[list[Path], list[Path]]:
+    """Return the files below a folder that are manifests by their names, and the others; both sorted by path.
+
+    Links to other folders are followed, each folder once; a link to a parent folder is among the others.
+
+    Args:
+        folder: The folder to search.
+        on_error: Called for a folder that cannot be read, whose files are not returned.
+    """
+    chosen: list[Path] = []
+    others: list[Path] = []
+    roots = [(folder, Path(os.path.realpath(folder)))]
+    for root, _ in roots:
+        for directory, folders, names in os.walk(root, onerror=on_error):
+            folders.sort()
+            for name in names:
+                path = Path(directory, name)
+                (chosen if _suffix(path) in MANIFEST_SUFFIXES else others).append(path)
+            for link in (path for name in folders if (path := Path(directory, name)).is_symlink()):
+                there = Path(os.path.realpath(link))
+                if any(known.is_relative_to(there) and known != there for _, known in roots):
+                    others.append(link)
+                elif not any(there.is_relative_to(known) for _, known in roots):
+                    roots.append((link, there))
+    return sorted(chosen), sorted(others)
+
+
+def read_packed(path: Path) -> bytes:
+    """Return the bytes of a file, uncompressed if its name has the suffix of a compression.
+
+    Raises:
+        DamagedDump: The compressed stream is broken or expands past the limit for one member.
+    """
+    try:
+        data, broken = _unpacked(path) if _is_packed(path) else (path.read_bytes(), "")
+    except OSError as error:
+        raise SourceError(str(path), error.strerror or str(error)) from error
+    if broken:
+        raise DamagedDump(str(path), broken, "", "copy it again")
+    return data
+
+
+MAX_MEMBER: Final = 1 << 30
+
+
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() in PACKED_SUFFIXES
+
+
+def _unpacked(path: Path) -> tuple[bytes, str]:
+    """Return the unpacked bytes of a compressed file, and the error that ends them; empty if there is none.
+
+    Raises:
+        SourceError: They expand past a limit.
+    """
+    with path.open("rb") as file:
+        stream = UnpackedStream(str(path), file)
+        blocks, size = [], 0
+        while block := stream.read(BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > MAX_MEMBER:
+                raise DamagedDump(str(path), f"expands past {MAX_MEMBER} bytes", "", "decompress it first")
+        return b"".join(blocks), stream.broken
+
+
+def _shown(path: Path, root: Path) -> str:
+    """Return the path of a file below a folder as text; invalid UTF-8 is escaped."""
+    return printable_name(str(path.relative_to(root)))
+
+
+class _Folder:
+    """Reads the files of a folder into one spool."""
+
+    def __init__(self, root: Path, number: int, file: BinaryIO) -> None:
+        self.root = root
+        self.rows = ManifestRows(number)
+        self.spool = Spool(self.rows, file)
+        self.damage = DamageLog()
+        self.notes: list[str] = []
+        self.formats: set[str] = set()
+        self.digest = hashlib.sha256()
+
+    def add(self, path: Path) -> None:
+        name = _shown(path, self.root)
+        if odd := not_a_file(path):
+            self.damage.add(name, odd)
+            return
+        try:
+            digest = _digest(path)
+            data, broken = _unpacked(path) if _is_packed(path) else (map_file(path), "")
+        except (SourceError, OSError) as error:
+            self.damage.add(name, str(getattr(error, "found", error)))
+            return
+        self.digest.update(f"{name}\0{digest}\n".encode())
+        if broken:
+            self.damage.add(name, broken)
+        walk = ManifestWalk(self.spool)
+        walk.walk(text_bytes(data))
+        for damage in walk.damage.records():
+            self.damage.add(f"{name}: {damage.where}", damage.reason)
+        if walk.objects:
+            self.formats.add(walk.format)
+
+    def note_others(self, others: list[Path]) -> None:
+        if others:
+            names = first_names([_shown(path, self.root) for path in others[:NAMED]], len(others))
+            self.notes.append(f"{len(others)} files were not read, being no manifests by their names: {names}")
+
+
+def text_bytes(data: Any) -> Any:
+    """Return the bytes of a text, UTF-16 converted to UTF-8."""
+    encoding = _UTF16.get(bytes(data[:2]))
+    return data if encoding is None else bytes(data[2:]).decode(encoding, "replace").encode("utf-8", "replace")
+
+
+def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
+    """Find the objects in a folder of manifests and its subfolders.
+
+    Files count by their names: .json .yaml .yml .ndjson .jsonl, and these with .gz, .zst, .xz or .bz2; the notes list
+    the others. All objects are copied into one spool.
+
+    Args:
+        path: The folder.
+        number: The source's position among the inputs.
+        workdir: Where the live table and the spool go.
+
+    Returns:
+        The plan; `sha256` is that of the lines ``name NUL digest`` of the files read, in the order of their names;
+        `format` is the one that all files have, ``yaml`` where any is YAML, else ``json``.
+
+    Raises:
+        UnknownDump: No file in it is a manifest by its name.
+    """
+    refused: list[OSError] = []
+    chosen, others = manifest_files(path, refused.append)
+    if not chosen and refused:
+        raise refused[0]
+    if not chosen:
+        raise UnknownDump(str(path), "no manifest in this folder", f"files named {' '.join(MANIFEST_SUFFIXES)}")
+    mapped, live = workdir / f"objects-{number}.ndjson", workdir / f"live-{number}.arrow"
+    with mapped.open("wb") as file:
+        folder = _Folder(path, number, file)
+        for error in refused:
+            folder.damage.add(_shown(Path(error.filename), path), str(error.strerror))
+        for chosen_file in chosen:
+            folder.add(chosen_file)
+    folder.note_others(others)
+    formats = folder.formats
+    return SourcePlan(
+        name=str(path),
+        format=next(iter(formats)) if len(formats) == 1 else "yaml" if "yaml" in formats else "json",
+        mapped=str(mapped),
+        sha256=folder.digest.hexdigest(),
+        revision=None,
+        compacted_revision=None,
+        is_export=True,
+        live=str(live),
+        rows=folder.rows.write(live),
+        damage=folder.damage.records(),
+        notes=tuple(folder.notes),
+        defining=folder.rows.defining,
+    )

@@ -1,0 +1,124 @@
+"""properties, additionalProperties, required, minProperties and maxProperties.
+
+Source: kube-openapi pkg/validation/validate/object_validator.go; ratcheting of fields as in apiextensions-apiserver
+pkg/apiserver/validation/ratcheting.go (SubPropertyValidator).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from auditor.releases import changes
+from auditor.validation.field_errors import INVALID, REQUIRED, TOO_FEW, TOO_MANY, too_few_detail, too_many_detail
+from auditor.validation.keywords.failure import MOST_FAILURES, Check, Complaint, NodeChecks, Sink, too_many_failures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from auditor.base.trail import Trail
+    from auditor.ratcheting import CorrelatedObject
+    from auditor.schema.structural import StructuralSchema
+
+
+_TYPE_META: Final = frozenset({"apiVersion", "kind"})
+
+
+def fields(
+    nodes: Mapping[str, NodeChecks],
+    extra: NodeChecks | None,
+    *,
+    closed: bool,
+    matches: Callable[[str], bool] | None = None,
+) -> Check:
+    """Return the check that walks the existing keys of a map.
+
+    Args:
+        nodes: The checks of the declared properties.
+        extra: The check of all other keys, or None.
+        closed: Whether other keys are forbidden (additionalProperties: false).
+        matches: Test for the other keys that patternProperties covers.
+    """
+    find = {name: (node, node.kinds) for name, node in nodes.items()}.get
+    rest = None if extra is None else (extra, extra.kinds)
+
+    def check(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
+        count = 0
+        for key, item in value.items():
+            if len(sink) > MOST_FAILURES:
+                raise too_many_failures()
+            known = find(key)
+            if known is None:
+                if matches is not None and matches(key):
+                    continue
+                if closed:
+                    sink.append((_forbidden, trail, key, None))
+                if rest is None:
+                    continue
+                node, kinds = rest
+            else:
+                node, kinds = known
+            fixed, checks = kinds[type(item)]
+            count += fixed
+            if checks:
+                below = (trail, key, True) if known is None else (trail, key)
+                if twin is None or trail is None or trail[0] is None:
+                    before = len(sink)
+                    for inner in checks:
+                        count += inner(item, below, sink, None)
+                    if twin is None or len(sink) == before:
+                        continue  # a walk without the old object takes less time; near the root it is often enough
+                    del sink[before:]
+                # At the root of the walk these two are never compared with the old object.
+                correlated = None if trail is None and key in _TYPE_META else twin.key(key)
+                count += node.run(item, below, sink, correlated)
+        return count
+
+    return check
+
+
+def _forbidden(path: str, key: Any, _parameter: Any) -> Complaint:
+    detail = f"{path}.{key} in body is a forbidden property"
+    return Complaint(path, INVALID, key, detail, detail)
+
+
+def sizes(schema: StructuralSchema) -> Check | None:
+    """Return the check of required keys and of the number of keys, or None."""
+    needed, fewest, most = schema.required, schema.min_properties, schema.max_properties
+    if not needed and fewest is None and most is None:
+        return None
+    too_few = _too_few if changes.TOO_FEW.holds else _below
+
+    def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:
+        for name in needed:
+            if name not in value:
+                sink.append((_missing, trail, None, name))
+        if len(sink) > MOST_FAILURES:
+            raise too_many_failures()
+        size = len(value)
+        if fewest is not None and size < fewest:
+            sink.append((too_few, trail, size, fewest))
+        if most is not None and size > most:
+            sink.append((_too_many, trail, size, most))
+        return 0
+
+    return check
+
+
+def _missing(path: str, _value: Any, name: str) -> Complaint:
+    field = f"{path}.{name}"
+    return Complaint(field, REQUIRED, "", "", f"{field} in body is required")
+
+
+def _below(path: str, size: Any, limit: int) -> Complaint:
+    detail = f"{path} in body should have at least {limit} properties"
+    return Complaint(path, INVALID, size, detail, detail)
+
+
+def _too_few(path: str, size: Any, limit: int) -> Complaint:
+    text = f"{path} in body should have at least {limit} properties"
+    return Complaint(path, TOO_FEW, size, too_few_detail(limit), text)
+
+
+def _too_many(path: str, size: Any, limit: int) -> Complaint:
+    text = f"{path} in body should have at most {limit} properties"
+    return Complaint(path, TOO_MANY, size, too_many_detail(limit), text)
