@@ -16,7 +16,7 @@ MODULES: Final = (
     "auditor.plan.options",  # it unpickles the plan of each worker
     "auditor.cel.check.checker",
     "auditor.cel.emit.emitter",
-    "auditor.cel.emit.prices",
+    "auditor.cel.estimate.call_costs",
     "auditor.cel.library",
     "auditor.cel.syntax.parse",
     "auditor.cel.run.interpreter",

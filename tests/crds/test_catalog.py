@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from auditor.base.errors import PlanError
-from auditor.crds import CrdCatalog
+from auditor.crds.catalog import CrdCatalog
 
 
 def document(plural="probes", group="probe.example.com", kind="Probe", versions=("v1",), **names):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from auditor.crds import ConversionError, convert, parse_definition, parse_group_version
+from auditor.crds.conversion import ConversionError, convert, parse_group_version
+from auditor.crds.definition import parse_definition
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from auditor.releases import changes
 from auditor.shards.finding_rows import FoundRows
 from auditor.shards.row_writer import RowWriter
 from auditor.shards.table_rows import ObjectRows
-from auditor.sources.readers import READERS, manifests
+from auditor.sources.readers import READERS
 from pipelines.cli.options.table import TABLE
 from tests.command import auditor
 from tests.shared import ROOT
@@ -262,7 +262,7 @@ CHANGES: Final = (
     ),
     Change(
         "a dump format",
-        _of(form for form in READERS if form != manifests.READER.form),
+        _of(form for form in READERS if form != "manifests"),
         "a module for it in `auditor/sources/`, its reader in `auditor/sources/readers/__init__.py`, its first bytes in "
         "`tests/sources/test_readers.py`",
     ),
