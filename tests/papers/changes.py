@@ -234,7 +234,7 @@ CHANGES: Final = (
         "a check of a keyword",
         None,
         "a file of `auditor/validation/keywords/`, `auditor/validation/field_errors.py`, a file of `auditor/fastpath/dicts/` "
-        "(of a text also `auditor/fastpath/dicts/checks.py` and `auditor/fastpath/dicts/branches.py`), "
+        "(of a text also `auditor/fastpath/dicts/scalars.py` and `auditor/fastpath/dicts/branches.py`), "
         "`auditor/fastpath/records/record_types.py`, a row in `tests/fastpath/test_keyword_tiers.py`",
     ),
     Change(

@@ -63,7 +63,7 @@ def test_no_rows_are_no_rows(form: str) -> None:
     assert lines == expected.get(form, [])
 
 
-@pytest.mark.parametrize("form", DATA)
+@pytest.mark.parametrize("form", sorted(DATA))
 def test_what_orjson_refuses_is_data(form: str) -> None:
     rows = [{"large": 1 << 70, "half": "\ud800"}]
     printed = text(form, rows)

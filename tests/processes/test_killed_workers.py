@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 OBJECTS = 60_000
 KILLING = """
 import os, sys
-from auditor.shards import audit
+from auditor.shards import shard_audit as audit
 from pipelines import preload
 judge, judged = audit.ShardAuditor.judge, []
 

@@ -56,7 +56,7 @@ JUDGES = {
     "auditor.schema",
     "auditor.validation",
 }
-COMMANDS = {"auditor.cel", "auditor.upgrade", "auditor.printing", "auditor.crdcheck"}
+COMMANDS = {"auditor.cel", "auditor.upgrade", "auditor.printing.get", "auditor.printing.discovery", "auditor.crdcheck"}
 
 
 def loaded(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> set[str]:

@@ -93,8 +93,10 @@ def test_no_value_is_in_a_redacted_upgrade(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
     (tmp_path / "new.json").write_text(json.dumps(definition(schema)))
     arguments = ("upgrade", dump, "--new-crds", tmp_path / "new.json", "--jobs", 1, "--report")
-    _, shown = _run(*arguments, tmp_path / "plain")
-    _, said = _run(*arguments, tmp_path / "r", "--redact")
+    shown, said = (
+        _run(*arguments, tmp_path / report, *options)[1] + _run("changes", tmp_path / report)[1]
+        for report, options in (("plain", ()), ("r", ("--redact",)))
+    )
     assert _SECRET in _texts(tmp_path / "plain")
     assert _SECRET in shown
     found = _texts(tmp_path / "r") + said
