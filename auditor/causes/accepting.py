@@ -59,19 +59,35 @@ def read_accepted(path: str) -> tuple[Entry, ...]:
     Raises:
         PlanError: The file cannot be read, or an entry lacks a matcher, a reason or a last day.
     """
+    entries = read_entries(path, "accept", "accepted findings", may_be_empty=True)
+    return tuple(_entry(entry, f"{path}: entry {number}") for number, entry in enumerate(entries, 1))
+
+
+def read_entries(path: str, name: str, what: str, *, may_be_empty: bool = False) -> list[Any]:
+    """Return the entries of a YAML file: a list, or a mapping with the list under one key.
+
+    Args:
+        path: The file.
+        name: The key, which is also the name of the option that names the file.
+        what: What the entries are, as an error says it.
+        may_be_empty: Whether a file without content has no entries; else it is an error.
+
+    Raises:
+        PlanError: The file cannot be read, or has no list.
+    """
     from auditor.sources.yaml import yaml_to_json  # noqa: PLC0415
 
     try:
         content = yaml_to_json(read_given(path))
     except (OSError, ValueError, RecursionError, AuditorError) as error:
-        raise PlanError("--accept", f"{path} cannot be read: {error}", "a YAML file of accepted findings") from error
-    if isinstance(content, dict) and list(content) == ["accept"]:
-        content = content["accept"]
-    if content is None:
-        return ()
+        raise PlanError(f"--{name}", f"{path} cannot be read: {error}", f"a YAML file of {what}") from error
+    if isinstance(content, dict) and list(content) == [name]:
+        content = content[name]
+    if content is None and may_be_empty:
+        return []
     if not isinstance(content, list):
-        raise PlanError("--accept", f"{path} is not a list of entries", "a list of mappings")
-    return tuple(_entry(entry, f"{path}: entry {number}") for number, entry in enumerate(content, 1))
+        raise PlanError(f"--{name}", f"{path} is not a list of entries", "a list of mappings")
+    return content
 
 
 def _entry(content: Any, where: str) -> Entry:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base.arrow import dictionary_encoded, is_null, may_hold, parquet_footer, parquet_reader, read_parquet, take
-from auditor.base.errors import AuditorError, DamagedDump, PlanError
-from auditor.base.given_file import read_given
+from auditor.base.errors import DamagedDump, PlanError
+from auditor.causes.accepting import read_entries
 from auditor.store.coded import Coded, combined, groups_of
 
 if TYPE_CHECKING:
@@ -70,17 +70,8 @@ def read_owner_rules(path: str) -> tuple[OwnerRule, ...]:
     Raises:
         PlanError: The file cannot be read, or an entry names no team or no glob.
     """
-    from auditor.sources.yaml import yaml_to_json  # noqa: PLC0415
-
-    try:
-        content = yaml_to_json(read_given(path))
-    except (OSError, ValueError, RecursionError, AuditorError) as error:
-        raise PlanError("--owners", f"{path} cannot be read: {error}", "a YAML file of teams") from error
-    if isinstance(content, dict) and list(content) == ["owners"]:
-        content = content["owners"]
-    if not isinstance(content, list):
-        raise PlanError("--owners", f"{path} is not a list of entries", "a list of mappings")
-    return tuple(_rule(entry, f"{path}: entry {number}") for number, entry in enumerate(content, 1))
+    entries = read_entries(path, "owners", "teams")
+    return tuple(_rule(entry, f"{path}: entry {number}") for number, entry in enumerate(entries, 1))
 
 
 def _rule(content: Any, where: str) -> OwnerRule:
