@@ -35,7 +35,7 @@ class LongText:
     def __lt__(self, other: Any) -> bool:
         mine, others = self.parts, other.parts if type(other) is LongText else (other,)
         same = next(
-            (position for position, (left, two) in enumerate(zip(mine, others, strict=False)) if left != two), None
+            (position for position, (left, right) in enumerate(zip(mine, others, strict=False)) if left != right), None
         )
         if same is None:
             return len(self) < len(other)

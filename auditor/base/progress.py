@@ -1,4 +1,4 @@
-"""What long work tells about how far it is. Nothing is shown here; without a listener nothing happens."""
+"""Progress of long work, passed on to a listener, which shows it; without a listener nothing happens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def listen(listener: Callable[[str, int, int | None, str], None] | None) -> None
 
 
 def tell(phase: str, done: int, total: int | None, unit: str) -> None:
-    """Tell how far the work is; the caller does so once for many items.
+    """Report how far the work is; the caller does so once for many items.
 
     Args:
         phase: What is done, as one word: opening, reading, judging, writing.

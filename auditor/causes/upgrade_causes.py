@@ -62,7 +62,7 @@ _OF_RECORDS: Final = {
 
 
 class _UpgradeCause(NamedTuple):
-    """A cause: whose kind, its type, its line, what tells it from others, how many objects, examples, its check."""
+    """A cause: whose kind, its type, its line, what distinguishes it, how many objects, examples, its check."""
 
     kind: tuple[str, str]
     type: str

@@ -104,7 +104,7 @@ class Plan:
 
 def look_again(plan: Plan) -> str:
     """Note which files changed after they were read as damage of their dumps; return a line for each of them."""
-    told = ""
+    lines = ""
     for source in (*plan.sources, *plan.old):
         changed = tuple(changes(source.states))
         source.states = ()  # each is noted once
@@ -113,8 +113,8 @@ def look_again(plan: Plan) -> str:
         source.sha256 = ""  # the digest of the file is no longer that of the bytes that were judged
         noted = source if source in plan.sources else plan.sources[0]
         noted.damage += changed
-        told += "".join(f"{damage.line(source.name)}\n" for damage in changed)
-    return told
+        lines += "".join(f"{damage.line(source.name)}\n" for damage in changed)
+    return lines
 
 
 def has_objects(keys: pa.ChunkedArray, entry: DefinitionEntry, etcd_prefix: str) -> bool:

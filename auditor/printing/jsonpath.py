@@ -482,10 +482,10 @@ class _Evaluation:
         raise JsonPathError("exec", f"unrecognized identifier {step.value}")
 
     def key(self, name: str, values: list[Any]) -> list[Any]:
-        values_ = [value[name] for value in values if type(value) is dict and name in value]
-        if values and not values_ and not self.allow_missing:
+        fields = [value[name] for value in values if type(value) is dict and name in value]
+        if values and not fields and not self.allow_missing:
             raise JsonPathError("exec", f"{name} is not found")
-        return values_
+        return fields
 
     def filtered(self, condition: _Filter, value: Any) -> list[Any]:
         if type(value) is not list:

@@ -74,12 +74,12 @@ def served_since() -> dict[str, int]:
 @functools.cache
 def apis() -> tuple[Api, ...]:
     """Return all of them, by group, version and kind."""
-    apis_ = []
+    known = []
     for label, (introduced, deprecated, removed, replacement, decoded) in _content()["apis"].items():
         group, version, kind = label.split("/")
         instead = replacement.rpartition("/")[0].removeprefix("/")
-        apis_.append(Api(group, version, kind, introduced, deprecated, removed, instead, decoded))
-    return tuple(apis_)
+        known.append(Api(group, version, kind, introduced, deprecated, removed, instead, decoded))
+    return tuple(known)
 
 
 @functools.cache

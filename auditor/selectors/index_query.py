@@ -180,21 +180,22 @@ class Index:
             SelectorError: The message is in the server's words.
             PlanError: No such kind, or an expression that needs more than the index holds.
         """
-        batches = self.batches(
-            kind,
-            field_selector=field_selector,
-            label_selector=label_selector,
-            where=where,
-            namespace=namespace,
-            cluster=cluster,
-            columns=columns,
+        tables = list(
+            self.batches(
+                kind,
+                field_selector=field_selector,
+                label_selector=label_selector,
+                where=where,
+                namespace=namespace,
+                cluster=cluster,
+                columns=columns,
+            )
         )
-        batches_ = list(batches)
-        if not batches_:
+        if not tables:
             place = self._of_clusters(self.resolve(kind), cluster)
             names, schema = self._columns(place, columns), self.schema(place)
             return pa.table({name: pa.array([], schema.field(name).type) for name in names})
-        return pa.concat_tables(batches_)
+        return pa.concat_tables(tables)
 
     def stream(
         self,

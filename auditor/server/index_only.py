@@ -235,7 +235,7 @@ def _from_index(resource: Resource, row: dict[str, Any]) -> JsonObject:
 
 Numbers = np.ndarray[Any, Any]
 
-_TOLD: Final = 10
+_MOST_NAMED: Final = 10
 _BATCH: Final = 1 << 13
 """Rows that become Python objects at the same time."""
 _NO_OFFSETS: Final = np.empty(0, dtype=np.int64)
@@ -295,27 +295,27 @@ def tell_missing(
         for source, own in _by_source(read_parquet(part, ["source", "offset"])):
             indexed.setdefault(source, []).append(own["offset"].to_numpy())
     offsets = {source: np.sort(np.concatenate(some)) for source, some in indexed.items()}
-    told = unconverted = 0
+    corrupt = unconverted = 0
     for row in _not_indexed(parts, resource, offsets):
         here = row["reason"] and row["audited_version"] in (None, resource.version)
         reason = row["reason"] if here else why(row)
         if reason.startswith(NEEDS_WEBHOOK):
             unconverted += 1
             continue
-        told += 1
-        if told <= _TOLD:
+        corrupt += 1
+        if corrupt <= _MOST_NAMED:
             name = row["key"] or f"{row['source']} at byte {row['offset']}"
             warn(f"500: corrupt object {name}: {reason[:297]}\n")
-    if told > _TOLD:
-        warn(f"500: and {told - _TOLD} more corrupt objects\n")
-    if told:
+    if corrupt > _MOST_NAMED:
+        warn(f"500: and {corrupt - _MOST_NAMED} more corrupt objects\n")
+    if corrupt:
         warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
     if unconverted:
         warn(
             f"note: {unconverted} objects of {resource.group_resource} are not in the index at {resource.version}, "
             "where only the conversion webhook can read them; the dump has them as stored\n"
         )
-    return told
+    return corrupt
 
 
 def _not_indexed(parts: Sequence[Path], resource: Resource, offsets: dict[str, Numbers]) -> Iterator[dict[str, Any]]:

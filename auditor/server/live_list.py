@@ -74,14 +74,14 @@ def live_list(
         namespace = namespace if _NAMESPACE.fullmatch(namespace) else ""
     name = "" if cached else _only(fields, "metadata.name")
     if name and (namespace or not resource.namespaced):
-        rows_ = rows.of(resource, namespace, name)
+        stored = rows.of(resource, namespace, name)
     else:
-        rows_ = rows.of(resource, "" if cached else namespace)
+        stored = rows.of(resource, "" if cached else namespace)
     objects: list[tuple[StoredRow, JsonObject]] = []
     corrupt: list[CorruptValue] = []
     most = _MOST_CORRUPT if changes.CORRUPT_OBJECTS.holds else 1
     notes = NotRead(resource, reader.unsealer)
-    for row in rows_:
+    for row in stored:
         key = printable_key(row.key) if row.key is not None else rows.place(row)
         try:
             obj = reader.read_or_stored(resource, row, notes)

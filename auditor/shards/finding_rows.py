@@ -159,9 +159,9 @@ class FoundRows:
         rows, columns_, *own = self._rows.columns()
         kinds = {field.name: field.type for field in self.schema}
         columns: dict[str, Any] = {}
-        rows_ = pa.array(rows, pa.int64())
+        owners = pa.array(rows, pa.int64())
         for name in self.OBJECT:
-            columns[name] = arrow.take(objects[name].combine_chunks(), rows_)
+            columns[name] = arrow.take(objects[name].combine_chunks(), owners)
         columns["namespace"] = _appearing(columns["namespace"])
         classes, numbers = self.objects.classes()
         numbered: dict[int, int] = {}

@@ -57,10 +57,10 @@ def name_conflicts(scan: UpgradePlan) -> dict[str, tuple[str, ...]]:
         known = by_group.get(entry.group, [])
         if entry.name in scan.applied and any(name != entry.name for name, _ in known):
             others = [document for name, document in known if name != entry.name and name not in scan.deleted]
-            conflicts_ = conflicts(scan.new.definitions_file.document(entry), others)
+            taken = conflicts(scan.new.definitions_file.document(entry), others)
             before = next((document for name, document in known if name == entry.name), None)
-            if conflicts_ and (before is None or conflicts_ != conflicts(before, others) or is_unserved(before)):
-                out[entry.name] = conflicts_
+            if taken and (before is None or taken != conflicts(before, others) or is_unserved(before)):
+                out[entry.name] = taken
     return out
 
 

@@ -55,12 +55,12 @@ def _program(definition: CustomResourceDefinition, version: str) -> AuditProgram
 
 def _update_program(program: AuditProgram, *, ratcheting: bool = True) -> UpdateProgram:
     key = (id(program), ratcheting)
-    program_ = _kept.updates.get(key)
-    if program_ is None:
+    update_program = _kept.updates.get(key)
+    if update_program is None:
         if len(_kept.updates) >= _MAX_PROGRAMS:
             _kept.updates.clear()
-        program_ = _kept.updates[key] = UpdateProgram(program, ratcheting=ratcheting)
-    return program_
+        update_program = _kept.updates[key] = UpdateProgram(program, ratcheting=ratcheting)
+    return update_program
 
 
 def audit_object(

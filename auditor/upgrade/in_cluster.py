@@ -49,9 +49,9 @@ def in_cluster(document: JsonObject, known: JsonObject | None = None) -> JsonObj
     conditions = [{"type": name, "status": "True"} for name in _CONDITIONS]
     status: dict[str, Any] = {"conditions": conditions, "storedVersions": stored}
     spec = document.get("spec")
-    names_ = spec.get("names") if type(spec) is dict else None
-    if type(names_) is dict:
-        kind = names_.get("kind")
+    own_names = spec.get("names") if type(spec) is dict else None
+    if type(own_names) is dict:
+        kind = own_names.get("kind")
         filled = {"singular": str(kind).lower(), "listKind": f"{kind}List"} if kind else {}
-        status["acceptedNames"] = {**filled, **{key: value for key, value in names_.items() if value}}
+        status["acceptedNames"] = {**filled, **{key: value for key, value in own_names.items() if value}}
     return {**document, "status": status}

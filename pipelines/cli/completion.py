@@ -86,9 +86,9 @@ def _found(words: Sequence[str]) -> NamesIn:
 
     for word in words:
         if not word.startswith("-") and os.path.exists(word):  # noqa: PTH110 - odd names
-            names_ = names.names_of(word)
-            if names_.kinds or names_.namespaces:
-                return names_
+            in_file = names.names_of(word)
+            if in_file.kinds or in_file.namespaces:
+                return in_file
     return names.NamesIn([], [])
 
 

@@ -66,15 +66,15 @@ def _print_releases(output: str) -> None:
 def _print_changes(old: Release, new: Release, output: str) -> None:
     from auditor.releases.changes import Affects, between  # noqa: PLC0415
 
-    changes_ = between(old, new)
+    records = between(old, new)
     if output != "text":
         columns = ("name", "since", "affects", "now", "before", "source")
-        echo_rows(map(_row, changes_), columns, output, wide=("before", "source"))
+        echo_rows(map(_row, records), columns, output, wide=("before", "source"))
         return
     older, newer = sorted((old, new))
-    lines = [f"Kubernetes {older.version} to {newer.version}: {len(changes_)} changes"]
+    lines = [f"Kubernetes {older.version} to {newer.version}: {len(records)} changes"]
     for affects in Affects:
-        chosen = [record for record in changes_ if record.affects is affects]
+        chosen = [record for record in records if record.affects is affects]
         if chosen:
             lines += ["", str(affects).upper()]
         for record in chosen:
@@ -83,7 +83,7 @@ def _print_changes(old: Release, new: Release, output: str) -> None:
                 *_wrapped("now", record.what),
                 *_wrapped("before", record.before),
             ]
-    lines += ["", "The source of each record: -o json."] if changes_ else []
+    lines += ["", "The source of each record: -o json."] if records else []
     click.echo("\n".join(lines))
 
 

@@ -30,14 +30,14 @@ def sources(output: str) -> None:
         return
     if output != "text":
         rows = [
-            {"name": format_.name, "title": format_.title, "toldBy": format_.told_by, "needs": format_.needs or None}
-            for format_ in FORMATS.values()
+            {"name": source.name, "title": source.title, "toldBy": source.told_by, "needs": source.needs or None}
+            for source in FORMATS.values()
         ]
         echo_rows(rows, {"name": "name", "title": "title", "detected by": "toldBy", "needs": "needs"}, output)
         return
-    for format_ in FORMATS.values():
-        click.echo(format_.name)
-        for label, words in (("", format_.title), ("detected by: ", format_.told_by), ("needs:       ", format_.needs)):
+    for source in FORMATS.values():
+        click.echo(source.name)
+        for label, words in (("", source.title), ("detected by: ", source.told_by), ("needs:       ", source.needs)):
             if words:
                 click.echo(textwrap.fill(words, 110, initial_indent="    " + label, subsequent_indent=" " * 17))
     click.echo("\nEach may be compressed (gzip, zstd, xz, bzip2), also several times.")

@@ -326,7 +326,7 @@ def difference(
     compared_as = {**manifest, "diff": {"stale": stale}}
     by_cluster = "clusters" in before or "clusters" in manifest or _other_cluster(before, manifest)
     check_earlier(Path(report), before, option)
-    old, new = (ReportSide(folder_, by_cluster=by_cluster) for folder_ in (Path(report), folder))
+    old, new = (ReportSide(side, by_cluster=by_cluster) for side in (Path(report), folder))
     check_rows(folder, manifest, new.rows(), "NEW_REPORT")
     answer = Difference(old, new, before, compared_as)
     compared_with = compared_clusters(before, manifest, shown, by_cluster=by_cluster)
@@ -345,7 +345,7 @@ def difference(
     if uncompared := int(answer.is_uncompared.sum()):
         text = f"{counted(uncompared, 'finding')} {are(uncompared)} neither new nor known"
         notes.append(f"{text}: what would tell was not read, or is of a newer dump")
-    release, own = (manifest_.get("kubernetes_release") or "" for manifest_ in (before, manifest))
+    release, own = (side.get("kubernetes_release") or "" for side in (before, manifest))
     if release != own:
         notes.append(
             f"{shown} was made as Kubernetes {release}, this report as {own}: a finding in other words is the same, "

@@ -136,9 +136,9 @@ def _shared(options: AuditOptions, items: list[_Item]) -> list[_Item]:
     if options.engine != "processes" or options.jobs == 1 or "-" in options.crds:
         return []
     sizes = {item[0]: sum(map(_size, item[1].dumps)) for item in items if all(map(is_open_to_all, item[1].dumps))}
-    sizes_ = sorted((item for item in items if item[0] in sizes), key=lambda item: (-sizes[item[0]], item[0]))
-    seconds = [sizes[position] / _BYTES_A_SECOND for position, _ in sizes_]
-    shared = sizes_[_most_even(seconds, options.jobs) :]
+    largest_first = sorted((item for item in items if item[0] in sizes), key=lambda item: (-sizes[item[0]], item[0]))
+    seconds = [sizes[position] / _BYTES_A_SECOND for position, _ in largest_first]
+    shared = largest_first[_most_even(seconds, options.jobs) :]
     return shared if len(shared) > 1 else []
 
 

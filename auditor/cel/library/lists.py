@@ -125,9 +125,9 @@ def _index_of(value: Any, wanted: Any) -> int:
 
 
 def _last_index_of(value: Any, wanted: Any) -> int:
-    items_ = list(items(value))
-    for index in range(len(items_) - 1, -1, -1):
-        if equal(items_[index], wanted) is True:
+    elements = list(items(value))
+    for index in range(len(elements) - 1, -1, -1):
+        if equal(elements[index], wanted) is True:
             return index
     return -1
 

@@ -378,15 +378,15 @@ class ModuleEmitter:
         word = "if"
         for kind in kinds:
             structure = containers and kind in sizes
-            conditions_ = conditions[kind]
+            checks = conditions[kind]
             if kind in sizes and not structure:
-                conditions_ = [*sizes[kind](schema, x, scope.mode), *conditions_]
-            if not (structure or conditions_):
+                checks = [*sizes[kind](schema, x, scope.mode), *checks]
+            if not (structure or checks):
                 continue
             with w.block(f"{word} type({x}) is {kind}:"):
                 if structure:
                     (write_object if kind == "dict" else write_list)(self, w, schema, x, scope)
-                w.lines(chain(conditions_))
+                w.lines(chain(checks))
             word = "elif"
 
 

@@ -415,15 +415,15 @@ class _PatternParser:
                 low, high, position = self.class_range(position, start)
                 plain.append((low, high))
         ranges += self.fold(normal(plain))
-        ranges_ = normal(ranges)
-        self.add_class(complement(ranges_) if negated else ranges_, position + 1 - start)
+        members = normal(ranges)
+        self.add_class(complement(members) if negated else members, position + 1 - start)
 
     def posix_class(self, name: str) -> Ranges:
         word = name[2:-2]
-        ranges_ = _POSIX_CLASSES.get(word.removeprefix("^"))
-        if ranges_ is None:
+        members = _POSIX_CLASSES.get(word.removeprefix("^"))
+        if members is None:
             raise _error("invalid character class range", name)
-        return _class_of(ranges_, folds="i" in self.flags, negated=word.startswith("^"))
+        return _class_of(members, folds="i" in self.flags, negated=word.startswith("^"))
 
     def class_range(self, at: int, start: int) -> tuple[int, int, int]:
         pattern = self.pattern
@@ -446,8 +446,8 @@ class _PatternParser:
 @lru_cache(maxsize=_REMEMBERED_CLASSES)
 def _class_of(ranges: Ranges, *, folds: bool, negated: bool) -> Ranges:
     """Return the ranges of a class; they are cached, as a pattern may name a large class thousands of times."""
-    ranges_ = folded(ranges) if folds else ranges
-    return complement(ranges_) if negated else ranges_
+    members = folded(ranges) if folds else ranges
+    return complement(members) if negated else members
 
 
 @lru_cache(maxsize=_REMEMBERED_CLASSES)

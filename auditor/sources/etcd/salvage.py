@@ -303,14 +303,14 @@ def find_root(view: FileView, page_size: int | None = None) -> Meta | None:
     for page in _root_pages(view, size, in_file):
         meta = Meta(-1, size, page, None, in_file, 0)
         tree = BoltTree(view, meta)
-        buckets_ = tree.buckets()
+        by_name = tree.buckets()
         index = 0
-        if b"meta" in buckets_ and not tree.losses:
-            for rows in tree.rows(buckets_[b"meta"]):
+        if b"meta" in by_name and not tree.losses:
+            for rows in tree.rows(by_name[b"meta"]):
                 for key, key_size, length in zip(rows.key, rows.key_size, rows.value_size, strict=True):
                     if length == 8 and view.cut(int(key), int(key_size)) == b"consistent_index":
                         index = int.from_bytes(view.cut(int(key + key_size), 8), "big")
-        if b"key" in buckets_ and (best is None or index > best[0]):
+        if b"key" in by_name and (best is None or index > best[0]):
             best = index, meta
     return best[1] if best else None
 

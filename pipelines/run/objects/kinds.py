@@ -131,9 +131,9 @@ def _resource_and_path(store: DumpStore, text: str) -> tuple[Resource, list[str]
 
 
 def _at(store: DumpStore, resource: Resource, api_version: str) -> Resource:
-    for resource_ in store.discovery.resources:
-        if resource_.plural == resource.plural and resource_.api_version == api_version:
-            return resource_
+    for served in store.discovery.resources:
+        if served.plural == resource.plural and served.api_version == api_version:
+            return served
     raise LookupError(f'couldn\'t find resource for "{api_version}, Resource={resource.plural}"')
 
 
