@@ -1,6 +1,6 @@
 """The bar on the terminal: what a command does, how much of it is done, and for how long.
 
-A thread draws it, so that it moves while one long step tells nothing. It is written to the terminal of standard error
+A thread draws it, so that it moves while one long step reports nothing. It is written to the terminal of standard error
 itself and never to a file or a pipe. It is gone before anything else is written there, and does not come back once the
 command has begun to write its answer.
 """
@@ -54,7 +54,7 @@ class Bar:
         threading.Thread(target=self._keep_drawing, args=(self._ended,), daemon=True).start()
 
     def tell(self, phase: str, done: int, total: int | None, unit: str) -> None:
-        """Take what the work tells, see `auditor.base.progress.tell`."""
+        """Take what the work reports, see `auditor.base.progress.tell`."""
         if (phase, unit) != (self._state[0], self._state[3]):
             self._began = time.monotonic()
         self._state = phase, done, total, unit
