@@ -31,6 +31,7 @@ def on_terminal(arguments: list[str], folder: Path, *, seconds: float = 120) -> 
         try:
             os.chdir(folder)
             os.environ["NO_COLOR"] = "1"  # our own colours are no fault
+            os.environ["TERM"] = "dumb"  # nor is our own bar, which only commands of some length have
             sys.argv = ["auditor", *arguments]
             sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False))
             sys.stdout, sys.stderr = (
