@@ -19,7 +19,6 @@ from pipelines.console import ignore_closed_stdout
 from pipelines.limits import deadline_of, share_of_memory
 from pipelines.log import LOG
 from pipelines.progress import BAR
-from pipelines.workers import expect_workers
 
 if TYPE_CHECKING:
     from pipelines.run.report.notify import Message, Receiver
@@ -83,6 +82,8 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
 
     flags["jobs"] = jobs_of(engine, flags["jobs"])
     is_fleet = bool(fleet) or len(flags["etcd_prefix"]) > 1 or any(map(has_wildcards, dumps))
+    from pipelines.engines import expect_workers  # noqa: PLC0415
+
     expect_workers(dumps, engine=engine, jobs=flags["jobs"], fleet=is_fleet)
     outputs = flags["outputs"]
     run_options = _options(dumps, flags)
@@ -167,7 +168,7 @@ def _run(
 ) -> int:
     """Run the audit, write its formats, add its messages to a list, print its summary, and return the exit code."""
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
-    from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
+    from pipelines.run.audit import run_anywhere  # noqa: PLC0415
     from pipelines.run.report.file_formats import parse_outputs, prints  # noqa: PLC0415
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
     from pipelines.run.report_target import read_of_run  # noqa: PLC0415

@@ -17,13 +17,14 @@ from auditor.base.errors import PlanError, ReportNotWritable, is_environment
 from auditor.base.progress import tell
 from auditor.base.statuses import Impact, Status
 from auditor.crds.definitions_file import FILE
-from auditor.plan.limits import SIZE_IN_MEMORY, bound_worker
+from auditor.plan.limits import bound_worker
 from auditor.plan.options import FAIL_ON
 from auditor.releases import running_as
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
+from auditor.sources.stores.locations import shown_url
+from pipelines.engines import PRELOAD, expect_workers, run_in_background, run_processes, run_shards
 from pipelines.log import LOG
 from pipelines.run.report_target import check_target, inputs_of, list_files, mode_of, put_in_place, set_modes, target_of
-from pipelines.workers import PRELOAD, expect_workers, lost_later, ready_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +36,46 @@ if TYPE_CHECKING:
     from auditor.shards.result import ShardResult
     from auditor.sources.files.digest import LateDigests
     from auditor.sources.source_plan import Damage, SourcePlan
+
+
+def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
+    """Run an audit of one cluster or of a fleet; definitions and the report may be in an object store.
+
+    Returns:
+        (exit code, manifest), as `run_audit`.
+    """
+    from pipelines.run.fleet import clusters_of, run_fleet  # noqa: PLC0415 - it imports this module
+    from pipelines.run.remote import report_here  # noqa: PLC0415
+
+    clusters = clusters_of(options)
+    with report_here(options) as local:
+        if not clusters:
+            code, manifest = run_audit(local)
+        elif len(clusters) == 1:
+            cluster = clusters[0]
+            asked = replace(local, dumps=cluster.dumps, cluster=cluster.name)
+            code, manifest = run_audit(cluster.settings.applied_to(asked))
+        else:
+            code, manifest = run_fleet(local, clusters)
+        _name_as_given(manifest, options, local)
+        if options.history:
+            from pipelines.run.report.history import note_history  # noqa: PLC0415
+
+            note_history(Path(local.report), manifest, options.history, options.keep_history)
+    return code, manifest
+
+
+def _name_as_given(manifest: dict[str, Any], options: AuditOptions, local: AuditOptions) -> None:
+    """Write the earlier report into a manifest as the user named it, not as the copy that was read."""
+    if options.diff == local.diff:
+        return
+    if manifest.get("diff"):
+        manifest["diff"]["report"] = shown_url(options.diff)
+    import orjson  # noqa: PLC0415 - heavy imports only when work is done
+
+    from auditor.store.manifest import MANIFEST  # noqa: PLC0415
+
+    (Path(local.report) / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None) -> tuple[int, dict[str, Any]]:
@@ -72,8 +113,8 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
         check_plan(plan)
         _check_version(plan)
         _log_sources(plan, digests)
-        lost = partial(lost_later, plan=plan, parts=str(parts))
-        total = merge(run(partial(ready_later, plan, str(parts)), cut_shards(plan), options, lost, spool))
+        lost = partial(_lost, plan=plan, parts=str(parts))
+        total = merge(run(partial(_ready, plan, str(parts)), cut_shards(plan), options, lost, spool))
         write_empty_parts(plan, parts, "objects", "findings")
         versions = write_versions(plan, total, parts)
         for source, damage in digests.settle(plan.sources):
@@ -112,6 +153,25 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
             code = note_causes(options, parts, manifest, counted)
         list_files(parts, manifest)
     return code, manifest
+
+
+def _ready(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
+    """Prepare a worker with `auditor.shards.shard_audit.setup`, which loads the modules that audit objects."""
+    from auditor.shards.shard_audit import setup  # noqa: PLC0415
+
+    return setup(plan, parts)
+
+
+def _lost(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
+    """Audit a shard whose worker died twice in smaller ones, or write rows that say so."""
+    from auditor.shards.shard_audit import lost_shard  # noqa: PLC0415
+    from pipelines.lost_shards import audit_smaller  # noqa: PLC0415
+
+    if plan.options.engine == "processes":
+        later = audit_smaller(item, plan=plan, parts=parts, preload=PRELOAD)
+        if later is not None:
+            return later
+    return lost_shard(item, error, plan=plan, parts=parts)
 
 
 def _note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:
@@ -159,7 +219,6 @@ def _from_files(options: AuditOptions, *, apart: bool) -> AbstractContextManager
     """
     from auditor.plan.definition_paths import render_of  # noqa: PLC0415
     from auditor.plan.run_plan import read_definitions  # noqa: PLC0415
-    from pipelines.engines import run_in_background  # noqa: PLC0415
 
     read = partial(read_definitions, options.crds, render_of(options))
     return run_in_background(read, PRELOAD) if apart and options.crds and "-" not in options.crds else nullcontext(read)
@@ -197,61 +256,6 @@ def new_report(options: AuditOptions, *inputs: str) -> Iterator[tuple[Path, Path
         set_modes(parts, mode_of(options, parts))
         check_target(report, force=options.force, inputs=read)  # another run may have created one meanwhile
         put_in_place(parts, report, force=options.force)
-
-
-def run_shards(
-    ready: Any,
-    shards: list[SourceShard],
-    options: AuditOptions,
-    lost: Any,
-    spool: Path,
-    *,
-    apart: bool = False,
-) -> list[Any]:
-    """Return the results of all shards, from this process or from workers.
-
-    Args:
-        ready: Makes the function that a worker calls with each of its shards; picklable.
-        lost: Called with a shard whose worker died twice, and the error; returns the shard's result.
-        spool: Folder for temporary files of this run.
-        apart: Judge no object in this process.
-    """
-    from pipelines.engines import run_inline, run_processes  # noqa: PLC0415
-
-    if options.engine == "ray":
-        from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
-
-        answers = run_ray(ready, shards, on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs)
-    elif not apart and (
-        options.engine == "inline" or ((options.jobs == 1 or len(shards) <= 1) and _fits(options, shards))
-    ):
-        answers = run_inline(ready, shards, on_lost=lost)
-    else:
-        jobs = max(1, min(options.jobs, len(shards)))
-        answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=PRELOAD)
-    return _with_progress(answers, shards)
-
-
-def _fits(options: AuditOptions, shards: list[SourceShard]) -> bool:
-    """Return whether this process may audit objects itself: none is too large for it."""
-    return not options.memory or all(item.largest * SIZE_IN_MEMORY < options.memory for item in shards)
-
-
-def _with_progress(answers: Any, shards: list[SourceShard]) -> list[Any]:
-    """Return the results; tell how many objects are judged."""
-    out = []
-    rows = sum(item.shard.stop - item.shard.start for item in shards)
-    by_number = {item.shard.number: item.shard for item in shards}
-    done, began = 0, time.monotonic()
-    tell("judging", 0, rows, "objects")
-    for answer in answers:
-        shard = by_number[answer.number]
-        done += shard.stop - shard.start
-        out.append(answer)
-        tell("judging", done, rows, "objects")
-        LOG.progress(done, rows, time.monotonic() - began)
-    tell("writing", 0, None, "parts")
-    return out
 
 
 def _check_texts(values: tuple[Any, ...]) -> None:
@@ -328,7 +332,6 @@ def count_in_workers(
     """
     from auditor.causes.build import count_causes, parts_to_count  # noqa: PLC0415 - heavy
     from auditor.causes.outcome import rules_of  # noqa: PLC0415 - heavy
-    from pipelines.engines import run_processes  # noqa: PLC0415 - only where there are workers
 
     manifest = manifest | {"options": manifest["options"] | rules_of(options)}
     names = parts_to_count(report, manifest)

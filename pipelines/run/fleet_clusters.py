@@ -24,10 +24,10 @@ from auditor.base.progress import tell
 from auditor.plan.limits import bound_worker
 from auditor.sources.files.compression import PACKED_SUFFIXES
 from auditor.sources.stores.locations import is_remote, shown_url
+from pipelines.engines import PRELOAD, run_processes, run_shards
 from pipelines.log import LOG
-from pipelines.run.audit import run_audit, run_shards
+from pipelines.run.audit import run_audit
 from pipelines.run.fleet_settings import ClusterSettings
-from pipelines.workers import PRELOAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -189,8 +189,6 @@ def _by_workers(
         spool: Takes their reports.
         total: The number of all clusters of the fleet.
     """
-    from pipelines.engines import run_processes  # noqa: PLC0415 - only where there are workers
-
     if not items:
         return
     jobs = min(options.jobs, len(items))

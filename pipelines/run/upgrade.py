@@ -127,7 +127,8 @@ def _run_local(
     from auditor.store.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from auditor.store.upgrade_plan import after_first_hop  # noqa: PLC0415
     from auditor.store.upgrade_section import qualified, reaches, upgrade_section  # noqa: PLC0415
-    from pipelines.run.audit import exit_code, new_report, run_shards  # noqa: PLC0415
+    from pipelines.engines import run_shards  # noqa: PLC0415
+    from pipelines.run.audit import exit_code, new_report  # noqa: PLC0415
     from pipelines.run.report_target import list_files  # noqa: PLC0415
 
     _refuse_reports(options.dumps)

@@ -272,7 +272,7 @@ CHANGES: Final = (
         "`auditor/sources/opening.py`, `auditor/sources/dump_formats.py`, `auditor/sources/archives/members.py` or "
         "`auditor/sources/files/compression.py`",
     ),
-    Change("an engine", _engine, "a module in `pipelines/engines/`, `pipelines/run/audit.py` (`run_shards`)"),
+    Change("an engine", _engine, "a module in `pipelines/engines/`"),
     Change(
         "an object store",
         _of(["s3", "gs", "az"]),

@@ -157,7 +157,7 @@ def test_workers_are_made_ready_before_anything_heavy_is_loaded(
     (tmp_path / "dump").write_bytes(bytes(size))
     code = (
         "import sys\n"
-        "from pipelines.workers import expect_workers\n"
+        "from pipelines.engines import expect_workers\n"
         f"expect_workers(['dump'], engine='processes', jobs={jobs})\n"
         "print('multiprocess.forkserver' in sys.modules, *sys.modules)\n"
     )

@@ -80,7 +80,7 @@ def test_objects_are_judged_before_the_digest_is_known(tmp_path: Path, monkeypat
 
     def judged(*words: Any) -> Any:
         events.append("judged")
-        from pipelines.run.audit import run_shards
+        from pipelines.engines import run_shards
 
         return run_shards(*words)
 

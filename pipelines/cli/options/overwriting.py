@@ -6,15 +6,15 @@ device among them would be gone.
 
 from __future__ import annotations
 
-import functools
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from auditor.plan.declared import Declared
 
@@ -32,27 +32,30 @@ _READING: Final = frozenset({"PATH", "FILE", "OLD", "REPORT", "DUMP", "DIR"})
 
 
 def guard_inputs(group: click.Group) -> None:
-    """Have each command of a group refuse to write over what it reads, or to read a device, before it reads."""
+    """Have each command of a group refuse to write over what it reads, and to read a device, once it is parsed."""
     for command in group.commands.values():
         if isinstance(command, click.Group):
             guard_inputs(command)
         elif command.params:
-            command.callback = _guarded(command.callback, command.params)
+            command.parse_args = partial(_parse_args, command.parse_args)  # type: ignore[method-assign]
 
 
-def _guarded(callback: Any, parameters: list[click.Parameter]) -> Any:
-    @functools.wraps(callback)
-    def run(*args: Any, **values: Any) -> Any:
-        for parameter in sorted(parameters, key=lambda each: isinstance(each, click.Argument)):
-            is_argument = isinstance(parameter, click.Argument)
-            if is_argument or parameter.metavar in _READING:
-                shown = str(parameter.name).upper() if is_argument else parameter.opts[0]
-                for text in _texts(values.get(str(parameter.name))):
-                    _check_regular(shown, text, is_pipe_read=is_argument)
-        _check({str(each.name): each for each in parameters}, values)
-        return callback(*args, **values)
+def _parse_args(parse: Callable[..., list[str]], context: click.Context, words: list[str]) -> list[str]:
+    left = parse(context, words)
+    if not context.resilient_parsing:
+        _check_inputs(context)
+    return left
 
-    return run
+
+def _check_inputs(context: click.Context) -> None:
+    parameters, values = context.command.params, context.params
+    for parameter in sorted(parameters, key=lambda each: isinstance(each, click.Argument)):
+        is_argument = isinstance(parameter, click.Argument)
+        if is_argument or parameter.metavar in _READING:
+            shown = str(parameter.name).upper() if is_argument else parameter.opts[0]
+            for text in _texts(values.get(str(parameter.name))):
+                _check_regular(shown, text, is_pipe_read=is_argument)
+    _check(context, {str(each.name): each for each in parameters}, values)
 
 
 def _check_regular(flag: str, path: str, *, is_pipe_read: bool = False) -> None:
@@ -74,7 +77,7 @@ def _check_regular(flag: str, path: str, *, is_pipe_read: bool = False) -> None:
         raise PlanError(where, what, "a file or folder", "write what it gives to a file first")
 
 
-def _check(parameters: dict[str, click.Parameter], values: dict[str, Any]) -> None:
+def _check(context: click.Context, parameters: dict[str, click.Parameter], values: dict[str, Any]) -> None:
     """Refuse a file to write that is a device or a pipe, or one of the files to read.
 
     Raises:
@@ -96,7 +99,7 @@ def _check(parameters: dict[str, click.Parameter], values: dict[str, Any]) -> No
     for option, target, place in places:
         if kind := _irregular_target(place):
             raise PlanError(option, f"{target} {kind}", "the path of a file, which is replaced")
-    for source, shown in _read(parameters, values):
+    for source, shown in _read(context, parameters, values):
         for option, target, place in places:
             if why := _overlap(place, source):
                 conflict = f"{shown_url(target)} is {why.format(shown)} that this command reads"
@@ -120,11 +123,13 @@ def _texts(value: Any) -> list[str]:
     return [each for each in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(each, str) and each]
 
 
-def _read(parameters: dict[str, click.Parameter], values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _read(
+    context: click.Context, parameters: dict[str, click.Parameter], values: dict[str, Any]
+) -> Iterator[tuple[str, str]]:
     """Yield the files, folders and URLs that a command reads, each with its name for a message."""
     from auditor.sources.stores.locations import local_path  # noqa: PLC0415
 
-    for path in click.get_current_context().meta.get(_NOTED, ()):
+    for path in context.meta.get(_NOTED, ()):
         yield path, path
     for option, value in values.items():
         declared = _declared(parameters, option)

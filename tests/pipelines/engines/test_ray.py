@@ -15,8 +15,7 @@ import pytest
 import pipelines.engines.ray as engine
 from auditor.base.errors import EngineError, PlanError, ProofRefuted
 from auditor.plan.options import AuditOptions
-from pipelines.run.audit import run_audit
-from pipelines.run.fleet import run_anywhere
+from pipelines.run.audit import run_anywhere, run_audit
 from tests.documents import thing_definition
 from tests.pipelines.test_engines import dying_setup, make_square
 from tests.shared import ROOT
@@ -294,7 +293,7 @@ def proving_too_much(plan, folder):
 
 @pytest.mark.parametrize("name", ["processes", "ray"])
 def test_a_proof_that_the_reference_refutes_ends_the_run(dump, tmp_path, monkeypatch, name):
-    monkeypatch.setattr("pipelines.run.audit.ready_later", proving_too_much)
+    monkeypatch.setattr("pipelines.run.audit._ready", proving_too_much)
     report = tmp_path / "r"
     with pytest.raises(ProofRefuted, match="proven valid, but invalid by the reference") as caught:
         run_audit(options(dump, report, engine=name, jobs=2, verify=1.0))
@@ -304,14 +303,14 @@ def test_a_proof_that_the_reference_refutes_ends_the_run(dump, tmp_path, monkeyp
 
 
 def test_a_shard_at_which_two_workers_ended_is_audited_by_others(dump, tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.run.audit.ready_later", deadly_setup)
+    monkeypatch.setattr("pipelines.run.audit._ready", deadly_setup)
     code, manifest = run_audit(options(dump, tmp_path / "r", engine="processes", jobs=2))
     assert (code, manifest["lost"]) == (0, [])
     assert manifest["counts"]["rows"] == manifest["counts"]["keys"]
 
 
 def test_every_key_of_a_lost_shard_is_unreadable_with_the_reason(dump, tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.run.audit.ready_later", deadly_setup)
+    monkeypatch.setattr("pipelines.run.audit._ready", deadly_setup)
     code, manifest = run_audit(options(dump, tmp_path / "r", engine="ray", jobs=2))
     assert code == 3
     [line] = manifest["lost"]
