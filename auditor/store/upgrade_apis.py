@@ -12,7 +12,7 @@ from auditor.base.visible import shell_word
 from auditor.base.wording import are, by_count, counted, objects
 from auditor.golang.jsontext import decode
 from auditor.releases.apis import find_api, newest_known
-from auditor.upgrade.decision import ATTENTION, Decision
+from auditor.upgrade.decision import ATTENTION, Decision, UpgradeEffect, blocks, decision_of
 
 if TYPE_CHECKING:
     from auditor.releases import Release
@@ -63,7 +63,7 @@ def api_section(scan: UpgradePlan, tally: ApiTally, total: ShardResult, report: 
             for name, service in _webhooks(scan)
             if service not in tally.services
         ]
-    section["decisions"] = [_as_document(name, decision) for name, decision in _decisions(section, target)]
+    section["decisions"] = [{"name": name} | decision.record() for name, decision in _decisions(section, target)]
     return section
 
 
@@ -88,15 +88,7 @@ def not_compared(scan: UpgradePlan, section: dict[str, Any] | None) -> list[str]
 
 def api_decisions(section: dict[str, Any] | None) -> list[tuple[str, Decision]]:
     """Return the decisions of a section."""
-    return [
-        (
-            decision["name"],
-            Decision(
-                decision["decision"], decision["sentence"], tuple(decision["reasons"]), frozenset(decision["levels"])
-            ),
-        )
-        for decision in (section or {}).get("decisions", ())
-    ]
+    return [(record["name"], decision_of(record)) for record in (section or {}).get("decisions", ())]
 
 
 # -- what is stored ----------------------------------------------------------------------------------------------------
@@ -214,8 +206,7 @@ def _decisions(section: dict[str, Any], target: Release) -> list[tuple[str, Deci
             n = use["objects"]
             reason = f"{objects(n)} {are(n)} stored at it, and {release} does not decode {by_count(n, 'it', 'them')}"
             reason += ": no LIST of the kind works"
-            sentence = f"blocks, because {reason}"
-            out.append((_at(use), Decision("blocks", sentence, (reason,), frozenset({"unreadable"}))))
+            out.append((_at(use), blocks(UpgradeEffect("", reason, levels=frozenset({"unreadable"})))))
     helm: dict[tuple[str, str], list[str]] = {}
     for use in (section["helm"] or {}).get("releases", ()):
         helm.setdefault((use["kind"], use["api_version"]), []).append(f"{use['namespace']}/{use['release']}")
@@ -223,8 +214,8 @@ def _decisions(section: dict[str, Any], target: Release) -> list[tuple[str, Deci
         more = f" and {len(names) - _MANAGERS} more" if len(names) > _MANAGERS else ""
         shown = ", ".join(names[:_MANAGERS]) + more
         reason = f"{release} does not serve it, and the next upgrade by Helm fails of {shown}"
-        decision = Decision(ATTENTION, f"attention: {reason}", (reason,), frozenset({"invalid"}))
-        out.append((f"{kind} at {api_version}", decision))
+        effect = UpgradeEffect("", reason, levels=frozenset({"invalid"}))
+        out.append((f"{kind} at {api_version}", Decision(ATTENTION, f"attention: {reason}", (effect,))))
     used: dict[str, list[str]] = {}
     for use in section["clients"]:
         if use["state"] == "removed-by-upgrade" and use["how"] == "managedFields":
@@ -233,19 +224,9 @@ def _decisions(section: dict[str, Any], target: Release) -> list[tuple[str, Deci
         more = f" and {len(managers) - _MANAGERS} more" if len(managers) > _MANAGERS else ""
         shown = ", ".join(managers[:_MANAGERS]) + more
         reason = f"{release} does not serve it, and clients wrote at it: {shown}"
-        out.append((name, Decision(ATTENTION, f"attention: {reason}", (reason,))))
+        out.append((name, Decision(ATTENTION, f"attention: {reason}", (UpgradeEffect("", reason),))))
     return out
 
 
 def _at(one: dict[str, Any]) -> str:
     return f"{one['kind']} at {one['api_version']}"
-
-
-def _as_document(name: str, decision: Decision) -> dict[str, Any]:
-    return {
-        "name": name,
-        "decision": decision.word,
-        "sentence": decision.sentence,
-        "reasons": list(decision.reasons),
-        "levels": sorted(decision.levels),
-    }

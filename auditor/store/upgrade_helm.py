@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.visible import shell_word
 from auditor.base.wording import counted, objects
-from auditor.upgrade import Decision, deletion
+from auditor.upgrade.decision import Decision, UpgradeEffect, blocks, deletion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ def helm_decisions(section: list[dict[str, Any]], *, is_complete: bool) -> list[
     """Return the decisions on upgrades by Helm that delete something or fail."""
     out = []
     for upgrade in section:
-        reasons, levels = [], set()
+        reasons = []
         if upgrade["foreign"]:
             shown = ", ".join(upgrade["foreign"])
             reasons.append(f"it fails, unless by helm upgrade --take-ownership: {shown} exists and is not of it")
@@ -54,17 +54,15 @@ def helm_decisions(section: list[dict[str, Any]], *, is_complete: bool) -> list[
                 )
         if upgrade["would_delete"]:
             reasons.append(f"after that it deletes {_unless_kept(upgrade['would_delete'])}")
-        levels |= {"blocked"} if reasons else set()
+        effects = [UpgradeEffect("", reason, levels=frozenset({"blocked"})) for reason in reasons]
         if upgrade["deletes"]:
             names = [each["definition"] for each in upgrade["deletes"]]
             count = sum(each["objects"] for each in upgrade["deletes"])
             number = objects(count) if is_complete else f"at least {objects(count)}"
-            reasons.append(f"this helm upgrade deletes {_unless_kept(names, number)}")
-            levels.add("data-loss")
-        if reasons:
-            sentence = f"blocks, because {'; '.join(reasons)}"
-            name = f"the release {upgrade['release']}"
-            out.append((name, Decision("blocks", sentence, tuple(reasons), frozenset(levels))))
+            reason = f"this helm upgrade deletes {_unless_kept(names, number)}"
+            effects.append(UpgradeEffect("", reason, levels=frozenset({"data-loss"})))
+        if effects:
+            out.append((f"the release {upgrade['release']}", blocks(*effects)))
     return out
 
 

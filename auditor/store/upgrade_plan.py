@@ -9,7 +9,7 @@ from auditor.base.visible import shell_word, visible
 from auditor.crds.as_v1 import as_manifest
 from auditor.shards.upgrade import with_status
 from auditor.store.upgrade_apis import api_decisions
-from auditor.upgrade import Decision, UpgradeEffect, decide_all
+from auditor.upgrade.decision import NAMED, REASON, UpgradeEffect, decide_all, decision_of
 from auditor.upgrade.definition_change import is_unserved, parsed, webhook_of
 from auditor.upgrade.definition_names import conflicts
 from auditor.upgrade.migration import (
@@ -321,7 +321,7 @@ def after_first_hop(section: dict[str, Any], first: dict[str, Any]) -> dict[str,
         plan = definition["plan"]
         if definition["decision"] == "blocks" and definition["is_only_unmigrated"] and plan and plan["steps"]:
             steps = [step["text"] for step in plan["steps"] if step["do"] not in (_WEBHOOK, APPLY, _CHECK)]
-            effects = [UpgradeEffect("step", text, about=text)._asdict() for text in steps]
+            effects = [UpgradeEffect("step", text, about=text).record() for text in steps]
             effects += [effect for effect in definition["effects"] if effect["type"] != "refused"]
             sentence = f"safe after the first hop and these steps: {', '.join(steps)}"
             definitions.append(
@@ -337,17 +337,13 @@ def after_first_hop(section: dict[str, Any], first: dict[str, Any]) -> dict[str,
         else:
             definitions.append(definition)
     blocked = [definition for definition in first["definitions"] if definition["decision"] == "blocks"]
-    decisions = [(f"{definition['name']}, first hop", _decision(definition)) for definition in blocked]
+    decisions = [(f"{definition['name']}, first hop", decision_of(definition)) for definition in blocked]
     last = [
         *api_decisions(section["apis"]),
-        *((definition["name"], _decision(definition)) for definition in definitions),
+        *((definition["name"], decision_of(definition)) for definition in definitions),
     ]
     decided = decide_all([*decisions, *last])
-    named = [*decided.reasons[:3]]
+    named = decided.texts(REASON)[:NAMED]
     kept = {key: first[key] for key in ("decision", "sentence", "new_crds", "definitions")}
     both = {"decision": decided.word, "sentence": decided.sentence, "named": named, "levels": sorted(decided.levels)}
     return {**section, **both, "definitions": definitions, "via": kept}
-
-
-def _decision(one: dict[str, Any]) -> Decision:
-    return Decision(one["decision"], one["sentence"], tuple(one["reasons"]), frozenset(one["levels"]))

@@ -20,15 +20,12 @@ from auditor.store.upgrade_apis import REMOVED_VERSIONS, api_decisions, api_sect
 from auditor.store.upgrade_helm import deleted_by_helm, helm_decisions, helm_section
 from auditor.store.upgrade_plan import name_conflicts, plan_of
 from auditor.upgrade import (
-    INCOMPLETE,
-    NAMED,
     UpgradeTally,
     change_of_definition,
-    decide,
-    decide_all,
     hits_of,
     migration_of,
 )
+from auditor.upgrade.decision import ATTENTION, CREATE, INCOMPLETE, NAMED, NOTE, REASON, decide, decide_all
 from auditor.upgrade.definition_change import parsed
 from auditor.upgrade.release_change import release_change, with_release_change
 
@@ -103,7 +100,7 @@ def upgrade_section(
     return {
         "decision": decided.word,
         "sentence": decided.sentence + _extent(scan, apis),
-        "named": list(decided.reasons[:NAMED]),
+        "named": decided.texts(REASON)[:NAMED],
         "levels": sorted(decided.levels),
         "kubernetes": _releases(scan, tallies, released),
         "new_crds": list(scan.options.new_crds),
@@ -255,10 +252,10 @@ def _of_definition(change: DefinitionChange, decision: Decision, stored: dict[st
         "action": change.action,
         "decision": decision.word,
         "sentence": decision.sentence,
-        "reasons": list(decision.reasons),
-        "attention": list(decision.attention),
-        "notes": list(decision.notes),
-        "effects": [effect._asdict() for effect in decision.effects],
+        "reasons": decision.texts(REASON),
+        "attention": decision.texts(ATTENTION, CREATE),
+        "notes": decision.texts(NOTE),
+        "effects": [effect.record() for effect in decision.effects],
         "versions": list(change.versions),
         "versions_added": list(change.versions_added),
         "versions_removed": list(change.versions_removed),

@@ -20,7 +20,7 @@ from auditor.upgrade.changes import (
     worst_by_field,
 )
 from auditor.upgrade.client_versions import OtherVersion, client_version, other_versions
-from auditor.upgrade.decision import INCOMPLETE, NAMED, Decision, UpgradeEffect, decide, decide_all, deletion
+from auditor.upgrade.decision import Decision, decide, decide_all
 from auditor.upgrade.definition_change import DefinitionChange, after_update, as_sent, change_of_definition
 from auditor.upgrade.in_cluster import in_cluster
 from auditor.upgrade.migration import Migration, common_version, migration_of
@@ -30,8 +30,6 @@ from auditor.upgrade.tally import Sample, UpgradeTally
 from auditor.upgrade.unknown_formats import UnknownFormats, parse_assumptions
 
 __all__ = [
-    "INCOMPLETE",
-    "NAMED",
     "NEW_TRANSITION",
     "Decision",
     "DefinitionChange",
@@ -42,7 +40,6 @@ __all__ = [
     "Sample",
     "SchemaChange",
     "UnknownFormats",
-    "UpgradeEffect",
     "UpgradeTally",
     "after_update",
     "as_sent",
@@ -54,7 +51,6 @@ __all__ = [
     "compare_verdicts",
     "decide",
     "decide_all",
-    "deletion",
     "has_value",
     "hits_of",
     "in_cluster",

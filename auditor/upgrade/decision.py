@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.wording import are, by_count, listed, objects
 from auditor.upgrade.changes import CONVERTED, PRUNED
@@ -21,13 +21,13 @@ INCOMPLETE: Final = "not all objects were judged, so their number is not known"
 _SHOWN: Final = 3
 NAMED: Final = 3
 """Definitions whose reasons are in the sentence on all of them."""
-_LEVELS: Final = {
-    "unreadable": "unreadable",
-    "blocked": "blocked",
-    "invalid": "invalid",
-    "data-loss": "data-loss",
-    "deleted": "data-loss",
-}
+_UNREADABLE: Final = frozenset({"unreadable"})
+_BLOCKED: Final = frozenset({"blocked"})
+_INVALID: Final = frozenset({"invalid"})
+REASON: Final = "reason"
+NOTE: Final = "note"
+CREATE: Final = "create"
+"""Parts of effects in a decision, with `ATTENTION`; what a new release refuses to create is named after all others."""
 
 
 class UpgradeEffect(NamedTuple):
@@ -38,12 +38,20 @@ class UpgradeEffect(NamedTuple):
         text: The same in words.
         objects: Number of objects; 0 if it concerns the definition.
         about: The version, field or name that tells it from others of its type and definition.
+        levels: The levels of --fail-on that it reaches.
+        part: What it is in the decision: a reason of it, something else that needs attention, or a note.
     """
 
     type: str
     text: str
     objects: int = 0
     about: str = ""
+    levels: frozenset[str] = frozenset()
+    part: str = REASON
+
+    def record(self) -> dict[str, Any]:
+        """Return what a manifest has of it."""
+        return {"type": self.type, "text": self.text, "objects": self.objects, "about": self.about}
 
 
 class Decision(NamedTuple):
@@ -52,26 +60,47 @@ class Decision(NamedTuple):
     Attributes:
         word: ``safe``, ``safe-after``, ``attention`` or ``blocks``.
         sentence: The same with its reasons; begins ``safe``, ``safe after``, ``attention:`` or ``blocks, because``.
-        reasons: The problems that block, the steps to do first, or what needs attention.
-        levels: The levels of --fail-on that it reaches; none if it is ``safe``.
-        attention: What else needs attention where the word is a worse one.
-        notes: What else changes.
-        effects: The reasons, what needs attention and the notes, with their types.
+        effects: What the upgrade does.
     """
 
     word: str
     sentence: str
-    reasons: tuple[str, ...] = ()
-    levels: frozenset[str] = frozenset()
-    attention: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
     effects: tuple[UpgradeEffect, ...] = ()
+
+    def texts(self, *parts: str) -> list[str]:
+        """Return the effects in words that are one of some parts of the decision."""
+        return [effect.text for part in parts for effect in self.effects if effect.part == part]
+
+    @property
+    def levels(self) -> frozenset[str]:
+        """The levels of --fail-on that it reaches; none if it is ``safe``."""
+        return frozenset().union(*(effect.levels for effect in self.effects))
+
+    def record(self) -> dict[str, Any]:
+        """Return what a manifest has of it; `decision_of` reads it."""
+        return {
+            "decision": self.word,
+            "sentence": self.sentence,
+            "reasons": self.texts(REASON),
+            "levels": sorted(self.levels),
+        }
+
+
+def decision_of(record: Mapping[str, Any]) -> Decision:
+    """Return a decision that a manifest has, with its reasons alone."""
+    levels = frozenset(record["levels"])
+    reasons = tuple(UpgradeEffect("", text, levels=levels) for text in record["reasons"])
+    return Decision(record["decision"], record["sentence"], reasons)
+
+
+def blocks(*effects: UpgradeEffect) -> Decision:
+    """Return the decision on what blocks for these reasons."""
+    return Decision("blocks", f"blocks, because {'; '.join(effect.text for effect in effects)}", effects)
 
 
 def deletion(reason: str, count: int) -> Decision:
     """Return the decision on a definition that is deleted with so many objects."""
-    levels, effects = frozenset({"data-loss"}), (UpgradeEffect("deleted", reason, count),)
-    return Decision("blocks", f"blocks, because {reason}", (reason,), levels, effects=effects)
+    return blocks(UpgradeEffect("deleted", reason, count, levels=frozenset({"data-loss"})))
 
 
 def decide(
@@ -101,47 +130,41 @@ def decide(
             reason = f"{objects(gone)} {are(gone)} deleted with it"
             return deletion(reason, gone)
         return Decision("safe", "safe: there are no objects that would be deleted with it")
-    notes, noted_effects = _texts(_notes(tally))
-    noted = "".join(f"; {note}" for note in notes)
-    effects, levels = _blocking(change, tally)
-    attention, rest_effects = _texts(_attention(change, tally, stored))
-    rest_effects += noted_effects
-    if effects:
-        blocking = [effect.text for effect in effects]
+    notes, attention = _notes(tally), _attention(change, tally, stored)
+    noted = "".join(f"; {note.text}" for note in notes)
+    needing = [effect.text for effect in attention]
+    if blocking := _refused(change, tally) + _harm(tally, is_refused=bool(change.unmigrated)):
         rest = _plan_text(migration or Migration(), is_refused=bool(change.refusals))
-        also = f"; also {'; '.join(attention)}" if attention else ""
-        sentence = f"blocks, because {listed(blocking)}{rest}{also}{noted}"
-        return Decision("blocks", sentence, tuple(blocking), levels, attention, notes, (*effects, *rest_effects))
-    effects, levels = _steps(change, tally, stored, unknown)
-    if effects:
-        steps = [effect.text for effect in effects]
-        also = "".join(f"; {text}" for text in attention)
-        sentence = f"safe after {listed(steps)}{also}{noted}"
-        reached = levels | ({"invalid"} if attention else set())
-        return Decision("safe-after", sentence, tuple(steps), reached, attention, notes, (*effects, *rest_effects))
+        also = f"; also {'; '.join(needing)}" if needing else ""
+        sentence = f"blocks, because {listed([effect.text for effect in blocking])}{rest}{also}{noted}"
+        attention = [effect._replace(part=ATTENTION) for effect in attention]
+        return Decision("blocks", sentence, (*blocking, *attention, *notes))
+    attention = [effect._replace(levels=_INVALID) for effect in attention]
+    if steps := _steps(change, tally, stored, unknown):
+        also = "".join(f"; {text}" for text in needing)
+        sentence = f"safe after {listed([effect.text for effect in steps])}{also}{noted}"
+        attention = [effect._replace(part=ATTENTION) for effect in attention]
+        return Decision("safe-after", sentence, (*steps, *attention, *notes))
     if attention:
-        sentence = f"attention: {'; '.join(attention)}{noted}"
-        return Decision(ATTENTION, sentence, attention, frozenset({"invalid"}), (), notes, rest_effects)
-    return Decision("safe", f"safe{noted}", notes=notes, effects=rest_effects)
-
-
-def _texts(effects: list[UpgradeEffect]) -> tuple[tuple[str, ...], tuple[UpgradeEffect, ...]]:
-    """Return the texts of some effects, and these."""
-    return tuple(effect.text for effect in effects), tuple(effects)
+        return Decision(ATTENTION, f"attention: {'; '.join(needing)}{noted}", (*attention, *notes))
+    return Decision("safe", f"safe{noted}", tuple(notes))
 
 
 def decide_all(decisions: Sequence[tuple[str, Decision]]) -> Decision:
-    """Judge an upgrade by the decisions on its definitions, given with their names."""
-    levels = frozenset().union(*(decision.levels for _, decision in decisions))
+    """Judge an upgrade by the decisions on its definitions, given with their names, which are its reasons."""
     starts = (("blocks", "blocks, because of"), ("safe-after", "safe after the steps for"), (ATTENTION, "attention:"))
     for word, start in starts:
         concerned = [(name, decision) for name, decision in decisions if decision.word == word]
         if concerned:
-            texts = [f"{name} ({'; '.join(decision.reasons)})" for name, decision in concerned[:NAMED]]
+            texts = [f"{name} ({'; '.join(decision.texts(REASON))})" for name, decision in concerned[:NAMED]]
             more = len(concerned) - NAMED
             if more > 0:
                 texts.append(f"{more} more definition{'s' if more > 1 else ''}")
-            return Decision(word, f"{start} {listed(texts)}", tuple(name for name, _ in concerned), levels)
+            effects = (
+                UpgradeEffect("", name, levels=decision.levels, part=REASON if decision.word == word else NOTE)
+                for name, decision in decisions
+            )
+            return Decision(word, f"{start} {listed(texts)}", tuple(effects))
     noted = [name for name, decision in decisions if "; " in decision.sentence]
     note = f"; see the notes on {listed(noted)}" if noted else ""
     return Decision("safe", f"safe{note}")
@@ -159,31 +182,19 @@ def _plan_text(migration: Migration, *, is_refused: bool) -> str:
 # -- what blocks -------------------------------------------------------------------------------------------------------
 
 
-def _blocking(change: DefinitionChange, tally: UpgradeTally) -> tuple[list[UpgradeEffect], frozenset[str]]:
-    """Return the reasons, those of the server first, and the levels that they reach."""
-    refused = _refused(change)
-    levels = {"blocked"} if refused else set()
-    if change.unreadable and not change.refusals:
-        levels.add("unreadable")
-    levels |= {level for category, level in _LEVELS.items() if tally.categories[category]}
-    if tally.migration_refused:
-        levels.add("blocked")
-    if tally.categories["unmigrated"]:
-        levels.add("unreadable")
-    harm = _harm(tally, is_refused=bool(change.unmigrated))
-    return [*refused, *harm], frozenset(levels)
-
-
-def _refused(change: DefinitionChange) -> list[UpgradeEffect]:
+def _refused(change: DefinitionChange, tally: UpgradeTally) -> list[UpgradeEffect]:
+    levels = _BLOCKED | _UNREADABLE if tally.categories["unmigrated"] else _BLOCKED
     if change.refusals:
         shown = "; ".join(_short(text) for text in change.refusals[:_SHOWN])
         more = len(change.refusals) - _SHOWN
         also = f" (and {more} more)" if more > 0 else ""
-        return [UpgradeEffect("refused", f"the server refuses the definition: {shown}{also}")]
+        return [UpgradeEffect("refused", f"the server refuses the definition: {shown}{also}", levels=levels)]
     if change.unreadable:
-        return [UpgradeEffect("not-served", f"the server cannot serve it: {_short(change.unreadable)}")]
+        text = f"the server cannot serve it: {_short(change.unreadable)}"
+        return [UpgradeEffect("not-served", text, levels=_BLOCKED | _UNREADABLE)]
     if change.not_accepted and change.action == "create":
-        return [UpgradeEffect("not-served", f"the server never serves it: {'; '.join(change.not_accepted)}")]
+        text = f"the server never serves it: {'; '.join(change.not_accepted)}"
+        return [UpgradeEffect("not-served", text, levels=levels)]
     return []
 
 
@@ -192,27 +203,26 @@ def _harm(tally: UpgradeTally, *, is_refused: bool) -> list[UpgradeEffect]:
     out = []
     if n := counts["unreadable"]:
         text = f"{objects(n)} can no longer be read, so that no LIST of the kind works"
-        out.append(UpgradeEffect("unreadable", text, n))
+        out.append(UpgradeEffect("unreadable", text, n, levels=_UNREADABLE))
     if (n := counts["unmigrated"]) and not is_refused:
         text = f"{objects(n)} stored at a removed version can no longer be read, so that no LIST of the kind works"
-        out.append(UpgradeEffect("unmigrated", text, n))
+        out.append(UpgradeEffect("unmigrated", text, n, levels=_UNREADABLE))
     if n := counts["blocked"]:
         text = f"updates of {objects(n)} that pass today are refused{_at(tally, 'blocked')}"
-        out.append(UpgradeEffect("blocked", text, n))
+        out.append(UpgradeEffect("blocked", text, n, levels=_BLOCKED))
     if n := counts["invalid"]:
         verb, where = by_count(n, "becomes", "become"), _at(tally, "invalid")
-        out.append(
-            UpgradeEffect("invalid", f"{objects(n)} {verb} invalid{where}, and whether updates pass is not known", n)
-        )
+        text = f"{objects(n)} {verb} invalid{where}, and whether updates pass is not known"
+        out.append(UpgradeEffect("invalid", text, n, levels=_INVALID))
     if n := counts["data-loss"]:
         paths = [path for (what, path, _, _), _ in tally.changes.most_common() if what in (PRUNED, CONVERTED)]
         shown = ", ".join(dict.fromkeys(paths[:_SHOWN]))
         where = _at(tally, "data-loss")
         text = f"{objects(n)} {by_count(n, 'loses', 'lose')} stored data{where and f' with a write{where}'} ({shown})"
-        out.append(UpgradeEffect("data-loss", text, n))
+        out.append(UpgradeEffect("data-loss", text, n, levels=frozenset({"data-loss"})))
     if n := tally.migration_refused:
         text = f"{objects(n)} stored at a removed version cannot be migrated: the write is refused"
-        out.append(UpgradeEffect("migration-refused", text, n))
+        out.append(UpgradeEffect("migration-refused", text, n, levels=_BLOCKED))
     return out
 
 
@@ -229,30 +239,28 @@ def _at(tally: UpgradeTally, category: str) -> str:
 
 def _steps(
     change: DefinitionChange, tally: UpgradeTally, stored: Mapping[str, int] | None, unknown: str
-) -> tuple[list[UpgradeEffect], frozenset[str]]:
-    out, levels = [], set()
+) -> list[UpgradeEffect]:
+    out = []
     for version, count in sorted(tally.managed.items()):
         if version not in change.versions_removed:
             continue  # nothing that this upgrade does
-        levels.add("invalid")
         until = f"until then server-side apply fails on {by_count(count, 'it', 'them')}"
         at_least = "at least " if unknown else ""
         text = f"{version} is taken out of the managedFields of {at_least}{objects(count)} ({until})"
-        out.append(UpgradeEffect("managed-fields", text, count, version))
+        out.append(UpgradeEffect("managed-fields", text, count, version, _INVALID))
     fails = _without_webhook(change, stored) if change.is_new_webhook and tally.objects else ""
     if fails:
-        levels.add("unreadable")
-        out.append(UpgradeEffect("webhook", f"the conversion webhook answers (without it {fails})"))
+        text = f"the conversion webhook answers (without it {fails})"
+        out.append(UpgradeEffect("webhook", text, levels=_UNREADABLE))
     elif tally.categories["needs-conversion"]:
         n = tally.categories["needs-conversion"]
-        levels.add("unreadable")
         text = f"the conversion webhook answers (without it {objects(n)} cannot be read)"
-        out.append(UpgradeEffect("needs-conversion", text, n))
+        out.append(UpgradeEffect("needs-conversion", text, n, levels=_UNREADABLE))
     if tally.categories["sealed"]:
         n = tally.categories["sealed"]
         text = f"{objects(n)} {are(n)} judged with the keys of {by_count(n, 'its', 'their')} sealed values"
         out.append(UpgradeEffect("sealed", text, n))
-    return out, frozenset(levels)
+    return out
 
 
 def _without_webhook(change: DefinitionChange, stored: Mapping[str, int] | None) -> str:
@@ -363,7 +371,7 @@ def _notes(tally: UpgradeTally) -> list[UpgradeEffect]:
     if n := tally.unreadable_before:
         text = f"{objects(n)} cannot be read already today, so that no LIST of the kind works before or after"
         notes.append(UpgradeEffect("unreadable-before", text, n))
-    return notes
+    return [note._replace(part=NOTE) for note in notes]
 
 
 def _short(text: str, longest: int = 300) -> str:

@@ -9,7 +9,7 @@ from auditor.crdcheck import check_crd
 from auditor.crds.as_v1 import as_manifest
 from auditor.releases import running_as
 from auditor.releases.changes import between
-from auditor.upgrade.decision import ATTENTION, Decision, UpgradeEffect
+from auditor.upgrade.decision import ATTENTION, CREATE, NOTE, Decision, UpgradeEffect
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -98,22 +98,14 @@ def with_release_change(decision: Decision, change: ReleaseChange, release: Rele
     """Return the decision on a definition, with what the server of a new release says to a create of it."""
     if change.refused:
         text = f"Kubernetes {release.name} refuses a create of it: {_cut(change.refused[0])}"
-        effects = (UpgradeEffect("create-refused", text), *decision.effects)
+        refused = UpgradeEffect("create-refused", text, levels=frozenset({"invalid"}))
         if decision.word == "safe":
-            noted = "".join(f"; {note}" for note in decision.notes)
-            levels = frozenset({"invalid"})
-            return Decision(ATTENTION, f"attention: {text}{noted}", (text,), levels, (), decision.notes, effects)
-        return decision._replace(
-            sentence=f"{decision.sentence}; {text}",
-            attention=(*decision.attention, text),
-            levels=decision.levels | {"invalid"},
-            effects=effects,
-        )
+            noted = "".join(f"; {note}" for note in decision.texts(NOTE))
+            return Decision(ATTENTION, f"attention: {text}{noted}", (refused, *decision.effects))
+        effects = (refused._replace(part=CREATE), *decision.effects)
+        return decision._replace(sentence=f"{decision.sentence}; {text}", effects=effects)
     if change.accepted:
         note = f"Kubernetes {release.name} accepts a create of it, which today's server refuses"
-        return decision._replace(
-            sentence=f"{decision.sentence}; {note}",
-            notes=(*decision.notes, note),
-            effects=(*decision.effects, UpgradeEffect("create-accepted", note)),
-        )
+        effects = (*decision.effects, UpgradeEffect("create-accepted", note, part=NOTE))
+        return decision._replace(sentence=f"{decision.sentence}; {note}", effects=effects)
     return decision
