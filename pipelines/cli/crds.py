@@ -64,9 +64,10 @@ def check(
     """Run the API server's checks of a create on every definition in files and folders (`-`: standard input).
 
     The estimated costs of validation rules are checked too. With --old, definitions of the same name are checked as
-    updates, in which some errors of the old definition are tolerated. Definitions in v1beta1, which servers no longer
-    accept, are checked too. Exit code 1: the server would refuse a definition; 3: a file that may hold one was not
-    read; 0 also if files have no definition, which is said.
+    updates, in which some errors of the old definition are tolerated; an update that the server accepts may still
+    break clients (removed versions and fields, narrower schemas), which is not checked. Definitions in v1beta1, which
+    servers no longer accept, are checked too. Exit code 1: the server would refuse a definition; 3: a file that may
+    hold one was not read; 0 also if files have no definition, which is said.
 
     \b
     Examples:
@@ -149,7 +150,7 @@ def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
         elif wrong:
             click.echo(f"{name}: refused ({counted(len(wrong), 'error')})")
         else:
-            click.echo(f"{name}: ok")
+            click.echo(f"{name}: the server accepts the {result['request']}")
         for row in wrong:
             text = row["message"]
             shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
@@ -161,7 +162,9 @@ def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
                 f"  {row['cost']:>12,} ({100 * row['cost'] / _RULE_LIMIT:.2f} % of the limit)  {visible(row['path'])}"
             )
     refused = sum(1 for result in results if not result["accepted"])
-    click.echo(f"{len(results)} definitions, {refused} refused", err=True)
+    click.echo(f"{counted(len(results), 'definition')}, {refused} refused", err=True)
+    if any(result["accepted"] and result["request"] == "update" for result in results):
+        click.echo("An update that the server accepts may still break clients: they are not checked here", err=True)
 
 
 # -- export ------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,8 @@ def write(path: Path, *documents: Any) -> str:
 def test_what_is_refused_makes_the_exit_code_1(tmp_path: Path) -> None:
     bad = definition(properties(a={"type": "array"}))
     good = run("check", write(tmp_path / "good.json", definition()))
-    assert (good.code, good.stdout) == (0, "loaves.bakery.example.com: ok\n")
+    assert (good.code, good.stdout) == (0, "loaves.bakery.example.com: the server accepts the create\n")
+    assert "clients" not in good.stderr
     refused = run("check", write(tmp_path / "bad.json", bad))
     assert refused.code == 1
     assert "refused (1 error)" in refused.stdout
@@ -63,7 +64,11 @@ def test_a_plain_manifest_updates_a_plain_manifest(tmp_path: Path) -> None:
     new = definition(properties(a=TEXT, b=TEXT))
     paths = write(tmp_path / "old.json", definition(properties(a=TEXT))), write(tmp_path / "new.json", new)
     answer = run("check", "--old", paths[0], paths[1])
-    assert (answer.code, answer.stdout) == (0, "loaves.bakery.example.com: ok\n")
+    assert (answer.code, answer.stdout) == (0, "loaves.bakery.example.com: the server accepts the update\n")
+    assert answer.stderr == (
+        "1 definition, 0 refused\n"
+        "An update that the server accepts may still break clients: they are not checked here\n"
+    )
 
 
 def test_kinds_are_counted_by_the_version_they_are_stored_at() -> None:
