@@ -22,7 +22,6 @@ from auditor.store.upgrade_plan import name_conflicts, plan_of
 from auditor.upgrade import (
     UpgradeTally,
     change_of_definition,
-    hits_of,
     migration_of,
 )
 from auditor.upgrade.decision import ATTENTION, CREATE, INCOMPLETE, NAMED, NOTE, REASON, decide, decide_all
@@ -362,7 +361,7 @@ def _narrowed(change: DefinitionChange, tally: UpgradeTally) -> list[dict[str, A
             "change": change_path.change,
             "old": change_path.old or None,
             "new": change_path.new or None,
-            "objects": hits_of(change_path, tally.hits, tally.objects),
+            "objects": tally.narrowed[change_path],
         }
         for change_path in change.narrowed
     ]

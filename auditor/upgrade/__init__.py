@@ -25,7 +25,14 @@ from auditor.upgrade.definition_change import DefinitionChange, after_update, as
 from auditor.upgrade.in_cluster import in_cluster
 from auditor.upgrade.migration import Migration, common_version, migration_of
 from auditor.upgrade.pairing import Pairing
-from auditor.upgrade.schema_change import NEW_TRANSITION, SchemaChange, has_value, hits_of, schema_changes
+from auditor.upgrade.schema_change import (
+    NEW_TRANSITION,
+    SchemaChange,
+    concerned_changes,
+    has_value,
+    place_of,
+    schema_changes,
+)
 from auditor.upgrade.tally import Sample, UpgradeTally
 from auditor.upgrade.unknown_formats import UnknownFormats, parse_assumptions
 
@@ -49,15 +56,16 @@ __all__ = [
     "compare_reads",
     "compare_round_trips",
     "compare_verdicts",
+    "concerned_changes",
     "decide",
     "decide_all",
     "has_value",
-    "hits_of",
     "in_cluster",
     "is_below",
     "migration_of",
     "other_versions",
     "parse_assumptions",
+    "place_of",
     "schema_changes",
     "value_at",
     "worst_by_field",

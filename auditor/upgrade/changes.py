@@ -39,7 +39,7 @@ class PathChange:
             the object to the version and back; ``defaulted``: a default fills in what was absent;
             ``default-changed``: what a read shows there differs for another reason of the schemas; ``selector``: what
             field selectors see; ``verdict``: what the server says to the value.
-        path: Dotted; of a verdict the field of its finding; None means the object as a whole.
+        path: Dotted; of a verdict the place of its finding (`place_of`); None means the object as a whole.
         old: JSON data before, of a pruned path the stored value; `ABSENT`: nothing.
         new: JSON data after; `ABSENT`: nothing.
     """

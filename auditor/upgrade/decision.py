@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from auditor.base.wording import are, by_count, listed, objects
 from auditor.upgrade.changes import CONVERTED, PRUNED
 from auditor.upgrade.migration import Migration
-from auditor.upgrade.schema_change import NEW_TRANSITION, hits_of
+from auditor.upgrade.schema_change import NEW_TRANSITION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -312,7 +312,7 @@ def _attention(change: DefinitionChange, tally: UpgradeTally, stored: Mapping[st
         text = f"the {subresource} subresource of {phrase} is removed{_users(tally, f'subresource {subresource}')}"
         out.append(UpgradeEffect("subresource-removed", text, about=subresource))
     for narrowed in change.narrowed:
-        if narrowed.change == NEW_TRANSITION and (n := hits_of(narrowed, tally.hits, tally.objects)):
+        if narrowed.change == NEW_TRANSITION and (n := tally.narrowed[narrowed]):
             where = narrowed.path or "the object"
             text = f"a new rule compares {where} with its old value ({_short(narrowed.new, 80)}): {_may_refuse(n)}"
             out.append(UpgradeEffect("new-rule", text, n, f"{where} {narrowed.new}"))
@@ -342,7 +342,7 @@ def _attention(change: DefinitionChange, tally: UpgradeTally, stored: Mapping[st
 
 def _only_status(tally: UpgradeTally) -> bool:
     """Return whether all that is newly invalid is in the status, which a create drops."""
-    return all(path == "status" or path.startswith("status.") for kind, path in tally.hits if kind == "invalid")
+    return all(path == "status" or path.startswith("status.") for path in tally.invalid)
 
 
 def _may_refuse(count: int) -> str:

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from auditor.base.paths import plain_path
 from auditor.golang.jsontext import encode
 from auditor.schema.structural import StructuralSchema
 from auditor.upgrade.pairing import same_schema
+from auditor.validation.field_errors import INVALID, NOT_SUPPORTED, REQUIRED, TOO_LONG, TOO_MANY, TYPE_INVALID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from auditor.base.records import Finding
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
 
 
 FIELD_REMOVED: Final = "field removed"
 UNKNOWN_PRUNED: Final = "unknown fields pruned"
 NEW_TRANSITION: Final = "new transition rule"
+EMBEDDED: Final = "now an embedded resource"
 
 _OLD_SELF: Final = re.compile(r"\boldSelf\b")
 _UPPER: Final = (("maximum", "maximum"), ("max_length", "maxLength"), ("max_items", "maxItems"),
@@ -110,6 +115,8 @@ def _types(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[
         yield path, "type", was or "any", now, path
     if old.nullable and not new.nullable:
         yield path, "null no longer allowed", "", "", path
+    if new.embedded_resource and not old.embedded_resource:
+        yield path, EMBEDDED, "", "", path
 
 
 def _type(one: StructuralSchema) -> str:
@@ -216,29 +223,124 @@ def _node(one: StructuralSchema | bool | None) -> StructuralSchema | None:
 # -- objects that a change concerns -----------------------------------------------------------------------------------
 
 
-def hits_of(change: SchemaChange, hits: Mapping[tuple[str, str], int], objects: int) -> int:
-    """Return the number of objects that a change concerns today.
+_COMPLAINTS: Final[dict[str, tuple[str, str]]] = {
+    "type": (TYPE_INVALID, "of type "),
+    "enum": (NOT_SUPPORTED, ""),
+    "required": (REQUIRED, ""),
+    "maxLength": (TOO_LONG, ""),
+    "maxItems": (TOO_MANY, ""),
+    "minLength": (INVALID, " chars long"),
+    "minItems": (INVALID, " items"),
+    "minProperties": (INVALID, " properties"),
+    "uniqueItems": (INVALID, "shouldn't contain duplicates"),
+    "pattern": (INVALID, " should match "),
+    "multipleOf": (INVALID, "a multiple of "),
+    "maximum": (INVALID, " should be less than "),
+    "minimum": (INVALID, " should be greater than "),
+    **{name: (INVALID, f"({name})") for name in ("allOf", "anyOf", "oneOf", "not")},
+}
+"""Keywords of the schema by the type of their findings and words that only their texts have."""
+_KEYWORDS: Final = {
+    "now required": "required",
+    "null no longer allowed": "type",
+    "format": "type",
+    "maxProperties": "maxItems",
+    "exclusiveMaximum": "maximum",
+    "exclusiveMinimum": "minimum",
+    "list type": "list-type",
+    EMBEDDED: "embedded",
+    "new rule": "rule",
+    NEW_TRANSITION: "rule",
+}
+"""Keywords whose findings a change brings, where it has another name."""
+
+
+class Complaint(NamedTuple):
+    """What a finding says of the schema.
+
+    Attributes:
+        path: The plain path of the place; of a composite keyword (a finding at ``<nil>``) that which its text names.
+        keyword: The keyword that the value breaks, or the check that is no keyword's; empty: a text of no keyword.
+        rule: The rule that fails.
+    """
+
+    path: str
+    keyword: str
+    rule: str | None
+
+
+def complaint_of(finding: Finding) -> Complaint:
+    """Return the place and the keyword of the schema that a finding is about."""
+    keyword = finding.check
+    if keyword == "schema":
+        keyword = next(
+            (name for name, (type_, words) in _COMPLAINTS.items() if finding.type == type_ and words in finding.detail),
+            "",
+        )
+    return Complaint(plain_path(place_of(finding)), keyword, finding.rule)
+
+
+def place_of(finding: Finding) -> str:
+    """Return the path that a finding is about: its field, or where it has none (``<nil>``) the one in its text."""
+    if finding.field == "<nil>" and finding.detail.startswith('"') and (end := finding.detail.rfind('" must ')) > 0:
+        return finding.detail[1:end]
+    return finding.field
+
+
+def concerned_changes(
+    changes: Iterable[SchemaChange],
+    version: str | None,
+    old: Iterable[Finding],
+    new: Iterable[Finding],
+    lost: Iterable[str],
+) -> Iterator[SchemaChange]:
+    """Yield the changes of a schema that an object breaks, or by which it loses values, and did not before.
 
     Args:
-        change: The change of the schema.
-        hits: Number of objects by (``lost``, ``invalid`` or ``has``, plain path).
-        objects: Number of all objects.
+        changes: What got narrower.
+        version: The version that the object was judged at.
+        old: Findings under the old definition.
+        new: Findings under the new one.
+        lost: Plain paths of stored values that go.
     """
-    wanted = {FIELD_REMOVED: "lost", UNKNOWN_PRUNED: "lost", NEW_TRANSITION: "has"}.get(change.change, "invalid")
-    where = change.path if wanted == "has" else change.finding
-    pattern = _pattern(where, below=wanted == "lost", items=change.change == "list type")
-    total = sum(count for (kind, path), count in hits.items() if kind == wanted and pattern.fullmatch(path))
-    return min(total, objects)
+    known = {complaint_of(finding) for finding in old}
+    broken = [(complaint, finding.detail) for finding in new if (complaint := complaint_of(finding)) not in known]
+    gone = list(lost)
+    for change in changes:
+        if version not in change.versions or change.change == NEW_TRANSITION:
+            continue
+        if change.change in (FIELD_REMOVED, UNKNOWN_PRUNED):
+            pattern = _pattern(change.path, below=True)
+            is_concerned = any(pattern.fullmatch(path) for path in gone)
+        else:
+            is_concerned = any(_brings(change, complaint, detail) for complaint, detail in broken)
+        if is_concerned:
+            yield change
 
 
-def _pattern(path: str, *, below: bool, items: bool) -> re.Pattern[str]:
+def _brings(change: SchemaChange, complaint: Complaint, detail: str) -> bool:
+    name = change.change
+    if complaint.keyword != _KEYWORDS.get(name, name):
+        return False
+    if name == "new rule":
+        return complaint.rule == change.new
+    if name in ("type", "format"):
+        wanted = f"of type {change.new}:" in detail
+    elif name == "null no longer allowed":
+        wanted = detail.endswith('"null"')
+    else:
+        wanted = not name.startswith("exclusive") or " or equal " not in detail
+    return wanted and bool(_pattern(change.finding, below=name in ("list type", EMBEDDED)).fullmatch(complaint.path))
+
+
+@cache
+def _pattern(path: str, *, below: bool) -> re.Pattern[str]:
     """Return what matches the plain paths of findings at the path of a change; keys of maps may hold dots."""
     if not path:
-        return re.compile("|<nil>")
-    parts = [
-        {"[*]": r"\[\*\]", "*": ".+"}.get(part) or re.escape(part) for part in re.split(r"(\[\*\]|\*)", path) if part
-    ]
-    return re.compile("".join(parts) + (r"([.\[].*)?" if below else r"(\[\*\])?" if items else ""))
+        return re.compile(".*" if below else "|<nil>")
+    steps = {"[*]": r"\[\*\]", ".*": r"(\..+|\[.+\])", "*": ".+"}
+    parts = [steps.get(part) or re.escape(part) for part in re.split(r"(\[\*\]|\.?\*)", path) if part]
+    return re.compile("".join(parts) + (r"([.\[].*)?" if below else ""))
 
 
 _STEP: Final = re.compile(r"\[\*\]|[^.\[\]]+")

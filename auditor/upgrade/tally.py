@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from auditor.upgrade.changes import PathChange
+    from auditor.upgrade.schema_change import SchemaChange
 
 
 SAMPLES: Final = 3
@@ -20,8 +21,8 @@ SHOWN_AGAIN: Final = "shown-again"
 
 _LONGEST: Final = 80
 _COUNTERS: Final = (
-    *("categories", "changes", "managed", "rewrites", "gates", "closed", "formats", "failing", "hits", "users", "uses"),
-    *("records", "versions"),
+    *("categories", "changes", "managed", "rewrites", "gates", "closed", "formats", "failing", "invalid", "narrowed"),
+    *("users", "uses", "records", "versions"),
 )
 
 
@@ -69,8 +70,9 @@ class UpgradeTally:
         gates: Objects that use a field whose gate changes, by the path of the field; `closed`: of fields that were open
             and are not any more.
         formats: Number of values by (plain path, format); and of those that would fail, in `failing`.
-        hits: Number of objects by (``lost``: a stored value is dropped, ``invalid``: newly invalid, ``has``: there is a
-            value under a new transition rule; plain path).
+        invalid: Number of objects by plain path of what is newly invalid.
+        narrowed: Number of objects by change of the schema that they break, by which they lose a value, or under whose
+            new transition rule they have one.
         users: Number of objects by (what goes: ``version v1`` or ``subresource status``, manager that used it).
         uses: Number of objects by what goes.
         unreadable_before: Objects that cannot be read before and after.
@@ -92,7 +94,8 @@ class UpgradeTally:
     closed: Counter[str] = field(default_factory=Counter)
     formats: Counter[tuple[str, str]] = field(default_factory=Counter)
     failing: Counter[tuple[str, str]] = field(default_factory=Counter)
-    hits: Counter[tuple[str, str]] = field(default_factory=Counter)
+    invalid: Counter[str] = field(default_factory=Counter)
+    narrowed: Counter[SchemaChange] = field(default_factory=Counter)
     users: Counter[tuple[str, str]] = field(default_factory=Counter)
     uses: Counter[str] = field(default_factory=Counter)
     unreadable_before: int = 0

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from auditor.base.paths import plain_path
-from auditor.schema.structural import ABSENT
-from auditor.upgrade import NEW_TRANSITION, PathChange, schema_changes
-from auditor.upgrade.changes import VERDICT
+from auditor.upgrade import NEW_TRANSITION, schema_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from auditor.crds.definition import CustomResourceDefinition
+    from auditor.upgrade import SchemaChange
 
 
 class Concerns(NamedTuple):
@@ -21,15 +19,17 @@ class Concerns(NamedTuple):
     Attributes:
         versions: Versions that are no longer served, with the group.
         subresources: Subresources that are removed.
-        transitions: Paths of new transition rules.
+        narrowed: Where the schemas are narrower.
     """
 
     versions: dict[str, str]
     subresources: frozenset[str]
-    transitions: tuple[str, ...]
+    narrowed: tuple[SchemaChange, ...]
 
-    def __bool__(self) -> bool:
-        return bool(self.versions or self.subresources or self.transitions)
+    @property
+    def transitions(self) -> list[SchemaChange]:
+        """New rules that compare a value with its old one."""
+        return [change for change in self.narrowed if change.change == NEW_TRANSITION]
 
 
 def concerns_of(old: CustomResourceDefinition, new: CustomResourceDefinition) -> Concerns:
@@ -44,8 +44,7 @@ def concerns_of(old: CustomResourceDefinition, new: CustomResourceDefinition) ->
         if after is not None and after.served:
             gone |= {"status"} if version.has_status and not after.has_status else set()
             gone |= {"scale"} if version.scale is not None and after.scale is None else set()
-    rules = {change.path for change in schema_changes(old, new) if change.change == NEW_TRANSITION}
-    return Concerns(versions, frozenset(gone), tuple(sorted(rules)))
+    return Concerns(versions, frozenset(gone), schema_changes(old, new))
 
 
 def used_by(obj: Any, concerns: Concerns) -> Iterator[tuple[str, str]]:
@@ -60,10 +59,3 @@ def used_by(obj: Any, concerns: Concerns) -> Iterator[tuple[str, str]]:
                 yield f"version {concerns.versions[api]}", name
             if entry.get("subresource") in concerns.subresources:
                 yield f"subresource {entry['subresource']}", name
-
-
-def hit_of(change: PathChange) -> tuple[str, str] | None:
-    """Return the categories under which a change of an object is counted for the changes of the schema."""
-    if change.change == VERDICT and change.path and change.old is ABSENT:
-        return "invalid", plain_path(change.path)
-    return ("lost", plain_path(change.path or "")) if change.is_loss else None

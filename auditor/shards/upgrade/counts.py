@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from auditor.base.paths import plain_path
 from auditor.gates.change import gate_changes
 from auditor.gates.paths import places
 from auditor.golang.jsontext import encode
 from auditor.shards.upgrade.concerns import Concerns, concerns_of, used_by
 from auditor.shards.upgrade.sides import decoded, managed_versions, shown_key
-from auditor.upgrade import Sample, UnknownFormats, UpgradeTally, has_value
+from auditor.upgrade import Sample, UnknownFormats, UpgradeTally, concerned_changes, has_value
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from auditor.shards.judge import RowHead
     from auditor.shards.shard_audit import ShardAuditor
     from auditor.shards.upgrade.scan_plan import UpgradePlan
+    from auditor.shards.upgrade.sides import VersionEffect
+    from auditor.upgrade import SchemaChange
 
 
 class ObjectCounts:
@@ -81,15 +84,30 @@ class ObjectCounts:
         concerns = self._concerns.get(definition.name)
         if concerns is None:
             concerns = self._concerns[definition.name] = concerns_of(old, definition)
-        if not concerns:
+        transitions = concerns.transitions
+        if not (transitions or concerns.versions or concerns.subresources):
             return
         stored = decoded(row.data)
-        for path in concerns.transitions:
-            tally.hits[("has", path)] += has_value(stored, path)
+        for change in transitions:
+            tally.narrowed[change] += has_value(stored, change.path)
         if concerns.versions or concerns.subresources:
             used = set(used_by(stored, concerns))
             tally.users.update(used)
             tally.uses.update({what for what, _ in used})
+
+    def narrowed(self, tally: UpgradeTally, definition: CustomResourceDefinition, effects: list[VersionEffect]) -> None:
+        """Count an object for each change of the schema that concerns it at some version."""
+        concerns = self._concerns.get(definition.name)
+        if concerns is None or not concerns.narrowed:
+            return
+        changes: set[SchemaChange] = set()
+        for effect in effects:
+            lost = {plain_path(change.path or "") for change in effect.changes if change.is_loss}
+            new, old = effect.new.audited, effect.was
+            if old is not None and (lost or new.findings):
+                version, before = new.audited_version, old.audited.findings
+                changes.update(concerned_changes(concerns.narrowed, version, before, new.findings, lost))
+        tally.narrowed.update(changes)
 
     def _formats(self, definition: CustomResourceDefinition, version: str) -> UnknownFormats:
         formats = self._known_formats.get((definition.name, version))

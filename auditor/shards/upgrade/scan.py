@@ -21,7 +21,6 @@ from auditor.shards.shard_audit import ShardAuditor, lost_shard
 from auditor.shards.table_rows import TableRows, write_parquet
 from auditor.shards.updates import NOT_ASKED
 from auditor.shards.upgrade.apis import ApiScan, ApiTally
-from auditor.shards.upgrade.concerns import hit_of
 from auditor.shards.upgrade.counts import ObjectCounts
 from auditor.shards.upgrade.paired import OWN_CHOICE, PairedJudge, encoded
 from auditor.shards.upgrade.release_causes import ReleaseCauses
@@ -221,7 +220,7 @@ class UpgradeAuditor(PairedJudge):
                 changes, categories = self._differences(
                     row, old, definition, was, new, data, may_confuse=other.pairing.may_confuse
                 )
-            yield VersionEffect(new, changes, categories & OF_VERSIONS)
+            yield VersionEffect(new, changes, categories & OF_VERSIONS, None if old is None else was)
 
     def _others_of(
         self, definition: CustomResourceDefinition, old: CustomResourceDefinition | None, version: str | None
@@ -314,7 +313,7 @@ class UpgradeAuditor(PairedJudge):
                 return side_of(audited, self.outcome_of(side, row, own, audited, row.data))
 
             self.causes.count(tally, row, (was, new), categories, again)
-        return VersionEffect(new, changes, categories), data
+        return VersionEffect(new, changes, categories, was), data
 
     def _differences(
         self,
@@ -392,7 +391,9 @@ class UpgradeAuditor(PairedJudge):
                 if key not in told:
                     told.add(key)
                     tally.count(change, plain_path(change.path or ""))
-        tally.hits.update({hit for change in changes if (hit := hit_of(change)) is not None})
+        is_new = {plain_path(one.path) for one in changes if one.change == VERDICT and one.path and one.old is ABSENT}
+        tally.invalid.update(is_new)
+        self.counts.narrowed(tally, definition, effects)
         categories = worst_of(effects)
         tally.categories.update(categories or {"unchanged"})
         first = effects[0].new.audited.audited_version

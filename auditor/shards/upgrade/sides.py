@@ -9,7 +9,7 @@ from auditor.base.statuses import Impact, Status
 from auditor.program.impact import needs_webhook
 from auditor.storage_read.read import ReadError, decode_value
 from auditor.updates.managed_fields import last_writer, locate
-from auditor.upgrade import PathChange, Sample, worst_by_field
+from auditor.upgrade import PathChange, Sample, place_of, worst_by_field
 from auditor.upgrade.changes import VERDICT
 
 if TYPE_CHECKING:
@@ -46,11 +46,13 @@ class VersionEffect(NamedTuple):
         new: The object under the new definition, at that version.
         changes: What changes.
         categories: The categories of `Tally` that it has there.
+        was: The object under the old definition; None if nothing differs, or if no server had it.
     """
 
     new: DefinitionSide
     changes: list[PathChange]
     categories: set[str]
+    was: DefinitionSide | None = None
 
 
 def worst_of(effects: list[VersionEffect]) -> set[str]:
@@ -101,8 +103,8 @@ def categories_of(changes: list[PathChange]) -> set[str]:
 
 
 def by_field(side: DefinitionSide) -> dict[str, str]:
-    """Return the worst verdict of each field that has findings."""
-    return worst_by_field((finding.field, update.verdict) for finding, update in side.outcome.rows(side.audited))
+    """Return the worst verdict of each place that has findings."""
+    return worst_by_field((place_of(finding), update.verdict) for finding, update in side.outcome.rows(side.audited))
 
 
 def is_reworded(old: DefinitionSide, new: DefinitionSide) -> bool:
@@ -157,7 +159,7 @@ def sample_of(row: Any, new: DefinitionSide, changes: list[PathChange], category
         return Sample(key, next((finding.message for finding in new.audited.findings), ""))
     if category in ("blocked", "invalid", "tolerated"):
         fields = {change.path for change in changes if change.change == VERDICT}
-        shown = [row for row in new.outcome.rows(new.audited) if row[0].field in fields or None in fields]
+        shown = [row for row in new.outcome.rows(new.audited) if place_of(row[0]) in fields or None in fields]
         # The note that rules were not checked is the consequence of another finding, which names the cause.
         shown.sort(key=lambda one: (_NOT_CHECKED in one[0].message, one[0].field == "<nil>"))
         if shown:

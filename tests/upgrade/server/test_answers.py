@@ -44,6 +44,11 @@ def test_headline_and_objects_agree(pair, tmp_path):
     )
     if len(bad) > was_bad:
         assert section["decision"] != "safe"
+    for definition in section["definitions"]:
+        counts = definition["categories"]
+        newly = sum(counts.get(name, 0) for name in ("tolerated", "blocked", "invalid"))
+        if definition["action"] == "update" and not definition["refusals"] and pair.name != "kind-changed":
+            assert newly <= sum(change["objects"] for change in definition["schema_changes"])
     if section["decision"] == "safe":
         assert manifest["exit_code"] == 0
         assert section["levels"] == []
