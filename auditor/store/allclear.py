@@ -103,6 +103,32 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
     return out
 
 
+def not_judged_of(
+    manifest: dict[str, Any], definitions: Iterable[dict[str, Any]], *, ignore: frozenset[str] = frozenset()
+) -> frozenset[str]:
+    """Return the names of definitions that may have objects which were not read or not judged.
+
+    Args:
+        manifest: The content of manifest.json.
+        definitions: Each with its name, group and kind.
+        ignore: As `not_judged` takes it.
+    """
+    counts = {**manifest["counts"], "statuses": {}}
+    if not_judged({**manifest, "counts": counts, "not_evaluated": ()}, ignore=ignore):
+        return frozenset(definition["name"] for definition in definitions)  # parts of dumps, which may hold any kind
+    kinds = {
+        (kind["group"], kind["kind"])
+        for kind in manifest["kinds"]
+        if any(count for status, count in kind["statuses"].items() if status not in _VERDICTS | ignore)
+    }
+    unevaluated = {entry["crd"] for entry in manifest.get("not_evaluated") or ()}
+    return frozenset(
+        definition["name"]
+        for definition in definitions
+        if (definition["group"], definition["kind"]) in kinds or definition["name"] in unevaluated
+    )
+
+
 def failed_helpers(manifest: dict[str, Any]) -> dict[str, int]:
     """Return what the command of --kms-decryptor did instead of giving a key, with the values that stayed sealed."""
     out: dict[str, int] = {}

@@ -10,6 +10,7 @@ from auditor.base.errors import SchemaError
 from auditor.base.statuses import Status
 from auditor.base.visible import shell_word
 from auditor.crds.definition import parse_definition
+from auditor.crds.definitions_file import definition_entry
 from auditor.gates.change import gate_changes
 from auditor.golang.go_text import quote
 from auditor.plan.options import FAIL_ON
@@ -29,7 +30,7 @@ from auditor.upgrade.definition_change import parsed
 from auditor.upgrade.release_change import release_change, with_release_change
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from auditor.base.records import JsonObject
     from auditor.crds.definitions_file import DefinitionEntry
@@ -57,7 +58,8 @@ def upgrade_section(
     known = not any(source.is_export for source in scan.new.sources)
     is_damaged = any(not damage.is_of_definitions for source in scan.new.sources for damage in source.damage)
     is_complete = not (total.out_of_scope or total.lost or total.given_up or is_damaged)
-    entries = {entry.name: entry for entry in (*scan.new.entries, *scan.old.entries)}
+    refused = [definition_entry(name, document, False) for name, document in scan.refused.items()]
+    entries = {entry.name: entry for entry in (*refused, *scan.new.entries, *scan.old.entries)}
     definitions, decisions = [], []
     released: dict[str, ReleaseChange] = {}
     gates = _Gates(scan)
@@ -67,9 +69,8 @@ def upgrade_section(
         if not _is_in_scope(scope, entries[name]):
             continue
         old, new = scan.documents(name)
-        change = replace(change_of_definition(name, old, new), not_accepted=conflicts.get(name, ()))
-        if (reason := scan.undecodable.get(name)) and not change.refusals:
-            change = replace(change, refusals=(reason,))
+        change = scan.changes.get(name) or change_of_definition(name, old, new)
+        change = replace(change, not_accepted=conflicts.get(name, ()))
         tally = tallies.get(name, UpgradeTally())
         if sealed := total.statuses[((entries[name].group, entries[name].kind), Status.SEALED)]:
             tally.categories["sealed"] = sealed
@@ -164,20 +165,26 @@ def _records(
     return out
 
 
-def qualified(section: dict[str, Any], reasons: list[str], *, scope_only: bool) -> dict[str, Any]:
-    """Return the section for a scan that did not judge everything: it cannot call anything safe.
+def qualified(
+    section: dict[str, Any], reasons: list[str], unsure: Container[str], *, scope_only: bool
+) -> dict[str, Any]:
+    """Return the section for a scan that did not judge everything: it is not safe, nor are definitions concerned.
 
     Args:
         section: As `upgrade_section` returns it.
         reasons: What was not judged.
+        unsure: Names of definitions of which not all was judged.
         scope_only: The user left out the rest; the sentence says so already.
     """
     if not reasons or scope_only:
         return {**section, "not_judged": reasons}
-    definitions = [{**definition, **_unsure(definition)} for definition in section["definitions"]]
-    unsure = _unsure(section)
-    unsure["sentence"] += f"; not judged: {', '.join(reasons)}"
-    return {**section, **unsure, "definitions": definitions, "not_judged": reasons}
+    definitions = [
+        {**definition, **(_unsure(definition) if definition["name"] in unsure else {})}
+        for definition in section["definitions"]
+    ]
+    whole = _unsure(section)
+    whole["sentence"] += f"; not judged: {', '.join(reasons)}"
+    return {**section, **whole, "definitions": definitions, "not_judged": reasons}
 
 
 def _unsure(one: dict[str, Any]) -> dict[str, Any]:

@@ -92,9 +92,17 @@ class DefinitionChange:
     is_terminating: bool = False
     is_unserved: bool = False
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the server does not take the definition, also after a migration: that of today stays."""
+        return bool(self.refusals) and not self.is_only_unmigrated
+
 
 def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | None) -> DefinitionChange:
-    """Compare an old and a new document of one definition; arguments as for `_change`."""
+    """Compare an old and a new document of one definition; arguments as for `_change`.
+
+    Of a definition that the server refuses, the refusals are all that is returned: nothing changes by it.
+    """
     change = _change(name, old, new)
     return change if old is None else replace(change, is_terminating=_is_terminating(old), is_unserved=is_unserved(old))
 
@@ -133,10 +141,25 @@ def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> Defini
     refusals, unmigrated = _said(checked)
     warnings = (*(f'unknown field "{path}"' for path in checked.unknown_fields), *checked.warnings)
     action = "create" if old is None else "update"
+    is_only_unmigrated = bool(unmigrated) and len(unmigrated) == len(refusals)
+    if refusals and not is_only_unmigrated:
+        stays = {} if old is None else old
+        known_versions = tuple(version.name for version in outline(stays))
+        return DefinitionChange(
+            name,
+            action,
+            versions=known_versions,
+            storage_before=_storage(before),
+            storage_after=_storage(before),
+            stored_versions=tuple(stored_versions(stays)),
+            refusals=refusals,
+            unmigrated=unmigrated,
+            warnings=warnings,
+        )
     try:
         after = parse_definition(new)
     except AuditorError as error:
-        return DefinitionChange(name, action, refusals=refusals, warnings=warnings, unreadable=str(error))
+        return DefinitionChange(name, action, warnings=warnings, unreadable=str(error))
     unreadable = next((version.unserved_reason for version in after.versions.values() if version.unserved_reason), "")
     removed: tuple[str, ...] = ()
     if before is not None:
@@ -160,7 +183,7 @@ def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> Defini
         fields_removed=_fields(after, before),
         refusals=refusals,
         unmigrated=unmigrated,
-        is_only_unmigrated=bool(unmigrated) and len(unmigrated) == len(refusals),
+        is_only_unmigrated=is_only_unmigrated,
         served_removed=_served_removed(before, after),
         subresources_removed=_subresources_removed(before, after),
         conversion=_conversion(before, after),

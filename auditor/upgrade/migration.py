@@ -100,8 +100,7 @@ def migration_of(
     last = Step(APPLY, "apply the definition")
     if change.action == "create" and not change.refusals and not change.unreadable:
         return Migration((last,))
-    refused = change.refusals and not change.is_only_unmigrated
-    if refused or change.unreadable or old is None or new is None or change.action != "update":
+    if change.is_refused or change.unreadable or old is None or new is None or change.action != "update":
         return Migration()
     gone = _gone(change, stored)
     harm = _harm(tally)

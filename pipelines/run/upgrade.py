@@ -122,7 +122,7 @@ def _run_local(
         plan_upgrade,
         setup_upgrade,
     )
-    from auditor.store.allclear import judged_rows, not_judged  # noqa: PLC0415
+    from auditor.store.allclear import judged_rows, not_judged, not_judged_of  # noqa: PLC0415
     from auditor.store.check import check_report  # noqa: PLC0415
     from auditor.store.manifest import merge, write_empty_parts, write_manifest, write_versions  # noqa: PLC0415
     from auditor.store.upgrade_plan import after_first_hop  # noqa: PLC0415
@@ -167,7 +167,9 @@ def _run_local(
             reason = f"nothing was judged: {', '.join(why) or 'it holds no object'}"
             raise PlanError(", ".join(options.dumps), reason, "a dump with objects in it")
         is_scope_only = _is_scope_only(manifest, reasons)
-        manifest["upgrade"] = qualified(section, [*reasons, *section["not_compared"]], scope_only=is_scope_only)
+        unsure = not_judged_of(manifest, section["definitions"], ignore=_NO_MATTER)
+        reasons += section["not_compared"]
+        manifest["upgrade"] = qualified(section, reasons, unsure, scope_only=is_scope_only)
         plan = _plan_of(manifest["upgrade"], scan, first)
         shutil.copyfile(scan.new.definitions, parts / FILE)
         if options.redact:

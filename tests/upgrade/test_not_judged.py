@@ -1,5 +1,6 @@
 """No upgrade is called safe on the word of a scan that did not judge every object."""
 
+import base64
 import json
 
 import pytest
@@ -67,3 +68,38 @@ def test_no_user_is_to_apply_definitions_for_objects_that_were_left_out(tmp_path
     assert said in done.section["sentence"]
     assert ("safe" in done.section["sentence"]) == (namespace == "default")
     assert "Next: check the rest before you apply the definitions." in text
+
+
+def test_a_sealed_object_leaves_the_definitions_of_other_kinds_safe(tmp_path):
+    """The answer as a whole is not safe; a definition whose objects were all judged is."""
+    gold = crd(V1, stored=["v1"], plural="golds", kind="Gold")
+    dump = write_dump(tmp_path / "dump.json", [crd(V1, stored=["v1"]), gold], [thing("a", {}), thing("b", {})])
+    document = json.loads(dump.read_text())
+    sealed = next(kv for kv in document["kvs"] if b"/things/default/b" in base64.b64decode(kv["key"]))
+    sealed["value"] = base64.b64encode(b"k8s:enc:aescbc:v1:key1:" + bytes(48)).decode()
+    dump.write_text(json.dumps(document))
+    new = write_crds(tmp_path / "new.json", crd(V1), crd(V1, plural="golds", kind="Gold"))
+    options = AuditOptions(dumps=(str(dump),), report=str(tmp_path / "report"), jobs=1)
+    section = run_upgrade(options, UpgradeOptions((str(new),)))[1]["upgrade"]
+    words = {definition["name"]: definition["decision"] for definition in section["definitions"]}
+    assert words == {"things.example.com": "unknown", "golds.example.com": "safe"}
+    assert section["not_judged"] == ["1 key sealed (encrypted, and no key was given)"]
+
+
+def test_a_refused_definition_changes_nothing_and_leaves_others_safe(tmp_path):
+    """The server keeps today's definition: its objects are judged by that, and nothing of the new one is listed."""
+    old = [crd(V1, stored=["v1"]), crd(V1, stored=["v1"], plural="golds", kind="Gold")]
+    wrong = crd(version(spec(color={"type": "strung"}), served=True))
+    done = scan(tmp_path, old, [wrong, crd(V1, plural="golds", kind="Gold")], [thing("a", {"color": "red"})])
+    gold, refused = done.section["definitions"]
+    assert (gold["decision"], refused["decision"]) == ("safe", "blocks")
+    assert [effect["type"] for effect in refused["effects"]] == ["refused"]
+    assert (refused["schema_changes"], refused["categories"]) == ([], {"unchanged": 1})
+    assert (done.code, done.changes()) == (1, [])
+
+
+def test_a_refused_definition_that_no_cluster_has_makes_no_kind(tmp_path):
+    wrong = crd(version(spec(color={"type": "strung"})), plural="golds", kind="Gold")
+    done = scan(tmp_path, [crd(V1, stored=["v1"])], [wrong, crd(V1)], [thing("a", {"color": "red"})])
+    words = {definition["name"]: definition["decision"] for definition in done.section["definitions"]}
+    assert words == {"golds.example.com": "blocks", "things.example.com": "safe"}

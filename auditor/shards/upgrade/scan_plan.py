@@ -16,10 +16,10 @@ from auditor.plan.definition_paths import definitions_at, no_definition, render_
 from auditor.plan.run_plan import Plan, make_plan
 from auditor.releases import Release, find_release
 from auditor.shards.upgrade.helm import HelmReleases, HelmUpgrade, helm_upgrades, owners_of
-from auditor.upgrade import after_update, in_cluster
+from auditor.upgrade import DefinitionChange, after_update, change_of_definition, in_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from auditor.base.records import JsonObject
@@ -84,7 +84,8 @@ class UpgradePlan:
         deleted: Names of those to be deleted.
         helm: What upgrades by Helm do besides.
         owners: Who else owns the definitions of these releases, by name.
-        undecodable: What a server says of a definition of --new-crds whose status it cannot decode, by name.
+        changes: What each definition of --new-crds changes, by name.
+        refused: Those that the server refuses, so that today's stay (`DefinitionChange.is_refused`), by name.
     """
 
     old: Plan
@@ -94,7 +95,8 @@ class UpgradePlan:
     options: UpgradeOptions
     helm: tuple[HelmUpgrade, ...] = ()
     owners: Mapping[str, list[str]] = field(default_factory=dict)
-    undecodable: Mapping[str, str] = field(default_factory=dict)
+    changes: Mapping[str, DefinitionChange] = field(default_factory=dict)
+    refused: Mapping[str, JsonObject] = field(default_factory=dict)
 
     @property
     def changes_release(self) -> bool:
@@ -150,6 +152,7 @@ class UpgradePlan:
             next((plan.definitions_file.document(entry) for entry in plan.entries if entry.name == name), None)
             for plan in (self.old, self.new)
         )
+        new = self.refused.get(name, new)
         return None if old is None else with_status(self.old, name, old), None if name in self.deleted else new
 
 
@@ -181,7 +184,11 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     given = {name: document for name, document in given.items() if name not in by_helm}
     before = {entry.name for entry in old.entries}
     later = replace(options, kubernetes=upgrade.judged_as or options.kubernetes)
-    new = replace(_applied(old, given, workdir / "definitions-new.ndjson"), options=later)
+    today = _documents_of_today(old, given)
+    changes = {name: _change_of(name, today[name], document) for name, document in given.items()}
+    refused = {name: document for name, document in given.items() if changes[name].is_refused}
+    accepted = {name: document for name, document in given.items() if name not in refused}
+    new = replace(_applied(old, accepted, workdir / "definitions-new.ndjson"), options=later)
     gone = before - given.keys() if upgrade.missing == "delete" else ()
     owners: dict[str, list[str]] = {}
     for helm_upgrade in helm:
@@ -198,18 +205,16 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
         for name, others in owners_of(old, releases, concerned, helm_upgrade.release).items():
             owners[name] = list(dict.fromkeys((*owners.get(name, ()), *others)))
     return UpgradePlan(
-        old, new, frozenset(given), frozenset(gone) | by_helm, upgrade, tuple(helm), owners, _undecodable(given)
+        old, new, frozenset(given), frozenset(gone) | by_helm, upgrade, tuple(helm), owners, changes, refused
     )
 
 
-def _undecodable(given: dict[str, JsonObject]) -> dict[str, str]:
-    """Return why a server refuses definitions for their status, which those in the new plan have from the dump."""
-    checked = {name: check_crd(document) for name, document in given.items() if document.get("status")}
-    return {
-        name: checked_definition.unreadable.reason
-        for name, checked_definition in checked.items()
-        if checked_definition.unreadable is not None
-    }
+def _change_of(name: str, old: JsonObject | None, given: JsonObject) -> DefinitionChange:
+    """Return what a definition of --new-crds changes; the server also refuses one whose own status it cannot decode."""
+    change = change_of_definition(name, old, after_update(old, given))
+    if given.get("status") and not change.refusals and (unreadable := check_crd(given).unreadable) is not None:
+        return DefinitionChange(name, change.action, refusals=(unreadable.reason,))
+    return change
 
 
 def _given(
@@ -258,15 +263,23 @@ def _applied(old: Plan, given: dict[str, JsonObject], path: Path) -> Plan:
 def _new_definitions(old: Plan, given: dict[str, JsonObject]) -> Iterator[tuple[DefinitionEntry, bytes]]:
     """Yield the definitions after the upgrade, by name: those of a plan, updated with the given ones."""
     before = {entry.name: entry for entry in old.entries}
-    file = old.definitions_file
+    today = _documents_of_today(old, given)
     for name in sorted(before.keys() | given.keys()):
         entry = before.get(name)
         if name in given:
-            today = None if entry is None else with_status(old, name, file.document(entry))
-            document = after_update(today, given[name])
+            document = after_update(today[name], given[name])
             yield definition_entry(name, document, False), _encoded(document)
         elif entry is not None:
-            yield entry, file.text(entry)
+            yield entry, old.definitions_file.text(entry)
+
+
+def _documents_of_today(old: Plan, names: Iterable[str]) -> dict[str, JsonObject | None]:
+    """Return definitions as the cluster has them today, by name; None if it has none of the name."""
+    before = {entry.name: entry for entry in old.entries}
+    return {
+        name: with_status(old, name, old.definitions_file.document(before[name])) if name in before else None
+        for name in names
+    }
 
 
 def _encoded(document: JsonObject) -> bytes:
