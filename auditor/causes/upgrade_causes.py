@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from auditor.base.visible import label
+from auditor.base.visible import label, shell_word
 from auditor.base.wording import are, by_count, counted, objects
 from auditor.causes.counting import CauseCount
 from auditor.causes.keys import CauseKey, topic_of
@@ -281,7 +281,9 @@ def _of_helm(upgrades: Iterable[dict[str, Any]]) -> Iterator[_UpgradeCause]:
             for name, owners in upgrade["owners"].items()
         ]
         for type_, name, text in names:
-            yield _UpgradeCause(_HELM, type_, f"{label(name)}{text} ({title})", f"{about} {name}", 1, release)
+            keep = f", unless first: kubectl annotate crd {shell_word(name)} helm.sh/resource-policy=keep"
+            whole = f"{label(name)}{text}{keep if type_ == 'helm-deletes' else ''} ({title})"
+            yield _UpgradeCause(_HELM, type_, whole, f"{about} {name}", 1, release)
         if upgrade["is_printed"]:
             values = "the values of the release, --is-upgrade, --validate and --dry-run=server"
             text = f"this holds only if the chart was rendered as an upgrade does it: with {values} ({title})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from auditor.base.wording import are, by_count, listed, objects
+from auditor.base.wording import are, by_count, counted, listed, objects
 from auditor.upgrade.changes import CONVERTED, PRUNED
 from auditor.upgrade.migration import Migration
 from auditor.upgrade.schema_change import NEW_TRANSITION
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ATTENTION: Final = "attention"
 INCOMPLETE: Final = "not all objects were judged, so their number is not known"
 _SHOWN: Final = 3
+_HEADLINE: Final = 200
+_LONGEST_REASON: Final = 100
+"""Characters of the sentence on all definitions, and of a reason that it has with the server's words."""
 NAMED: Final = 3
 """Definitions whose reasons are in the sentence on all of them."""
 _UNREADABLE: Final = frozenset({"unreadable"})
@@ -28,6 +31,8 @@ REASON: Final = "reason"
 NOTE: Final = "note"
 CREATE: Final = "create"
 """Parts of effects in a decision, with `ATTENTION`; what a new release refuses to create is named after all others."""
+_REFUSES: Final = "the server refuses the definition"
+_CANNOT_SERVE: Final = "the server cannot serve it"
 
 
 class UpgradeEffect(NamedTuple):
@@ -156,18 +161,40 @@ def decide_all(decisions: Sequence[tuple[str, Decision]]) -> Decision:
     for word, start in starts:
         concerned = [(name, decision) for name, decision in decisions if decision.word == word]
         if concerned:
-            texts = [f"{name} ({'; '.join(decision.texts(REASON))})" for name, decision in concerned[:NAMED]]
-            more = len(concerned) - NAMED
-            if more > 0:
-                texts.append(f"{more} more definition{'s' if more > 1 else ''}")
             effects = (
                 UpgradeEffect("", name, levels=decision.levels, part=REASON if decision.word == word else NOTE)
                 for name, decision in decisions
             )
-            return Decision(word, f"{start} {listed(texts)}", tuple(effects))
+            return Decision(word, _headline(start, concerned), tuple(effects))
     noted = [name for name, decision in decisions if "; " in decision.sentence]
     note = f"; see the notes on {listed(noted)}" if noted else ""
     return Decision("safe", f"safe{note}")
+
+
+def _headline(start: str, concerned: Sequence[tuple[str, Decision]]) -> str:
+    """Return one sentence with the first definitions and their reasons, each whole, as far as they fit a headline."""
+    texts: list[str] = []
+    sentence = start
+    for name, decision in concerned[:NAMED]:
+        reasons = [_brief(reason) for reason in decision.texts(REASON)]
+        for shown in range(len(reasons), 0, -1):
+            hidden = [counted(len(reasons) - shown, "more reason")] if shown < len(reasons) else []
+            text = f"{name} ({'; '.join([*reasons[:shown], *hidden])})"
+            rest = len(concerned) - len(texts) - 1
+            longer = f"{start} {listed([*texts, text, *([counted(rest, 'more definition')] if rest else [])])}"
+            if len(longer) <= _HEADLINE or (shown == 1 and not texts):
+                texts.append(text)
+                sentence = longer
+                break
+        else:
+            return sentence
+    return sentence
+
+
+def _brief(reason: str) -> str:
+    """Return a reason without the server's words on a definition where they are long: the report has them whole."""
+    is_long = len(reason) > _LONGEST_REASON and reason.startswith((_REFUSES, _CANNOT_SERVE))
+    return reason.partition(": ")[0] if is_long else reason
 
 
 def _plan_text(migration: Migration, *, is_refused: bool) -> str:
@@ -188,9 +215,9 @@ def _refused(change: DefinitionChange, tally: UpgradeTally) -> list[UpgradeEffec
         shown = "; ".join(_short(text) for text in change.refusals[:_SHOWN])
         more = len(change.refusals) - _SHOWN
         also = f" (and {more} more)" if more > 0 else ""
-        return [UpgradeEffect("refused", f"the server refuses the definition: {shown}{also}", levels=levels)]
+        return [UpgradeEffect("refused", f"{_REFUSES}: {shown}{also}", levels=levels)]
     if change.unreadable:
-        text = f"the server cannot serve it: {_short(change.unreadable)}"
+        text = f"{_CANNOT_SERVE}: {_short(change.unreadable)}"
         return [UpgradeEffect("not-served", text, levels=_BLOCKED | _UNREADABLE)]
     if change.not_accepted and change.action == "create":
         text = f"the server never serves it: {'; '.join(change.not_accepted)}"

@@ -139,3 +139,19 @@ def test_a_status_that_no_server_decodes_is_refused(tmp_path, status):
     done = auditor("upgrade", "old.json", "--new-crds", "new.json", "--report", "r", "--jobs", "1", cwd=tmp_path)
     assert (done.code, done.stdout.startswith("blocks")) == (1, True), done.output
     assert "cannot unmarshal" in done.output
+
+
+def test_the_headline_is_a_sentence_of_200_characters_with_whole_reasons():
+    refused = decide(DefinitionChange("x", "update", refusals=(f"spec.a: {'y' * 300}",)), tally(), {})
+    both = decide(DefinitionChange("x", "update", unreadable="why"), tally(unreadable=2, data_loss=1), {})
+    assert len(both.texts("reason")) > 1
+    for names in (["a"], ["a" * 60, "b" * 60], [f"{letter * 70}.example.com" for letter in "abcdef"]):
+        for decision in (refused, both):
+            sentence = decide_all([(name, decision) for name in names]).sentence
+            assert len(sentence) <= 200
+            assert sentence.startswith(
+                f"blocks, because of {names[0]} ({decision.texts('reason')[0].partition(': ')[0]}"
+            )
+            shown = sum(f"{name} (" in sentence for name in names)
+            rest = len(names) - shown
+            assert sentence.endswith(f"{rest} more definition{'s' if rest > 1 else ''}" if rest else ")")

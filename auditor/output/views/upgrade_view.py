@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LINES_OF_UPGRADE: Final = 40
 """Lines of the summary of an upgrade unless a user asks for more: its answer and its plans take some."""
 _PLANS: Final = 3
+"""Plans, and refusals, of a short summary."""
 
 _STYLES: Final = {"blocks": "worse", "safe-after": "medium", "attention": "medium", "unknown": "bold", "safe": "better"}
 _ANSWERS: Final = {"safe-after": "safe after", "unknown": "no harm found"}
@@ -44,6 +45,16 @@ def answer_lines(model: FindingsModel, *, everything: bool = True) -> Iterator[L
     """
     manifest, section = model.manifest, model.manifest["upgrade"]
     yield Line(visible(section["sentence"]), _STYLES[section["decision"]])
+    refused = [
+        f"{label(definition['name'])} is refused: {visible(refusal)}"
+        for definition in section["definitions"]
+        for refusal in definition["refusals"]
+        if definition["decision"] == "blocks"
+    ]
+    yield from (Line(text, "worse") for text in (refused if everything else refused[:_PLANS]))
+    if not everything and len(refused) > _PLANS:
+        more = counted(len(refused) - _PLANS, "more refusal")
+        yield Line(f"and {more}: auditor changes {visible(shell_word(model.shown))}")
     if release := section.get("kubernetes"):
         old, new = (".".join(release[key].split(".")[:2]).removeprefix("v") for key in ("from", "to"))
         count = counted(sum(record["name"] is not None for record in release["records"]), "behaviour")

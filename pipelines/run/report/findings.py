@@ -147,7 +147,8 @@ def run_changes(report: str, kind: str, output: str) -> int:
         if output not in ("table", "wide"):  # their causes are whole
             _write(written(model, causes, None, output))
             return 0
-        lines = [*answer_lines(model), Line(""), *definition_lines(definitions, UNBOUNDED)]
+        answer = [] if kind else [*answer_lines(model), Line("")]
+        lines = [*answer, *definition_lines(definitions, UNBOUNDED)]
         for cause in causes:
             rows = model.objects(Filters(causes=(cause.digest,)))
             lines += [Line(""), *cause_lines(model, cause, rows, UNBOUNDED, 0)]
