@@ -10,7 +10,9 @@ import os
 import resource
 import sys
 import tempfile
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 from unittest import mock
@@ -19,10 +21,11 @@ from pipelines.cli.main import main
 from pipelines.log import LOG
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["Ended", "auditor", "unset"]
 
+QUIET = "AUDITOR_AUDIT_QUIET"
 _LIMITS = (resource.RLIMIT_STACK, resource.RLIMIT_DATA)
 """Limits that a command sets for its process."""
 
@@ -74,7 +77,9 @@ def auditor(
     before, recursion, log = Path.cwd(), sys.getrecursionlimit(), LOG.settings
     limits, collects = [(one, resource.getrlimit(one)) for one in _LIMITS], gc.isenabled()
     folder = Path(cwd) if cwd is not None else before
-    variables = {"AUDITOR_PROG_NAME": "auditor", **(env or {})}
+    # `tests/conftest.py` leaves the log out by --quiet, which leaves out the summary too.
+    with_log = QUIET in (env or {}) or not os.environ.get(QUIET)
+    variables = {"AUDITOR_PROG_NAME": "auditor", QUIET: None, **(env or {})}
     given = stdin.encode() if isinstance(stdin, str) else stdin
     encoding, _, errors = (variables.get("PYTHONIOENCODING") or "utf-8").partition(":")
     with (
@@ -86,6 +91,7 @@ def auditor(
             mock.patch.multiple(sys, stdin=read.text, stdout=out.text, stderr=err.text),
             mock.patch.object(sys, "__stdout__", out.text if stdout is not None else sys.__stdout__),
             mock.patch.dict(os.environ),
+            nullcontext() if with_log else mock.patch.object(LOG, "configure", partial(_without_log, LOG.configure)),
         ):
             for name in [name for name, value in variables.items() if value is None]:
                 os.environ.pop(name, None)
@@ -106,6 +112,10 @@ def auditor(
                     gc.enable()
                 LOG.restore(log)
         return Ended(code, out.read(), err.read(), folder)
+
+
+def _without_log(configure: Callable[..., None], **settings: bool) -> None:
+    configure(**{**settings, "quiet": True})
 
 
 class _Stream:

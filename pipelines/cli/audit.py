@@ -105,7 +105,7 @@ def audit(dumps: tuple[str, ...], **flags: Any) -> None:
                 click.echo("\n".join(visible(line) for line in planned_lines(plan_job(job, run_options))))
                 return
             run_options = stack.enter_context(run_job(job, run_options))
-        sys.exit(_run(run_options, outputs, receivers, messages))
+        sys.exit(_run(run_options, outputs, receivers, messages, is_quiet=is_quiet))
 
 
 def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
@@ -165,6 +165,8 @@ def _run(
     texts: tuple[str, ...],
     receivers: tuple[Receiver, ...],
     messages: list[Message],
+    *,
+    is_quiet: bool,
 ) -> int:
     """Run the audit, write its formats, add its messages to a list, print its summary, and return the exit code."""
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
@@ -194,7 +196,7 @@ def _run(
 
         with read_of_run(options.report, manifest, is_needed=bool(outputs)):
             messages += deliver(options.report, outputs, receivers, options.history)
-    if prints(outputs):
+    if prints(outputs) or (is_quiet and not code):
         return code
     with ignore_closed_stdout(), read_of_run(options.report, manifest):
         print_end(options.report)

@@ -22,15 +22,19 @@ PAGE = ROOT / "docs" / "guide" / "nightly-in-five-minutes.md"
 ETCDCTL = f"""#!{sys.executable}
 import gzip, pathlib, sys
 assert sys.argv[1:3] == ["snapshot", "save"]
+print("Snapshot saved")
+print("{{}}", file=sys.stderr)
+if pathlib.Path("broken").exists():
+    sys.exit("no connection")
 pathlib.Path(sys.argv[3]).write_bytes(gzip.open({str(ROOT / "sample-data" / "cluster.db.gz")!r}).read())
 """
 
 
-def run(command: str, folder: Path, *programs: Path) -> subprocess.CompletedProcess[str]:
+def run(command: str, folder: Path, *programs: Path, shell: str = "bash") -> subprocess.CompletedProcess[str]:
     path = ":".join([*map(str, programs), "/usr/local/bin:/usr/bin:/bin"])
     env = {"PATH": path, "HOME": str(folder), "LC_ALL": "C.UTF-8"}
     env |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-    call = ["bash", "-euo", "pipefail", "-c", command]
+    call = ["bash", "-euo", "pipefail", "-c", command] if shell == "bash" else [shell, "-c", command]
     return subprocess.run(call, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
@@ -64,11 +68,20 @@ def nights(folder: Path, program: Path) -> None:
     assert manifests[1]["diff"]["findings"].get("new", 0) == 0
     record = json.loads((folder / "out" / "last-run.json").read_text())
     assert (record["exit_code"], record["since"]) == (1, "out/2026-01-01T020000Z")
-    (line,) = [text for _, text in blocks if text.startswith("17 2 ")]
+    (crontab,) = [text for _, text in blocks if "17 2 " in text]
+    setting, line = crontab.splitlines()
+    assert setting.startswith("PATH=/")
     scheduled = line.split(maxsplit=5)[5].replace("/var/lib/auditor", str(folder))
-    assert scheduled.strip().endswith(second[0])
-    assert run(scheduled, folder, tools, program).returncode == 1
+    assert scheduled.strip().endswith(f"{second[0]} --quiet")
+    done = run(scheduled, folder, tools, program, shell="sh")
+    assert (done.returncode, bool(done.stdout), done.stderr) == (1, True, "")
     assert len(list((folder / "out").glob("2*"))) == 3
+    done = run(f"{scheduled} --no-fail-on-standing", folder, tools, program, shell="sh")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")  # all is well: cron mails nothing
+    (folder / "broken").touch()
+    done = run(scheduled, folder, tools, program, shell="sh")
+    assert (done.returncode, done.stderr) == (4, "")
+    assert done.stdout.endswith("no connection\n")
 
 
 def test_the_page_is_short() -> None:

@@ -62,7 +62,7 @@ def refused(*words: Any) -> str:
 def audit(dump: Path, *words: Any) -> tuple[str, dict[str, Any], list[str]]:
     """Return what an audit prints, its manifest, and the messages of its findings."""
     report = dump.parent / "report"
-    shown = run("audit", dump, "--report", report, "--force", "--fail-on", "never", "-q", *words).stdout
+    shown = run("audit", dump, "--report", report, "--force", "--fail-on", "never", *words).stdout
     manifest = json.loads((report / "manifest.json").read_text())
     found = pq.read_table(report / "findings")
     kept = zip(found["request"].to_pylist(), found["message"].to_pylist(), strict=True)
@@ -99,7 +99,7 @@ def test_each_cluster_of_a_fleet_has_its_release(dump: Path) -> None:
     )
     report = dump.parent / "report"
     for jobs in (1, 2):
-        run("audit", "--fleet", fleet, "--report", report, "--force", "--fail-on", "never", "-q", "--jobs", jobs)
+        run("audit", "--fleet", fleet, "--report", report, "--force", "--fail-on", "never", "--jobs", jobs)
         manifest = json.loads((report / "manifest.json").read_text())
         assert manifest["kubernetes_release"] == "v1.37.2, v1.38.0-alpha.2"
         assert [one["kubernetes_release"] for one in manifest["clusters"]] == ["v1.37.2", "v1.38.0-alpha.2", "v1.37.2"]
@@ -153,7 +153,7 @@ def test_a_report_is_queried_as_the_release_that_it_was_made_as(dump: Path) -> N
     fleet, report = dump.parent / "fleet.yaml", dump.parent / "report"
     named = ("a", "1.36"), ("b", "1.37")
     fleet.write_text("clusters:\n" + "".join(f"- {{name: {a}, dump: {dump}, kubernetes: '{b}'}}\n" for a, b in named))
-    run("audit", "--fleet", fleet, "--report", report, "--fail-on", "never", "-q")
+    run("audit", "--fleet", fleet, "--report", report, "--fail-on", "never")
     one = run("query", report, "xs", "--cluster", "b", *INCLUDING)
     assert (one.stdout, "note" in one.stderr) == ("x.x.example.com/few\n", False)
     assert "made as Kubernetes v1.37.2" in refused("query", report, "xs", "--cluster", "b", "--kubernetes", "1.36")
@@ -174,7 +174,7 @@ def test_a_configuration_names_the_release(dump: Path) -> None:
     config = dump.parent / "auditor.yaml"
     config.write_text("audit:\n  kubernetes: '1.38'\n")
     report = dump.parent / "report"
-    words = ("--config", config, "audit", dump, "--report", report, "--force", "--fail-on", "never", "-q")
+    words = ("--config", config, "audit", dump, "--report", report, "--force", "--fail-on", "never")
     assert "Kubernetes v1.38.0-alpha.2" in run(*words).stdout
 
 
@@ -218,7 +218,7 @@ def test_the_release_that_a_snapshot_shows_is_named(
     lines = [f"- {{name: {name}, dump: {tmp_path / 'dump.json'}}}\n" for name in ("west", "east")]
     fleet.write_text("clusters:\n" + "".join(lines))
     report = tmp_path / "fleet-report"
-    shown = run("audit", "--fleet", fleet, "--report", report, "--fail-on", "never", "-q", *words).stdout
+    shown = run("audit", "--fleet", fleet, "--report", report, "--fail-on", "never", *words).stdout
     assert ("API server of west was" in " ".join(shown.split())) == bool(said)
 
 
@@ -269,7 +269,7 @@ def test_a_release_that_is_not_reproduced_is_a_usage_error(command: str) -> None
 
 
 def test_a_gate_that_is_gone_is_refused(dump: Path) -> None:
-    words = ("audit", dump, "--report", dump.parent / "r", "--feature-gates", "CRDValidationRatcheting=false", "-q")
+    words = ("audit", dump, "--report", dump.parent / "r", "--feature-gates", "CRDValidationRatcheting=false")
     shown = " ".join(run(*words, "--fail-on", "never").stdout.split())
     assert "NOTE judged with CRDValidationRatcheting=false, as servers before 1.33 can be started" in shown
     assert "is not a feature gate since Kubernetes 1.38" in refused(*words, "--force", "--kubernetes", "1.38")

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pipelines import log as module
 from pipelines.log import RunLog
 from tests.command import auditor
@@ -13,8 +15,6 @@ from tests.pipelines.job.conftest import SAMPLE
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def audited(folder: Path, *options: object, dump: object = SAMPLE) -> list[str]:
@@ -37,6 +37,14 @@ def test_quiet_writes_nothing_and_verbose_each_source(tmp_path: Path) -> None:
     assert audited(tmp_path, "--report", "r", "-q") == []
     lines = audited(tmp_path, "--report", "s", "-v")
     assert len([line for line in lines if line.endswith(": etcd-snapshot, revision 50")]) == 1
+
+
+@pytest.mark.parametrize(("level", "code"), [("never", 0), ("invalid", 1)])
+def test_quiet_prints_the_summary_only_of_a_run_that_does_not_end_well(tmp_path: Path, level: str, code: int) -> None:
+    ended = auditor("audit", SAMPLE, "--jobs", 1, "--report", "r", "-q", "--fail-on", level, cwd=tmp_path)
+    assert (ended.code, bool(ended.stdout), ended.stderr) == (code, bool(code), "")
+    words = ("--report", "s", "-q", "-o", "csv", "--fail-on", level)  # what was asked for is printed
+    assert auditor("audit", SAMPLE, "--jobs", 1, *words, cwd=tmp_path).stdout.startswith("cluster,")
 
 
 def test_json_has_the_fields_of_each_event(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ TABLE: Final[dict[str, Declared]] = {
     ),
     "outputs": _many("-o --output outputs FORMAT[=FILE]", "", WRITES, writes=_of_format),
     "log_format": Declared("--log-format", "Form of the log on standard error.", SHOWS, "text", form=("text", "json")),
-    "quiet": _off("-q --quiet", "Log warnings and errors alone."),
+    "quiet": _off("-q --quiet", "Print nothing but warnings and errors if the exit code is 0."),
     "verbose": _off("-v --verbose", "Log each source and phase too."),
     # which objects
     "all_namespaces": _off("-A --all-namespaces", "All namespaces (the default; accepted as kubectl does).", COUNTS),
