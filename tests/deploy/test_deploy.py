@@ -164,17 +164,50 @@ def test_the_unit_is_hardened() -> None:
     assert float(found[1]) <= 2.0
 
 
-def test_the_command_of_the_unit_runs(tmp_path: Path) -> None:
-    unit = (DEPLOY / "systemd" / "auditor.service").read_text()
-    (line,) = re.findall(r"^ExecStart=/usr/bin/env auditor (.*)$", unit, re.MULTILINE)
-    line = (
-        line.replace("${STATE_DIRECTORY}", "state")
-        .replace("$AUDITOR_ARGS", "")
-        .replace("/tmp/snapshot.db", str(SAMPLE))
-    )
-    first = auditor(*line.split(), cwd=tmp_path)
-    assert first.code == 1
+UNIT = (DEPLOY / "systemd" / "auditor.service").read_text()
+
+
+def test_the_units_are_verified_without_a_warning() -> None:
+    units = [str(DEPLOY / "systemd" / name) for name in ("auditor.service", "auditor.timer")]
+    done = subprocess.run([needs("systemd-analyze"), "verify", *units], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_command_of_the_unit_runs_and_says_nothing_of_its_settings(tmp_path: Path) -> None:
+    (line,) = re.findall(r"^ExecStart=/usr/bin/env auditor (.*)$", UNIT, re.MULTILINE)
+    given = re.findall(r"^#?([A-Z_]+)=(.*)$", (DEPLOY / "systemd" / "auditor.env").read_text(), re.MULTILINE)
+    env = {name: value for name, value in given if name not in ("PATH", "AUDITOR_AUDIT_NOTIFY")}
+    (unset,) = re.findall(r"^Environment=(AUDIT_ARGS=.*)$", UNIT, re.MULTILINE)
+    assert {word.partition("=")[0] for word in unset.split()} == {"AUDIT_ARGS", "METRICS_FOLDER"} <= set(env)
+    line = line.replace("${STATE_DIRECTORY}", "state").replace("/tmp/snapshot.db", str(SAMPLE))
+    ended = auditor(*line.replace("$AUDIT_ARGS", env["AUDIT_ARGS"]).split(), cwd=tmp_path, env=env)
+    assert (ended.code, ended.stderr) == (1, "")
+    assert "AUDITOR_AUDIT_NOTIFY" in dict(given)
     assert (tmp_path / "state" / "last-run.json").exists()
+    assert "auditor_run_exit_code 1" in (tmp_path / "state" / "auditor.prom").read_text()
+
+
+@pytest.mark.parametrize("case", ["copied", "not asked for", "no folder", "no metrics yet", "links"])
+def test_metrics_leave_the_unit(tmp_path: Path, case: str) -> None:
+    (line,) = re.findall(r"^ExecStopPost=\+/bin/sh -c '(.*)'$", UNIT, re.MULTILINE)
+    state, folder, secret = tmp_path / "auditor", tmp_path / "textfile", tmp_path / "secret"
+    state.mkdir()
+    secret.write_text("secret")
+    if case == "links":
+        (state / "auditor.prom").symlink_to(secret)
+    elif case != "no metrics yet":
+        (state / "auditor.prom").write_text("auditor_run_success 1\n")
+        (state / "auditor.prom").chmod(0o600)
+    if case != "no folder":
+        folder.mkdir()
+    env = {"PATH": os.environ["PATH"], "METRICS_FOLDER": "" if case == "not asked for" else str(folder)}
+    script = line.replace("$$", "$").replace("%S", str(tmp_path))
+    done = subprocess.run(["/bin/sh", "-c", script], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == (1 if case == "links" else 0)
+    assert ("METRICS_FOLDER" in done.stdout) == (case == "no folder")
+    written = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()} if folder.exists() else {}
+    assert written == ({"auditor.prom": 0o644} if case == "copied" else {})
+    assert secret.read_text() == "secret"
 
 
 # ---- metrics
