@@ -173,7 +173,7 @@ def test_the_units_are_verified_without_a_warning() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_command_of_the_unit_runs_and_says_nothing_of_its_settings(tmp_path: Path) -> None:
+def test_the_command_of_the_unit_runs_without_a_warning(tmp_path: Path) -> None:
     (line,) = re.findall(r"^ExecStart=/usr/bin/env auditor (.*)$", UNIT, re.MULTILINE)
     given = re.findall(r"^#?([A-Z_]+)=(.*)$", (DEPLOY / "systemd" / "auditor.env").read_text(), re.MULTILINE)
     env = {name: value for name, value in given if name not in ("PATH", "AUDITOR_AUDIT_NOTIFY")}
@@ -229,6 +229,30 @@ def test_promtool_takes_rules_and_metrics(tmp_path: Path) -> None:
     text = (tmp_path / "m.prom").read_text()
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_each_alert_is_seen_firing_with_its_labels() -> None:
+    (group,) = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text())["groups"]
+    assert not [rule for rule in group["rules"] if re.search(r"\b(sum|max|min|count)\b", rule["expr"])]
+    tests = yaml.safe_load((DEPLOY / "monitoring" / "alerts_test.yaml").read_text())["tests"]
+    checks = [check for test in tests for check in test["alert_rule_test"]]
+    fired = {check["alertname"] for check in checks if check["exp_alerts"]}
+    assert fired == {rule["alert"] for rule in group["rules"]}
+
+
+def test_metrics_of_many_reports_have_no_series_twice(tmp_path: Path) -> None:
+    """The collector refuses a series that two files have; see the recipe in docs/guide/fleets.md."""
+    (tmp_path / "damaged.db").write_bytes(b"no dump")
+    series: list[str] = []
+    for dump, name in ((SAMPLE, "prod"), (SAMPLE, "edge"), (tmp_path / "damaged.db", "edge")):
+        words = ("--cluster-name", name, "--report", tmp_path / name, "--force", "--jobs", 1)
+        auditor("audit", dump, *words, "-o", f"prometheus={tmp_path / name}.prom")
+    for name in ("prod", "edge"):
+        lines = (tmp_path / f"{name}.prom").read_text().splitlines()
+        series += [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
+    assert len(series) == len(set(series))
+    assert 'auditor_run_success{cluster="edge"} 0' in (tmp_path / "edge.prom").read_text()
+    assert 'auditor_last_success_timestamp_seconds{cluster="edge"} 0' not in (tmp_path / "edge.prom").read_text()
 
 
 # ---- CI

@@ -1,5 +1,6 @@
 """Metrics for node_exporter's textfile collector: gauges without timestamps, at most 2,000 series.
 
+All metrics of a report of one named cluster have its name, so that the collector takes the files of many such reports.
 A run that fails leaves the time of the last success in the file. One that ends without a report leaves all metrics of
 the last report too, so that no alert about its problems is resolved because a run failed. Likewise a cluster that was
 not read whole keeps the problems and causes that it had in the file, if these are more than those that were read.
@@ -106,8 +107,10 @@ def write_prometheus(content: Content, out: TextIO) -> None:
     left -= sum(len(samples) for samples in series.values()) - before
     folded_before = sum(3 if dump.revision is not None else 2 for dump in folded) + folded_clusters
     _put_objects(content, series, left, folded_before)
+    names = list(content.clusters)
+    alone = {"cluster": names[0]} if len(names) == 1 and names[0] else {}
     for name in METRICS:
-        _write_metric(out, name, [(_labels(labels), _number(value)) for labels, value in series[name]])
+        _write_metric(out, name, [(_labels(alone | labels), _number(value)) for labels, value in series[name]])
 
 
 def after_earlier(content: Content, earlier: str) -> Content:
@@ -125,7 +128,8 @@ def after_no_report(earlier: str, started: float, exit_code: int) -> str:
     """
     samples = _samples(earlier)
     values = (0, int(started), exit_code, _last_success(_values(samples)) or 0)
-    now = {name: [("", _number(value))] for name, value in zip(_OF_RUN, values, strict=True)}
+    own = next((labels for labels, _ in samples.get(_LAST_SUCCESS, ())), "")
+    now = {name: [(own, _number(value))] for name, value in zip(_OF_RUN, values, strict=True)}
     samples.pop("auditor_run_duration_seconds", None)
     samples[_KNOWN] = [(labels, "0") for labels, _ in samples.get(_KNOWN, [])]
     out = io.StringIO()
@@ -158,8 +162,8 @@ def _values(samples: dict[str, list[tuple[str, str]]]) -> dict[tuple[str, str], 
 
 def _last_success(values: Mapping[tuple[str, str], str]) -> float | None:
     try:
-        return float(values[_LAST_SUCCESS, ""])
-    except (KeyError, ValueError):
+        return next((float(value) for (name, _), value in values.items() if name == _LAST_SUCCESS), None)
+    except ValueError:
         return None
 
 
