@@ -18,6 +18,7 @@ import yaml
 
 from auditor.base.release import VERSION
 from auditor.output.formats.prometheus import METRICS
+from auditor.plan.options import FAIL_ON, SEVERITIES, AuditOptions
 from tests.command import auditor
 from tests.documents import named_definition
 from tests.shared import ROOT
@@ -83,9 +84,50 @@ def test_the_kustomize_base_is_taken_strictly(tmp_path: Path) -> None:
     check_job([one for path in files for one in manifests(path.read_text())])
 
 
+def test_kustomize_builds_the_base(tmp_path: Path) -> None:
+    base = DEPLOY / "kustomize"
+    program = shutil.which("kustomize")
+    command = [program, "build"] if program else [needs("kubectl"), "kustomize"]
+    done = subprocess.run([*command, str(base)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "base.yaml").write_text(done.stdout)
+    assert auditor("validate", tmp_path / "base.yaml").code == 0
+    documents = manifests(done.stdout)
+    check_ways_out(documents, check_job(documents))
+
+
+def check_ways_out(documents: list[dict[str, Any]], pod: dict[str, Any]) -> None:
+    """Check that the pod of the metrics reads what the job writes, on its node, and that its Service finds it."""
+    (audit,) = [one for one in pod["containers"] if one["name"] == "audit"]
+    assert "--output=prometheus=/reports/metrics/auditor.prom" in audit["args"]
+    assert "AUDITOR_AUDIT_NOTIFY" in [one["name"] for one in audit["env"]]
+    (server,) = [one for one in documents if one["kind"] == "Deployment"]
+    (service,) = [one for one in documents if one["kind"] == "Service"]
+    (term,) = pod["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    labels = server["spec"]["template"]["metadata"]["labels"]
+    for wanted in (
+        service["spec"]["selector"],
+        server["spec"]["selector"]["matchLabels"],
+        term["labelSelector"]["matchLabels"],
+    ):
+        assert wanted.items() <= labels.items()
+    assert not service["spec"]["selector"].items() <= pod_labels(documents).items()
+    volumes = [one for one in server["spec"]["template"]["spec"]["volumes"] if one["name"] == "reports"]
+    assert volumes == [one for one in pod["volumes"] if one["name"] == "reports"]
+
+
+def pod_labels(documents: list[dict[str, Any]]) -> dict[str, str]:
+    (job,) = [one for one in documents if one["kind"] == "CronJob"]
+    labels: dict[str, str] = job["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
+    return labels
+
+
 CHART_VALUES: dict[str, tuple[str, ...]] = {
-    "defaults": (),
-    "store": ("--set", "reportRoot=s3://reports/prod", "--set", "environmentSecret=store", "--set", "keepReports=90d"),
+    "claim": ("--set", "snapshots.existingClaim=etcd"),
+    "store": (
+        *("--set", "dumps={s3://backups/prod.db}"),
+        *("--set", "reportRoot=s3://reports/prod", "--set", "environmentSecret=store", "--set", "keepReports=90d"),
+    ),
     "snapshot": (
         *("--set", "takeSnapshot.enabled=true", "--set", "takeSnapshot.image=etcd:3.6"),
         *("--set", "takeSnapshot.tlsSecret=etcd", "--set", "encryptionConfigSecret=enc"),
@@ -98,7 +140,31 @@ CHART_VALUES: dict[str, tuple[str, ...]] = {
         "--set",
         "timeZone=UTC",
     ),
+    "metrics": (
+        *("--set", "dumps={s3://backups/prod.db}", "--set", "metrics.exporterImage=node-exporter"),
+        *("--set", "notify.secret=n", "--set", "env[0].name=A", "--set", "env[0].value=b"),
+    ),
+    "node": ("--set", "snapshots.hostPath=/var/backups", "--set", "metrics.hostPath=/var/lib/node_exporter"),
+    "fleet": (
+        *("--set", "fleet=clusters: [{name: a\\, dump: s3://backups/a.db}]"),
+        *("--set", "accept=accepted: []", "--set", "history.keep=0"),
+    ),
 }
+REFUSED_VALUES = {
+    "no volume has it": (),
+    "is neither a URL nor a path below /snapshots": ("dumps={backup.db}", "snapshots.hostPath=/b"),
+    "what is audited": ("dumps=null",),
+    "give either dumps or fleet": ("fleet=clusters: [{}]", "dumps={s3://a/b.db}"),
+    "fleet lists no clusters": ("fleet=dumps: []",),
+    "/snapshots/b.db": ("fleet=clusters: [{name: b\\, dump: /snapshots/b.db}]",),
+    "give either metrics.hostPath or metrics.exporterImage": (
+        "snapshots.hostPath=/b",
+        "metrics.hostPath=/a",
+        "metrics.exporterImage=b",
+    ),
+    "/failOn": ("snapshots.hostPath=/b", "failOn=bogus"),
+}
+"""Values by what the chart says of them."""
 
 
 def rendered_chart(*options: str, check: bool) -> subprocess.CompletedProcess[str]:
@@ -121,12 +187,28 @@ def test_the_chart_is_taken_strictly(tmp_path: Path, values: str) -> None:
     for container in (*pod.get("initContainers", ()), *pod["containers"]):
         assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
     has_claim = any(one["kind"] == "PersistentVolumeClaim" for one in documents)
-    assert has_claim == (values in ("defaults", "snapshot"))
+    assert has_claim == (values not in ("store", "host"))
+    if values == "metrics":
+        check_ways_out(documents, pod)
+    (audit,) = [container for container in pod["containers"] if container["name"] == "audit"]
+    for option, case in {"--accept=": "fleet", "--fleet=": "fleet", "--output=prometheus=/metrics": "node"}.items():
+        assert any(word.startswith(option) for word in audit["args"]) == (values == case)
+    assert any(word.startswith("--history=") for word in audit["args"]) == (values != "fleet")
+
+
+@pytest.mark.parametrize("said", REFUSED_VALUES)
+def test_the_chart_refuses_to_be_installed_without_a_source(said: str) -> None:
+    words = [word for value in REFUSED_VALUES[said] for word in ("--set", value)]
+    done = rendered_chart(*words, check=False)
+    assert done.returncode != 0
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize("wrong", ["schedule=", "keepReports=0", "reportRoot=/etc", "nonsense=1", "image.repository="])
 def test_the_chart_refuses_wrong_values(wrong: str) -> None:
-    assert rendered_chart("--set", wrong, check=False).returncode != 0
+    words = ("--set", "snapshots.hostPath=/b")
+    assert rendered_chart(*words, check=False).returncode == 0
+    assert rendered_chart(*words, "--set", wrong, check=False).returncode != 0
 
 
 def test_the_schema_of_the_chart_has_every_value() -> None:
@@ -138,6 +220,16 @@ def test_the_schema_of_the_chart_has_every_value() -> None:
             assert set(below) == set(schema[name]["properties"])
     chart = yaml.safe_load((DEPLOY / "chart" / "Chart.yaml").read_text())
     assert chart["version"] == chart["appVersion"] == VERSION
+
+
+def test_one_default_of_fail_on_everywhere() -> None:
+    values = yaml.safe_load((DEPLOY / "chart" / "values.yaml").read_text())
+    schema = json.loads((DEPLOY / "chart" / "values.schema.json").read_text())["properties"]
+    assert values["failOn"] == AuditOptions.__dataclass_fields__["fail_on"].default
+    assert schema["failOn"]["enum"] == [*FAIL_ON, *SEVERITIES]
+    for folder in ("kustomize", "systemd"):
+        for path in (DEPLOY / folder).iterdir():
+            assert "fail-on" not in re.sub("(?m)^#.*", "", path.read_text()).replace("--fail-on was", "")
 
 
 def test_options_in_jobs_exist() -> None:
