@@ -66,6 +66,9 @@ class Impact(StrEnum):
 
     CRASHES_SERVER = "crashes-server"
     BREAKS_LIST = "breaks-list"
+    """Neither `kubectl get` nor a controller can list the kind, and no client can watch it."""
+    BREAKS_WATCH = "breaks-watch"
+    """The watch cache of the kind cannot begin: no controller lists or watches it; `kubectl get` lists it from etcd."""
     IS_DELETED = "is-deleted"
     """Its definition is being deleted, and the server deletes the object with it."""
     NEEDS_WEBHOOK = "needs-webhook"
@@ -90,8 +93,8 @@ class Impact(StrEnum):
 
     @property
     def is_breaking(self) -> bool:
-        """Whether no client can list the kind while the key is there, or the server does not stay up."""
-        return self in (Impact.CRASHES_SERVER, Impact.BREAKS_LIST)
+        """Whether the kind cannot be watched while the key is there, or the server does not stay up."""
+        return self.rank <= Impact.BREAKS_WATCH.rank
 
     @property
     def blocks(self) -> bool:

@@ -110,7 +110,7 @@ def judge_stored(target: Target, plural: str | None, data: bytes, *, namespaced:
         return Judged(Status.BUILTIN, None, (), version)
     missing = "Name" if has_namespace or not namespaced else "Namespace"
     return Judged(
-        Status.BUILTIN, f"couldn't compute key: {missing} parameter required.", (Impact.BREAKS_LIST,), version
+        Status.BUILTIN, f"couldn't compute key: {missing} parameter required.", (Impact.BREAKS_WATCH,), version
     )
 
 

@@ -251,7 +251,7 @@ def _note_last_good(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> Non
             cluster = first.get("cluster") or manifest["options"].get("cluster") or ""
             known[cluster, first["key"]] = f"{good['revision']}" + (f" ({good['written']})" if good["written"] else "")
     for row in rows:
-        if row["impact"] in ("breaks-list", "crashes-server"):
+        if row["impact"] in ("crashes-server", "breaks-list", "breaks-watch"):
             row["last_good"] = [known.get((row["cluster"] or "", key), "") for key in row["examples"]]
 
 

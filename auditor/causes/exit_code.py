@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
 
 
-STANDING: Final = ("crashes-server", "breaks-list", "is-deleted", "blocks-delete")
+STANDING: Final = ("crashes-server", "breaks-list", "breaks-watch", "is-deleted", "blocks-delete")
 """Impacts that set the exit code every night until they are repaired, also with --only-new."""
 _LEVELS: Final = {
     "crashes-server": "unreadable",
     "breaks-list": "unreadable",
+    "breaks-watch": "unreadable",
     "unreadable": "unreadable",
     "needs-conversion": "unreadable",
     "blocks-delete": "blocked",

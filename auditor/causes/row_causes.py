@@ -35,7 +35,9 @@ OBJECT_COLUMNS: Final = (
 _OF_KEY: Final = ("cluster", "group", "kind", "audited_version", "check", "field", "type", "detail", "rule")
 _OF_OBJECT: Final = ("cluster", "key", "group", "kind", "audited_version", "namespace", "name")
 _OF_IMPACT: Final = ("group", "plural", "kind", "audited_version")
-IMPACTS: Final = ("crashes-server", "breaks-list", "is-deleted", "needs-webhook", "blocks-delete", "loses-data")
+IMPACTS: Final = (
+    *("crashes-server", "breaks-list", "breaks-watch", "is-deleted", "needs-webhook", "blocks-delete", "loses-data"),
+)
 """Impacts that are causes, worst first; the severity of each is in `severity`, its title in `titles`."""
 OF_NAMESPACES: Final = {"deleted": "loses-namespace", "missing": "lacks-namespace"}
 """Causes by what a namespace is (`namespaces` of a manifest); each such namespace is one, with the objects in it."""

@@ -29,6 +29,7 @@ __all__ = [
 OF_IMPACT: Final = {
     "crashes-server": "critical",
     "breaks-list": "critical",
+    "breaks-watch": "critical",
     "is-deleted": "critical",
     "blocks-delete": "critical",
     "unreadable": "high",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 IMPACT_TITLES: Final = {
     "crashes-server": "ends the API server process when it is read",
     "breaks-list": "cannot be listed or watched",
+    "breaks-watch": "breaks watches and controllers",
     "is-deleted": "is deleted as soon as a server runs",
     "blocks-delete": "cannot be deleted",
     "loses-data": "loses data at the next write",

@@ -25,7 +25,7 @@ _SUMS: Final = (
     *("accepted_objects", "accepted_findings", "rejected", "tolerated_while_unchanged", "tolerated_globally"),
     "verdict_unknown",
 )
-_IMPACTS: Final = ("crashes-server", "breaks-list")
+_IMPACTS: Final = ("crashes-server", "breaks-list", "breaks-watch")
 """Impacts that come first among causes of one severity: until they are repaired, a kind or the server is down."""
 _EXAMPLES: Final = 3
 _OWNERS: Final = 5

@@ -28,6 +28,7 @@ _STATUSES: Final = {
 _IMPACTS: Final = {
     Impact.CRASHES_SERVER: _CRASHES,
     Impact.BREAKS_LIST: _BREAKS,
+    Impact.BREAKS_WATCH: _BREAKS,
     **{impact: _BLOCKED for impact in Impact if impact.blocks},
     Impact.LOSES_DATA: _DATA_LOSS,
     Impact.IS_DELETED: _DATA_LOSS,

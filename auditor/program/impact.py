@@ -47,7 +47,7 @@ def impacts_of(
             out.append(Impact.BREAKS_LIST)
         return tuple(out)
     if cache_key_fault(audited.object, namespaced=namespaced):
-        out.append(Impact.BREAKS_LIST)
+        out.append(Impact.BREAKS_WATCH)
     if terminating:
         out.append(Impact.IS_DELETED)
     if by_webhook:
@@ -65,7 +65,7 @@ def needs_webhook(audited: AuditedObject) -> bool:
 
 
 def cache_key_fault(obj: JsonObject | None, *, namespaced: bool) -> str:
-    """Return why the watch cache has no key for an object, so that every LIST of its kind fails; empty if it has one.
+    """Return why the watch cache has no key for an object, so that it cannot begin; empty if it has one.
 
     Source: apiserver pkg/registry/generic/registry/store.go (NamespaceKeyFunc, NoNamespaceKeyFunc).
     """

@@ -21,7 +21,7 @@ from auditor.selectors.where import unparse
 from auditor.server.catalog import Catalog, resource_name
 from auditor.server.dump_rows import DumpRows
 from auditor.server.live_list import Selection, corrupt_value, in_cache_order, live_list, table_order
-from auditor.server.not_read import NotRead
+from auditor.server.not_read import NotRead, unlisted
 from auditor.server.object_reader import ObjectReader, UndecodedObject
 from auditor.server.printer import Printer, deprecation_warning
 from auditor.sources.registry_key import printable_key
@@ -146,8 +146,9 @@ class DumpStore:
     def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
         """Yield the selected objects of a kind in the order of a server, in the form that is printed."""
         wanted_labels, wanted_fields = self.selection.parsed(resource, labels, fields)
+        cached = self._is_cached(resource)
         if self.mode.as_server:
-            objects = live_list(
+            return live_list(
                 self.rows,
                 self.reader,
                 self.selection,
@@ -156,13 +157,12 @@ class DumpStore:
                 wanted_labels,
                 wanted_fields,
                 self.warn,
-                cached=self._is_cached(resource),
+                cached=cached,
             )
-        else:
-            objects = self._selected(resource, namespace, wanted_labels, wanted_fields)
-        if self.mode.streamed or not self._is_cached(resource):
+        objects = self._selected(resource, namespace, wanted_labels, wanted_fields)
+        if self.mode.streamed or not cached:
             return (obj for _, obj in objects)
-        return in_cache_order(objects, one_each=self.mode.as_server)
+        return in_cache_order(objects, resource, one_each=False)
 
     def table_order(self, resource: Resource, objects: Sequence[JsonObject]) -> Sequence[JsonObject]:
         """Return the objects of a LIST in the order of the rows that a server prints."""
@@ -209,7 +209,7 @@ class DumpStore:
         if reported > _MOST_REPORTED:
             self.warn(f"500: and {reported - _MOST_REPORTED} more corrupt objects\n")
         if reported:
-            self.warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
+            self.warn(unlisted(resource))
         notes.note(self.warn)
 
     def leave_out(self, place: str, error: Exception) -> None:

@@ -29,6 +29,7 @@ from auditor.selectors.row_groups import UNKNOWN, Scan
 from auditor.selectors.selectable_fields import field_text
 from auditor.selectors.where import compile_where
 from auditor.server.dump import Query
+from auditor.server.not_read import unlisted
 from auditor.store.selected_rows import is_one_of, rows_where
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ def tell_missing(
     if corrupt > _MOST_NAMED:
         warn(f"500: and {corrupt - _MOST_NAMED} more corrupt objects\n")
     if corrupt:
-        warn(f"a live server answers no LIST of {resource.group_resource}; --as-server shows what it says\n")
+        warn(unlisted(resource))
     if unconverted:
         warn(
             f"note: {unconverted} objects of {resource.group_resource} are not in the index at {resource.version}, "

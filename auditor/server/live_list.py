@@ -55,8 +55,8 @@ def live_list(
     warn: Callable[[str], None],
     *,
     cached: bool,
-) -> Iterator[tuple[int, JsonObject]]:
-    """Yield the number of the dump, and the object, of each selected row.
+) -> Iterator[JsonObject]:
+    """Yield the selected objects, as printed, in the order of the server.
 
     Args:
         rows, reader, selection: Those of the store.
@@ -64,78 +64,124 @@ def live_list(
         namespace: Only objects in this namespace; empty for all.
         labels, fields: Requirements of the selectors.
         warn: Called with notes for standard error.
-        cached: The watch cache answers, so all objects of the kind must be readable, not only the requested ones.
+        cached: The kind has a watch cache. It answers if it could take in all objects of the kind; if it could not,
+            etcd answers a LIST with a limit and without selectors, and no other is answered.
 
     Raises:
         StatusError: The server answers with an error.
     """
-    if not cached and not namespace and resource.namespaced:
+    kind = _Kind(reader, resource, rows)
+    refused = None
+    if cached:
+        objects, refused = kind.cached()
+        if refused is not None and (labels or fields or not reader.mode.limit):
+            kind.notes.note(warn)
+            raise refused
+    if refused is not None or not cached:
+        cached = False
+        objects = kind.stored(_keys_read(rows, resource, namespace, fields))
+    kind.notes.note(warn)
+    selected = (
+        (row.source, reader.shown(resource, row, obj))
+        for row, obj in objects
+        if not (cached and namespace and namespace_of(obj) != namespace)
+        and selection.matches(resource, obj, labels, fields)
+        and selection.passes(resource, obj)
+    )
+    if not cached:
+        yield from (obj for _, obj in selected)
+    else:
+        yield from in_cache_order(selected, resource, one_each=True)
+
+
+def _keys_read(
+    rows: DumpRows, resource: Resource, namespace: str, fields: Sequence[FieldRequirement]
+) -> Iterator[StoredRow]:
+    """Return the rows that a server reads from etcd to answer."""
+    if not namespace and resource.namespaced:
         namespace = _only(fields, "metadata.namespace")
         namespace = namespace if _NAMESPACE.fullmatch(namespace) else ""
-    name = "" if cached else _only(fields, "metadata.name")
-    if name and (namespace or not resource.namespaced):
-        stored = rows.of(resource, namespace, name)
-    else:
-        stored = rows.of(resource, "" if cached else namespace)
-    objects: list[tuple[StoredRow, JsonObject]] = []
-    corrupt: list[CorruptValue] = []
-    most = _MOST_CORRUPT if changes.CORRUPT_OBJECTS.holds else 1
-    notes = NotRead(resource, reader.unsealer)
-    for row in stored:
-        key = printable_key(row.key) if row.key is not None else rows.place(row)
-        try:
-            obj = reader.read_or_stored(resource, row, notes)
-            if obj is not None:
-                objects.append((row, obj))
-        except UndecodedObject as error:
-            if str(error) == NO_METADATA:
-                raise StatusError(
-                    503, "ServiceUnavailable", f"the API server process ends when it reads {key}: {error}"
-                ) from None
-            corrupt.append(corrupt_value(key, row, error))
-            if len(corrupt) == most:
+    is_in_scope = namespace or not resource.namespaced
+    return rows.of(resource, namespace, _only(fields, "metadata.name") if is_in_scope else "")
+
+
+class _Kind:
+    """The objects of a kind as a server reads them."""
+
+    def __init__(self, reader: ObjectReader, resource: Resource, rows: DumpRows) -> None:
+        self.notes = NotRead(resource, reader.unsealer)
+        self._reader = reader
+        self._resource = resource
+        self._rows = rows
+
+    def cached(self) -> tuple[list[tuple[StoredRow, JsonObject]], StatusError | None]:
+        """Return the objects in the watch cache, or none and the answer of a server whose cache cannot begin."""
+        objects, corrupt = self._read(self._rows.of(self._resource), 0)
+        problem = f"failed to list <unspecified>: {_corrupt_text(self._resource, corrupt)[1]}" if corrupt else ""
+        for _, obj in () if problem else objects:
+            if fault := cache_key_fault(obj, namespaced=self._resource.namespaced):
+                problem = f"unable to sync list result: couldn't compute key: {fault}"
                 break
-    notes.note(warn)
-    if corrupt:
-        raise _list_error(resource, corrupt, cached=cached)
-    for _, obj in objects if cached else ():
-        problem = cache_key_fault(obj, namespaced=resource.namespaced)
-        if problem:
-            raise StatusError(
-                429,
-                "TooManyRequests",
-                f"storage is (re)initializing: unable to sync list result: couldn't compute key: {problem}",
-                {"retryAfterSeconds": 1},
-            )
-    for row, obj in objects:
-        if cached and namespace and namespace_of(obj) != namespace:
-            continue
-        if selection.matches(resource, obj, labels, fields) and selection.passes(resource, obj):
-            yield row.source, reader.shown(resource, row, obj)
+        if not problem:
+            return objects, None
+        self.notes = NotRead(self._resource, self._reader.unsealer)
+        text = f"storage is (re)initializing: {problem}"
+        return [], StatusError(429, "TooManyRequests", text, {"retryAfterSeconds": 1})
+
+    def stored(self, rows: Iterator[StoredRow]) -> list[tuple[StoredRow, JsonObject]]:
+        """Return the objects of some rows.
+
+        Raises:
+            StatusError: A server fails on one of them.
+        """
+        objects, corrupt = self._read(rows, self._reader.mode.limit)
+        if not corrupt:
+            return objects
+        reason, text, details = _corrupt_text(self._resource, corrupt)
+        text = f"Internal error occurred: {text}" if reason == "InternalError" else text
+        raise StatusError(500, reason, text, details)
+
+    def _read(
+        self, rows: Iterator[StoredRow], limit: int
+    ) -> tuple[list[tuple[StoredRow, JsonObject]], list[CorruptValue]]:
+        """Return the objects, and the values that cannot be decoded; of these only those of the first page with some.
+
+        Args:
+            rows: Where they are stored.
+            limit: Objects of a page; 0 for one page.
+        """
+        most = _MOST_CORRUPT if changes.CORRUPT_OBJECTS.holds else 1
+        objects: list[tuple[StoredRow, JsonObject]] = []
+        corrupt: list[CorruptValue] = []
+        page = 0
+        for row in rows:
+            page_of_row = len(objects) // limit if limit else 0
+            if len(corrupt) == most or (corrupt and page_of_row > page):
+                break
+            page = page_of_row
+            key = printable_key(row.key) if row.key is not None else self._rows.place(row)
+            try:
+                obj = self._reader.read_or_stored(self._resource, row, self.notes)
+                if obj is not None:
+                    objects.append((row, obj))
+            except UndecodedObject as error:
+                if str(error) == NO_METADATA:
+                    raise StatusError(
+                        503, "ServiceUnavailable", f"the API server process ends when it reads {key}: {error}"
+                    ) from None
+                corrupt.append(corrupt_value(key, row, error))
+        return objects, corrupt
 
 
-def _list_error(resource: Resource, corrupt: list[CorruptValue], *, cached: bool) -> StatusError:
-    if changes.CORRUPT_OBJECTS.holds:
-        more = f" (and {len(corrupt) - 1} more)" if len(corrupt) > 1 else ""
-        kind = resource.group_resource
-        text = f"failed to read one or more {kind} from the storage: {described(corrupt[0])}{more}"
-        reason = "StorageReadError"
-        causes = [
-            {"field": row.key, "message": described(row), "reason": "UnexpectedServerResponse"} for row in corrupt
-        ]
-        details = {"causes": causes, "group": resource.group, "kind": resource.plural, "name": "list"}
-    else:
-        reason, text = first_of_list(corrupt[0])
-        details = {}
-    if cached:
-        return StatusError(
-            429,
-            "TooManyRequests",
-            f"storage is (re)initializing: failed to list <unspecified>: {text}",
-            {"retryAfterSeconds": 1},
-        )
-    text = f"Internal error occurred: {text}" if reason == "InternalError" else text
-    return StatusError(500, reason, text, details or None)
+def _corrupt_text(resource: Resource, corrupt: list[CorruptValue]) -> tuple[str, str, JsonObject | None]:
+    """Return the reason, the text and the details of the answer to a LIST that reads some corrupt values."""
+    if not changes.CORRUPT_OBJECTS.holds:
+        return (*first_of_list(corrupt[0]), None)
+    more = f" (and {len(corrupt) - 1} more)" if len(corrupt) > 1 else ""
+    text = f"failed to read one or more {resource.group_resource} from the storage: {described(corrupt[0])}{more}"
+    causes = [{"field": row.key, "message": described(row), "reason": "UnexpectedServerResponse"} for row in corrupt]
+    details = {"causes": causes, "group": resource.group, "kind": resource.plural, "name": "list"}
+    return "StorageReadError", text, details
 
 
 def corrupt_value(key: str, row: StoredRow, error: UndecodedObject) -> CorruptValue:
@@ -271,31 +317,34 @@ class Selection:
         return conjuncts(self.where_of(resource).root) if self.where else []
 
 
-def in_cache_order(found: Iterable[tuple[int, JsonObject]], *, one_each: bool) -> Iterator[JsonObject]:
-    """Yield objects as the watch cache lists them: by the namespace and name in their metadata.
+def in_cache_order(
+    found: Iterable[tuple[int, JsonObject]], resource: Resource, *, one_each: bool
+) -> Iterator[JsonObject]:
+    """Yield objects as the watch cache lists them: by the name in their metadata, and the namespace if the kind has it.
 
     Args:
         found: Number of the dump and object, dump by dump and in key order.
+        resource: Their kind.
         one_each: Yield only the last of several objects with the same namespace and name, as the cache does.
     """
     for _, group in groupby(found, key=lambda pair: pair[0]):
         objects = [obj for _, obj in group]
-        keys = [_cache_key(obj) for obj in objects]
+        keys = [_cache_key(obj, resource) for obj in objects]
         if one_each and len(set(keys)) < len(keys):
             objects = list(dict(zip(keys, objects, strict=True)).values())
-            keys = [_cache_key(obj) for obj in objects]
+            keys = [_cache_key(obj, resource) for obj in objects]
         if any(second < first for first, second in pairwise(keys)):
             order = sorted(range(len(keys)), key=keys.__getitem__)
             objects = [objects[position] for position in order]
         yield from objects
 
 
-def _cache_key(obj: JsonObject) -> bytes:
+def _cache_key(obj: JsonObject, resource: Resource) -> bytes:
     metadata = obj.get("metadata")
     if type(metadata) is not dict:
         return b""
     namespace, name = metadata.get("namespace"), metadata.get("name")
-    text = f"{namespace}/{name}" if namespace else str(name or "")
+    text = f"{namespace}/{name}" if namespace and resource.namespaced else str(name or "")
     return text.encode("utf-8", "surrogatepass")
 
 

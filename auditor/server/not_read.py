@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from auditor.sources.encryption import SealedCount, Unsealer
 
 
+def unlisted(resource: Resource) -> str:
+    """Return the line about a kind with objects that a server cannot decode."""
+    kind = resource.group_resource
+    return f"a live server answers no LIST of {kind} that reads such an object; --as-server shows what it says\n"
+
+
 class NotRead:
     """Counts the objects of one answer that could not be read, and reports them once.
 

@@ -34,6 +34,7 @@ class ReadMode:
     Attributes:
         stored: Show objects as stored, not as a server reads them.
         as_server: Fail whole lists as a live server would.
+        limit: How many objects a LIST asks that server for at once; 0 for all, as informers do.
         watch_cache: Whether that server has its watch cache, as all do by default.
         streamed: Yield objects one by one in key order, for callers that stop early.
         any_field: Accept every path as a field label.
@@ -42,6 +43,7 @@ class ReadMode:
 
     stored: bool = False
     as_server: bool = False
+    limit: int = 500
     watch_cache: bool = True
     streamed: bool = False
     any_field: bool = False

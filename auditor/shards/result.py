@@ -88,8 +88,8 @@ class ShardResult:
 
 
 def is_worse(impact: str, known: str) -> bool:
-    """Return whether an object that breaks lists of a kind replaces the one that is named so far."""
-    return impact == Impact.CRASHES_SERVER != known
+    """Return whether an object that breaks a kind replaces the one that is named so far."""
+    return Impact(impact).rank < Impact(known).rank
 
 
 def object_name(key: bytes | None, namespace: str | None, name: str | None) -> str:

@@ -191,7 +191,7 @@ class ShardKeys:
             status = Status.NEEDS_CONVERSION if judged.by_webhook else Status.UNREADABLE
             self.simple(row, status, audited.unreadable.reason, impacts)
         elif fault := cache_key_fault(audited.object, namespaced=definition.namespaced):
-            self.simple(row, Status.UNREADABLE, f"couldn't compute key: {fault}")
+            self.simple(row, Status.UNREADABLE, f"couldn't compute key: {fault}", (Impact.BREAKS_WATCH,))
         else:
             self.simple(row, Status.OTHER, reason)
 

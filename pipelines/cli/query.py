@@ -92,6 +92,7 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
         made["namespace"] = ""
     mode = ReadMode(
         as_server=flags.get("as_server", False),
+        limit=0 if flags.get("sort_by") else flags.get("chunk_size", 500),  # kubectl sorts whole lists
         watch_cache=not flags.get("no_watch_cache", False),
         streamed=flags.get("limit") is not None and not flags.get("sort_by"),
         any_field=flags.get("any_field", False),

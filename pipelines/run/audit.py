@@ -289,8 +289,8 @@ def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
         return 1
     impacts = {Impact(impact) for _, impact in total.impacts}
     reached = {
-        "unreadable": any(status.is_unreadable for status in statuses) or Impact.BREAKS_LIST in impacts,
-        "blocked": any(impact.blocks or impact is Impact.BREAKS_LIST for impact in impacts),
+        "unreadable": any(status.is_unreadable for status in statuses) or any(impact.is_breaking for impact in impacts),
+        "blocked": any(impact.blocks or impact.is_breaking for impact in impacts),
         "data-loss": not impacts.isdisjoint((Impact.LOSES_DATA, Impact.IS_DELETED)),
         "invalid": Status.INVALID in statuses,
     }

@@ -12,6 +12,7 @@ IMPACTS = {
     # is_breaking, blocks, decides_alone, is_harmless
     Impact.CRASHES_SERVER: (True, False, True, False),
     Impact.BREAKS_LIST: (True, False, True, False),
+    Impact.BREAKS_WATCH: (True, False, True, False),
     Impact.IS_DELETED: (False, False, True, False),
     Impact.NEEDS_WEBHOOK: (False, False, True, True),
     Impact.BLOCKS_DELETE: (False, True, False, False),

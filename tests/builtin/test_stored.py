@@ -133,7 +133,7 @@ def test_a_value_without_a_name_stops_the_watch_cache(group, plural, namespaced,
     value = json.dumps({"apiVersion": "v1", "kind": target.kind, "metadata": metadata}).encode()
     judged = judge_stored(target, plural, value, namespaced=namespaced)
     assert (judged.status, judged.reason) == ("builtin", reason)
-    assert judged.impact == ("none" if reason is None else "breaks-list")
+    assert judged.impact == ("none" if reason is None else "breaks-watch")
 
 
 def test_deeply_nested_json_is_no_error_of_ours():

@@ -29,7 +29,7 @@ _MOST_CASES: Final = 90_000
 _LONGEST: Final = 300
 _MOST_TEXTS: Final = 20
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ERRORS: Final = frozenset({"unreadable", "breaks-list", "crashes-server", *UNREAD_STATES})
+_ERRORS: Final = frozenset({"unreadable", "crashes-server", "breaks-list", "breaks-watch", *UNREAD_STATES})
 _SKIPPED: Final = ("needs-webhook", "needs-conversion", "unserved", "sealed", "orphaned")
 
 

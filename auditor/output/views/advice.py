@@ -69,7 +69,8 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
             _findings(report, causes, Impact.IS_DELETED),
         )
     if any(kind["breaking"] for kind in manifest["kinds"]):
-        return _repair(manifest), _findings(report, causes, Impact.CRASHES_SERVER, Impact.BREAKS_LIST)
+        breaking = (impact for impact in Impact if impact.is_breaking)
+        return _repair(manifest), _findings(report, causes, *breaking)
     if any(kind.get("stuck") for kind in manifest["kinds"]):
         return (
             "repair the objects that cannot be deleted: every update is refused, also the last of a deletion.",
@@ -136,9 +137,12 @@ def _repair(manifest: dict[str, Any]) -> str:
     restore += "Delete none of their objects for that."
     if len(lost) == len(broken):
         return restore
+    impacts = {cause["impact"] for cause in broken}
     which, until = "end the API server", "the API server does not stay up"
-    if Impact.BREAKS_LIST in {cause["impact"] for cause in broken}:
-        which, until = "break lists", "no client can list these kinds"
+    if Impact.BREAKS_LIST in impacts:
+        which, until = "break lists", "no client can list or watch these kinds whole"
+    elif Impact.BREAKS_WATCH in impacts:
+        which, until = "break watches", "no controller can list or watch these kinds, although `kubectl get` lists them"
     advice = f"repair or delete the keys that {which} first; until then {until}."
     if lost:
         advice += f" Then {restore}"

@@ -350,7 +350,7 @@ def count_text(cause: Cause, *, with_namespaces: bool) -> str:
     """Return how many objects a cause has, and in how many namespaces if that is wanted."""
     if cause.check == DEFINITION and cause.impact == UPGRADE:
         return "definition"
-    noun = "key" if cause.impact in ("breaks-list", "crashes-server") else "object"
+    noun = "key" if cause.impact in ("crashes-server", "breaks-list", "breaks-watch") else "object"
     text = f"{cause.objects:,} {noun}{'' if cause.objects == 1 else 's'}"
     namespaces = cause.namespaces or 0
     return text + (f", {counted(namespaces, 'namespace')}" if with_namespaces and namespaces > 1 else "")

@@ -336,12 +336,11 @@ def _as_misplaced(out: dict[str, Any], why: str, *, namespaced: bool) -> dict[st
     """Return the result for an object whose key only a LIST reads, as in an audit."""
     if out.get("status") not in (Status.VALID, Status.INVALID):
         return out
-    status, reason = Status.OTHER, why
+    answer: dict[str, Any] = {"status": Status.OTHER.value, "reason": why}
     if fault := cache_key_fault(out.get("read"), namespaced=namespaced):
-        status, reason = Status.UNREADABLE, f"couldn't compute key: {fault}"
-    breaking = Impact.BREAKS_LIST.value
-    impact = {} if status is Status.OTHER else {"impact": breaking, "impacts": [breaking]}
-    answer = {"status": status.value, "reason": reason, **impact}
+        breaking = Impact.BREAKS_WATCH.value
+        answer = {"status": Status.UNREADABLE.value, "reason": f"couldn't compute key: {fault}"}
+        answer |= {"impact": breaking, "impacts": [breaking]}
     content: dict[str, Any] = {name: out[name] for name in ("pruned", "defaulted", "read", "stored") if name in out}
     left = (*answer, *content, "impact", "impacts", "findings")
     return {**{name: value for name, value in out.items() if name not in left}, **answer, **content}

@@ -66,7 +66,10 @@ def test_the_summary_begins_with_the_verdict_and_ends_with_what_to_do(model):
     assert "unexpected end of JSON input" in lines[3]
     assert lines[4].startswith("      next: auditor show ")
     assert f"Report: {model.shown}" in lines
-    assert "Next: repair or delete the keys that break lists first; until then no client can list these kinds." in lines
+    assert (
+        "Next: repair or delete the keys that break lists first; until then no client can list or watch these kinds whole."
+        in lines
+    )
     assert lines[-1].split() == ["auditor", "findings", model.shown, model.causes[0].id]
 
 

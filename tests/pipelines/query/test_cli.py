@@ -82,10 +82,19 @@ def test_a_broken_kind_still_answers_and_says_what_a_server_would(target: Path) 
     served = auditor("query", target, "orders", "--as-server", "-o", "json")
     assert served.code == 1
     status = json.loads(served.stdout)
-    assert (status["kind"], status["code"], status["reason"]) == ("Status", 429, "TooManyRequests")
+    assert (status["kind"], status["code"], status["reason"]) == ("Status", 500, "StorageReadError")
+    assert "Error from server (StorageReadError)" in served.stderr
+
+
+@pytest.mark.parametrize("words", [["--chunk-size", "0"], ["--sort-by", ".metadata.name"], ["-l", "!a"]])
+def test_a_list_that_only_the_watch_cache_answers_fails_in_its_words(target: Path, words: list[str]) -> None:
+    """kubectl sorts whole lists, so that it sends no limit; etcd answers no selector."""
+    served = auditor("query", target, "orders", "--as-server", "-o", "json", *words)
+    status = json.loads(served.stdout)
+    assert (served.code, status["code"], status["reason"]) == (1, 429, "TooManyRequests")
     assert "Error from server (TooManyRequests)" in served.stderr
-    plain = auditor("query", target, "orders", "--as-server", "--no-watch-cache", "-o", "json")
-    assert json.loads(plain.stdout)["code"] == 500
+    stored = auditor("query", target, "orders", "--as-server", "--no-watch-cache", "-o", "json", *words)
+    assert json.loads(stored.stdout)["code"] == 500
 
 
 def test_a_refused_label_is_reported_to_people_and_to_programs(target: Path) -> None:

@@ -58,7 +58,7 @@ def _read_once(reader: ObjectReader) -> None:
 
 
 def _ask(store: DumpStore, case: dict[str, Any]) -> tuple[int, Any]:
-    store.reader.mode = ReadMode(as_server=True, watch_cache=case.get("watchCache") is not False)
+    store.reader.mode = ReadMode(as_server=True, watch_cache=case.get("watchCache") is not False, limit=0)
     plural, _, group = case["crd"].partition(".")
     resource = store.discovery.resolve(f"{plural}.{case['version']}.{group}")
     assert resource.version == case["version"]

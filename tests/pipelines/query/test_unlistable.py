@@ -86,7 +86,7 @@ def test_lists_answer_as_the_server_did(tmp_path: Path, case: Any, cached: bool)
         "listFineField": (here, "metadata.name=fine-1"),
     }
     with open_store(QueryOptions(str(_dump(tmp_path, case["key"], case["value"]))), lambda _: None) as store:
-        store.reader.mode = ReadMode(as_server=True, watch_cache=cached)
+        store.reader.mode = ReadMode(as_server=True, watch_cache=cached, limit=0)
         resource = store.discovery.resolve(f"{plural}.v1.{group}")
         for question, (namespace, fields) in questions.items():
             wanted = recorded[question]
@@ -143,7 +143,7 @@ def test_corrupt_objects_are_reported_as_by_the_release(tmp_path: Path, release:
     path = tmp_path / "made.db"
     path.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
     call = ["query", str(path), "xs", "--as-server", "--kubernetes", release]
-    cached, direct, one = (auditor(*call, *more) for more in ([], ["--no-watch-cache"], ["-n", "a", "b-torn"]))
+    cached, direct, one = (auditor(*call, *more) for more in (["--chunk-size", "0"], [], ["-n", "a", "b-torn"]))
     assert {cached.code, direct.code, one.code} == {1}
     words = [" ".join(_normal(each.stderr).split()) for each in (cached, direct, one)]
     list_of = 'Unable to list "x.example.com/v1, Resource=xs":'
