@@ -302,11 +302,15 @@ def find_dumps(manifest: dict[str, Any], report: Path, given: Sequence[str]) -> 
     return dumps
 
 
+class OtherDump(PlanError):
+    """A dump has the name of one of a report, and is another: it was overwritten since."""
+
+
 def _check_hash(path: str, found: str, manifest: dict[str, Any], at: int) -> None:
     wanted = manifest["inputs"][at]["sha256"]
     if found != wanted:
         made = manifest["started"]
-        raise PlanError(
+        raise OtherDump(
             path,
             f"is not the dump that the report was made from on {made}: its SHA-256 is {found[:12]}..., that of the "
             f"report's {wanted[:12]}...",
@@ -319,10 +323,10 @@ def check_dumps(plan: Plan, manifest: dict[str, Any]) -> None:
     """Make sure that the opened dumps are those that the report was made from.
 
     Raises:
-        PlanError: They are others.
+        OtherDump: They are others.
     """
     if len(plan.sources) != len(manifest["inputs"]):
-        raise PlanError(plan.sources[0].name, "is not what the report was made from", "as many dumps as it names")
+        raise OtherDump(plan.sources[0].name, "is not what the report was made from", "as many dumps as it names")
     for position, source in enumerate(plan.sources):
         _check_hash(source.name, source.sha256, manifest, position)
 
@@ -331,7 +335,7 @@ def report_plan(report: Path, manifest: dict[str, Any], dumps: list[Path], optio
     """Return a plan from a report, without a scan of its dumps; None if only a scan can make one.
 
     Raises:
-        PlanError: A dump is not that of the report.
+        OtherDump: A dump is not that of the report.
     """
     definitions = DefinitionsFile(report)
     inputs = manifest["inputs"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.errors import PlanError
+from auditor.base.errors import PlanError, SourceError
 from auditor.base.machine import processors
 from auditor.base.visible import label
 from auditor.crds.definition import document_name
@@ -24,7 +24,7 @@ from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet_store import AnyStore, FleetStore, OneStore
 from auditor.server.history import plan_as_of
 from auditor.server.index_only import IndexOnlyStore
-from auditor.server.report import ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
+from auditor.server.report import OtherDump, ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote
 from auditor.store.check import check_earlier
@@ -206,14 +206,38 @@ def _report_store(
         for line in damage_lines(source):
             warn(f"{line}\n")
     dumps = find_dumps(manifest, report, options.dumps)
-    if dumps is None:
-        names = ", ".join(label(source["name"]) for source in manifest["inputs"])
-        warn(f"{names} is not here: showing what the index holds of {manifest['started']} (--dump names the dump)\n")
-        if manifest["options"].get("redact"):
-            warn("the report was made with --redact and has no index: without the dump only `auditor show` works\n")
-        if scope := scope_of(manifest):
-            warn(f"the report has only the objects in its scope: {scope}\n")
-        return IndexOnlyStore(report, manifest, options.mode, warn)
+    state = "is not here"
+    if dumps is not None:
+        try:
+            return _store_with_dumps(report, manifest, dumps, options, asked, warn, workdir)
+        except (OtherDump, SourceError) as error:
+            if not options.rows_of_other:
+                raise
+            other = isinstance(error, OtherDump)
+            state = "is not the dump that the report was made from" if other else "cannot be opened"
+    names = ", ".join(label(source["name"]) for source in manifest["inputs"])
+    warn(f"{names} {state}: showing what the index holds of {manifest['started']} (--dump names the dump)\n")
+    if manifest["options"].get("redact"):
+        warn("the report was made with --redact and has no index: without the dump only `auditor show` works\n")
+    if scope := scope_of(manifest):
+        warn(f"the report has only the objects in its scope: {scope}\n")
+    return IndexOnlyStore(report, manifest, options.mode, warn)
+
+
+def _store_with_dumps(
+    report: Path,
+    manifest: dict[str, Any],
+    dumps: list[Path],
+    options: QueryOptions,
+    asked: AuditOptions,
+    warn: Callable[[str], None],
+    workdir: Path,
+) -> ReportStore:
+    """Return the store of a report and its dumps.
+
+    Raises:
+        OtherDump: A dump was overwritten since.
+    """
     asked = replace(asked, dumps=tuple(map(str, dumps)), etcd_prefix=manifest["options"]["etcd_prefix"])
     if manifest["definitions"]["from_files"] and not asked.crds:
         asked = replace(asked, crds=(str(_from_files(report, manifest, workdir)),))

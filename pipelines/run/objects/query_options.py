@@ -25,6 +25,7 @@ class QueryOptions:
         shown_as: ``read``, ``stored``, or a version.
         clusters: For the report of a fleet: only these clusters; empty for all.
         kubernetes: The requested release; empty for that of a report, or the current one.
+        rows_of_other: Read the rows of a report whose dump was overwritten since; else that is an error.
     """
 
     target: str
@@ -43,6 +44,7 @@ class QueryOptions:
     as_of: int | None = None
     clusters: tuple[str, ...] = ()
     kubernetes: str = ""
+    rows_of_other: bool = False
     where: str = ""
     explain: bool = False
     max_scan: int | None = None

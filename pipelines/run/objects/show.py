@@ -77,7 +77,7 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
     failed = 0
     keys: set[str] = set()
     has_report = (report / MANIFEST).exists()
-    with open_stores(options, err) as opened:
+    with open_stores(replace(options, rows_of_other=not options.dumps), err) as opened:
         for cluster, store in opened.stores.items():
             if isinstance(store, DumpStore):
                 named = {"cluster": cluster} if opened.is_fleet else {}

@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from auditor.base.errors import PlanError
@@ -15,6 +16,7 @@ from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.objects.show import run_show
 from tests.command import auditor
 from tests.pipelines.nights.support import Store, definition, loaf
+from tests.pipelines.query.test_cli import SAMPLE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,3 +159,21 @@ def test_a_secret_that_cannot_be_decoded_is_not_printed(tmp_path: Path, key: str
         assert "VALUE" not in ended.output
         assert "***" in ended.stdout
     assert "VALUE" in auditor("show", dump, key, "--show-secrets").stdout
+
+
+@pytest.mark.parametrize("data", [b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}', b"\0garbage" * 99])
+def test_show_of_a_dump_that_was_overwritten_shows_the_rows_of_the_report(tmp_path: Path, data: bytes) -> None:
+    copy = tmp_path / "copy.db.gz"
+    copy.write_bytes(SAMPLE.read_bytes())
+    done = auditor("audit", copy.name, "--report", "r", "--jobs", 1, "--fail-on", "never", cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    key = next(row["key"] for row in pq.read_table(tmp_path / "r" / "findings").to_pylist())
+    copy.write_bytes(data)
+    overwritten = auditor("show", "r", key, cwd=tmp_path)
+    assert "showing what the index holds of" in overwritten.stderr
+    assert auditor("query", "r", "loaves", cwd=tmp_path).code == 2  # an answer about now is not guessed
+    copy.unlink()
+    absent = auditor("show", "r", key, cwd=tmp_path)
+    assert (overwritten.code, overwritten.stdout) == (absent.code, absent.stdout)
+    assert key in overwritten.stdout
+    assert auditor("show", "r", key, "--dump", SAMPLE, cwd=tmp_path).code == 0
