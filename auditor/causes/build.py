@@ -355,7 +355,7 @@ def _row(cluster: str, key: CauseKey, count: CauseCount) -> dict[str, Any]:
         "severity": count.severity,
         "change": None,
         "topic": topic_of(key),
-        "title": title_of(key),
+        "title": title_of(key, next((message for _, _, message in count.examples), "")),
         "group": key.group,
         "kind": key.kind,
         "version": key.version or None,

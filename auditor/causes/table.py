@@ -114,7 +114,8 @@ def _renewed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         form = renewed_form(row["form"] or "")
         key = CauseKey(**{name: row[name] or "" for name in names} | {"form": form})
         if form != (row["form"] or "") or key.meaning() is not key:
-            changed[number] = {**row, "form": form or None, "digest": key.digest(), "title": title_of(key)}
+            title = title_of(key, next(iter(row["messages"] or ()), ""))
+            changed[number] = {**row, "form": form or None, "digest": key.digest(), "title": title}
     if not changed:
         return rows
     rows_out = [changed.get(number, row) for number, row in enumerate(rows)]

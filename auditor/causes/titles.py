@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from auditor.causes.severity import UPGRADE
@@ -42,31 +43,48 @@ TYPE_TITLES: Final = {
 }
 
 
+_PATTERN: Final = re.compile(r"(?<=should match )'.*'", re.DOTALL)
+_STANDARD: Final = re.compile(r"\bRFC (?:N|[0-9]+)")
+_NUMBER: Final = re.compile(r"(?<![A-Za-z_])N(?=(?:[mnu]?s|[mhdk]|[KMGT]i?)?(?![A-Za-z_]))")
+
+
 def kind_name(group: str, kind: str) -> str:
     """Return a kind with its group."""
     return f"{kind}.{group}" if group else kind
 
 
-def title_of(key: CauseKey) -> str:
-    """Return a line about a cause, without its kind: what the impact is, or the field, what is wrong and a detail."""
+def title_of(key: CauseKey, message: str = "") -> str:
+    """Return a line about a cause, without its kind: what the impact is, or the field, what is wrong and a detail.
+
+    Args:
+        key: What identifies the cause.
+        message: A message of one of its findings, which has a pattern as the definition has it.
+    """
     if key.impact == UPGRADE:
         return f"{key.type} {key.form}".rstrip()  # a report has the line itself
     if key.impact:
         return f"{key.form} {IMPACT_TITLES.get(key.impact, key.impact)}".lstrip()
     field = "the object" if key.field == "<nil>" else key.field
     problem = TYPE_TITLES.get(key.type, key.type)
-    detail = f"rule {_short(key.rule)}" if key.rule else _short(_detail_of(key.form, problem))
+    detail = f"rule {_short(key.rule)}" if key.rule else _short(_detail_of(key.form, problem, message))
     return f"{field}: {problem}: {detail}".removesuffix(": ")
 
 
-def _detail_of(form: str, problem: str) -> str:
+def _detail_of(form: str, problem: str, message: str) -> str:
     """Return what the form of a message says beyond the problem, for people; empty if it says no more.
 
     `in body should match "^a$"` begins as validators of schemas do. A form has no values (`form_of`): quotes without
-    one are shown as an ellipsis, and the digits that it took from the names of types are put back.
+    one are shown as an ellipsis, numbers as `<n>`; what it took from patterns, standards and types is put back.
     """
     detail = form.removeprefix("in body ").replace('""', "…").removesuffix(": …")
     detail = detail.replace("float6N", "float64").replace("int6N", "int64")
+    begin = message.rfind("should match '")
+    pattern = _PATTERN.search(message, begin) if begin >= 0 else None
+    standards = _STANDARD.findall(message)
+    if standards:
+        detail = _STANDARD.sub(standards[-1], detail)
+    parts = _PATTERN.split(detail)
+    detail = (pattern[0] if pattern else "…").join(_NUMBER.sub("<n>", part) for part in parts)
     return "" if detail.lower().startswith(problem.lower()) else detail
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from auditor.base.arrow import parquet_footer, read_parquet
 from auditor.base.errors import PlanError, SelectorError
 from auditor.base.statuses import Status
+from auditor.base.wording import are, objects
 from auditor.builtin.builtin_kinds import builtin_kind
 from auditor.crds.conversion import NEEDS_WEBHOOK
 from auditor.printing.discovery import Discovery, Resource
@@ -157,7 +158,9 @@ class IndexOnlyStore:
         ]
         if number := sum(count["statuses"].get(Status.SEALED, 0) for count in counts):
             self.sealed += number
-            self.warn(f"note: {number} objects of {resource.group_resource} are sealed, and not in the index\n")
+            self.warn(
+                f"note: {objects(number)} of {resource.group_resource} {are(number)} sealed, and not in the index\n"
+            )
 
     def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
         """Return what field selectors see of an object that `list_objects` returned."""
@@ -313,7 +316,8 @@ def tell_missing(
         warn(unlisted(resource))
     if unconverted:
         warn(
-            f"note: {unconverted} objects of {resource.group_resource} are not in the index at {resource.version}, "
+            f"note: {objects(unconverted)} of {resource.group_resource} {are(unconverted)} not in the index at "
+            f"{resource.version}, "
             "where only the conversion webhook can read them; the dump has them as stored\n"
         )
     return corrupt

@@ -10,6 +10,7 @@ import click
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Status
 from auditor.base.visible import visible
+from auditor.base.wording import objects
 from auditor.causes.follows import noted
 from auditor.printing.print_rows import DATA, print_rows
 from auditor.shards.result import RULES_GIVEN_UP, object_name
@@ -100,13 +101,13 @@ def _named(kind: str, namespace: str, name: str) -> str:
 def _print_summary(results: list[dict[str, Any]]) -> None:
     counts = Counter(result["status"] for result in results)
     said = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    click.echo(f"{len(results)} objects: {said or 'none'}", err=True)
+    click.echo(f"{objects(len(results))}: {said or 'none'}", err=True)
     if counts[Status.BUILTIN]:
         text = f"builtin: decoded strictly by the types of Kubernetes {KUBERNETES_RELEASE}"
         click.echo(f"{text}; the metadata of kinds that a server stores is validated, nothing else", err=True)
     rules = sum(1 for result in results if result["unevaluated_rules"])
     if rules:
-        click.echo(f"NOT EVALUATED  validation rules (CEL) of {rules} objects", err=True)
+        click.echo(f"NOT EVALUATED  validation rules (CEL) of {objects(rules)}", err=True)
     given_up = [result for result in results if result["reason"] == RULES_GIVEN_UP]
     if given_up:
         names = [object_name(None, result["namespace"], result["name"]) for result in given_up]

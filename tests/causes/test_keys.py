@@ -99,6 +99,39 @@ def test_a_title_of_a_scale_names_the_types():
     assert title_of(key) == ".spec.replicas: Invalid value: accessor error: … is of the type float64, expected int64"
 
 
+@pytest.mark.parametrize(
+    ("text", "message", "title"),
+    [
+        (
+            "should match '^[0-9]+(kn|kmh)$'",
+            'spec.q: Invalid value: "9": spec.q in body {}',
+            "should match '^[0-9]+(kn|kmh)$'",
+        ),
+        (
+            "should match '^it's [0-9]{2}$'",
+            'spec.q: Invalid value: "9": spec.q in body {}',
+            "should match '^it's [0-9]{2}$'",
+        ),
+        ("should match '^[0-9]+$'", "", "should match …"),
+        (
+            "should be less than or equal to 5",
+            "spec.q: Invalid value: 7: {}",
+            "should be less than or equal to <n>",
+        ),
+        (
+            "a lowercase RFC 1123 label must consist of",
+            'spec.q: Invalid value: "RFC 7": {}',
+            "a lowercase RFC 1123 label",
+        ),
+        ("must have at most 12ms or N items", "", "must have at most <n>ms or <n> items"),
+        ("Not None, Nor NaN", "", "Not None, Nor NaN"),
+    ],
+)
+def test_a_title_has_patterns_as_they_are_and_a_placeholder_for_other_numbers(text, message, title):
+    key = CauseKey(type="FieldValueInvalid", field="spec.q", form=form_of(f"spec.q in body {text}", "spec.q"))
+    assert title_of(key, message.replace("{}", text)).startswith(f"spec.q: Invalid value: {title}")
+
+
 def test_forms_of_the_most_frequent_messages_are_those_of_earlier_reports():
     key = CauseKey("example.com", "Widget", "v1", "schema", "FieldValueInvalid", "spec.size", "", "")
     form = form_of("spec.size in body should be less than or equal to 5", "spec.size")

@@ -127,7 +127,7 @@ def test_built_in_kinds_need_no_definition_and_are_said_not_to_be_validated(tmp_
     path.write_text(DEPLOYMENT.replace('"80"', "80"))
     code, lines, said = validate(path)
     assert (code, lines) == (0, [])
-    assert said[0] == "1 objects: 1 builtin"
+    assert said[0] == "1 object: 1 builtin"
     assert said[1].endswith("; the metadata of kinds that a server stores is validated, nothing else")
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from auditor.base.visible import visible
+from auditor.base.wording import counted, objects
 from auditor.output.formats.problems import NOT_READ, cut
 from auditor.store.allclear import UNREAD_STATES
 
@@ -133,16 +134,17 @@ def _write_suite(out: TextIO, name: str, suite: _Suite, valid: int, skipped: Cou
     more = []
     kind = _attribute(name)
     if valid:
-        more.append(f'  <testcase classname={kind} name="{valid} objects valid"/>\n')
+        more.append(f'  <testcase classname={kind} name="{objects(valid)} valid"/>\n')
     more += [
-        f'  <testcase classname={kind} name="{count} objects {status}">'
-        f'<skipped message="{count} objects were not judged: {status}"/></testcase>\n'
+        f'  <testcase classname={kind} name="{objects(count)} {status}">'
+        f'<skipped message="{objects(count)} not judged: {status}"/></testcase>\n'
         for status, count in sorted(skipped.items())
     ]
     if suite.left_out:
+        more_objects = counted(suite.left_out, "more object")
         more.append(
-            f'  <testcase classname={kind} name="{suite.left_out} more objects with problems">'
-            f'<failure type="more" message="{suite.left_out} objects with problems are not in this file; the report '
+            f'  <testcase classname={kind} name="{more_objects} with problems">'
+            f'<failure type="more" message="{objects(suite.left_out)} with problems not in this file; the report '
             f'has all"/></testcase>\n'
         )
     shown_failures = sum("<failure" in case for case in suite.cases) + bool(suite.left_out)

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import visible
+from auditor.base.wording import counted, objects
 from auditor.output.formats.problems import NOT_READ, cut
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def _rule(cause: Cause) -> dict[str, Any]:
     if cause.rule:
         text.append(f"Rule: {cause.rule}")
     text += [f"The definition changed: {change}" for change in cause.schema_changes]
-    places = "" if cause.namespaces is None else f" in {cause.namespaces} namespaces"
-    text.append(f"{cause.objects} objects{places}; for example: {', '.join(cause.examples)}")
+    places = "" if cause.namespaces is None else f" in {counted(cause.namespaces, 'namespace')}"
+    text.append(f"{objects(cause.objects)}{places}; for example: {', '.join(cause.examples)}")
     return {
         "id": cause.id,
         "name": cut(cause.type or cause.impact or "problem", 255),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base.visible import visible
-from auditor.base.wording import counted
+from auditor.base.wording import counted, objects
 from auditor.causes.keys import ids_of
 from auditor.causes.severity import rank
 from auditor.causes.titles import kind_name
@@ -135,7 +135,7 @@ def trend_lines(history: History, width: int, most: int) -> list[Line]:
     for row in data["noisy"][: len(data["noisy"]) if not most else 4]:
         place = f"{row['cluster']}: " if row["cluster"] else ""
         bars = sparkline(row["counts"])
-        out.append(Line(f"NOISY  {visible(place + row['kind'])}  {row['objects']} objects  {bars}", "high"))
+        out.append(Line(f"NOISY  {visible(place + row['kind'])}  {objects(row['objects'])}  {bars}", "high"))
         out += [Line(f"       {part}") for part in row["arithmetic"].split("; ")]
     causes = data["causes"]
     left = most - len(out) - 2 if most else len(causes)

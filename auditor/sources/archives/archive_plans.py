@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import DamagedDump, FileRefused, SourceError, UnknownDump
 from auditor.base.visible import visible
-from auditor.base.wording import counted
+from auditor.base.wording import are, counted, objects
 from auditor.sources.archives.layouts import (
     LAYOUTS,
     MANIFESTS,
@@ -346,10 +346,11 @@ class _ArchiveReading:
         if self.other_versions:
             files = counted(self.other_versions, "file")
             yield f"objects at other versions than the preferred one were not read: {files}"
-        if self.spool.again:
-            yield f"{self.spool.again} objects are in several files; the first one was read"
+        if again := self.spool.again:
+            yield f"{objects(again)} {are(again)} in several files; the first one was read"
         if self.sealed:
-            yield f"{self.sealed} files are encrypted and were not opened; give --encryption-config"
+            files = counted(self.sealed, "file")
+            yield f"{files} {are(self.sealed)} encrypted, thus not opened; give --encryption-config"
         if self.skipped and self.layout.name != "etcd-data-dir":
             names = first_names(self.skipped_names, self.skipped)
             yield f"{self.skipped} files were not read, being no objects by their names: {names}"

@@ -135,8 +135,8 @@ class EtcdFile:
     def _check_size(self, size: int) -> None:
         meta, view = self.meta, self.view
         if meta.high_water_mark * meta.page_size > view.size:
-            pages = view.size / meta.page_size
-            text = f"header says {meta.high_water_mark} pages of {meta.page_size} bytes, file has {pages:.4g}"
+            pages = view.size // meta.page_size
+            text = f"header says {meta.high_water_mark} pages of {meta.page_size} bytes, file has {pages}"
             self.damage.add("end of file", f"truncated: {text}")
         elif size % SECTOR not in {0, DIGEST_SIZE}:
             self.notes.append(f"size {size} is neither that of a database nor of a snapshot: cut or padded")

@@ -98,7 +98,7 @@ def test_junit_is_xml_with_unique_names_and_right_counts(seed: int) -> None:
         assert int(suite.get("tests", "")) == len(cases)
         for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
             assert int(suite.get(attribute, "")) == sum(case.find(tag) is not None for case in cases)
-    valid = sum(int(found[1]) for _, name in names if (found := re.fullmatch(r"(\d+) objects valid", name or "")))
+    valid = sum(int(found[1]) for _, name in names if (found := re.fullmatch(r"(\d+) objects? valid", name or "")))
     assert valid == sum(kind.statuses["valid"] for kind in what.kinds)
 
 

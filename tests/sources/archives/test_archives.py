@@ -333,7 +333,7 @@ def test_an_encrypted_backup_of_rancher_opens_with_its_configuration(tmp_path: P
     assert plan.damage == ()
     (closed,) = plans_of(path, tmp_path / "closed")
     assert closed.rows == 2
-    assert any("1 files are encrypted and were not opened" in note for note in closed.notes)
+    assert any("1 file is encrypted, thus not opened" in note for note in closed.notes)
 
 
 # ---- damage and malice
