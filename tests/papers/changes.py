@@ -22,7 +22,7 @@ from auditor.causes.row_causes import IMPACTS
 from auditor.causes.severity import OF_UPGRADE
 from auditor.output.formats.registry import FORMATS
 from auditor.plan.options import AuditOptions
-from auditor.printing.print_rows import FORMS
+from auditor.printing.print_rows import FORMS, NDJSON
 from auditor.releases import changes
 from auditor.shards.finding_rows import FoundRows
 from auditor.shards.row_writer import RowWriter
@@ -173,7 +173,10 @@ CHANGES: Final = (
         "`auditor/store/redact.py` (if it has values of objects), `pipelines/run/objects/show.py`, `tests/papers/reference.py`",
     ),
     Change(
-        "a key of the manifest", _key_of_the_manifest, "`auditor/store/manifest.py`, `pipelines/run/fleet_report.py`"
+        "a key of the manifest",
+        _key_of_the_manifest,
+        "`auditor/store/manifest.py`, `pipelines/run/fleet_report.py`; `auditor/shards/result.py` and where it is counted, "
+        "such as `auditor/shards/row_writer.py` (if shards count it: `merge` in `auditor/store/manifest.py` adds up)",
     ),
     Change(
         "an impact that is counted",
@@ -198,7 +201,7 @@ CHANGES: Final = (
         "`auditor/upgrade/decision.py` (its text, if it decides) or `auditor/causes/upgrade_causes.py`",
     ),
     Change("an option of `audit` that a run reads", _option_of_a_run, "the module that reads the field"),
-    Change("another option", _of(TABLE), "the module of its command in `pipelines/cli/`"),
+    Change("another option", _of(TABLE), "the module of its command, which `pipelines/cli/main.py` imports"),
     Change(
         "a command",
         None,
@@ -207,8 +210,8 @@ CHANGES: Final = (
     ),
     Change(
         "a form of rows, for every command that prints rows",
-        None,
-        "`auditor/printing/print_rows.py`",
+        _of(set(FORMS) - {NDJSON}),
+        "`tests/printing/test_print_rows.py`, `tests/printing/kubectl/test_replay.py`",
     ),
     Change(
         "an output format of `query`",
@@ -228,7 +231,32 @@ CHANGES: Final = (
         None,
         "`auditor/output/views/data.py`, `auditor/output/views/findings.schema.json`",
     ),
-    Change("a severity", None, "`auditor/causes/severity.py`, `docs/guide/findings.md`"),
+    Change(
+        "a severity",
+        None,
+        "`auditor/causes/severity.py`, `docs/guide/findings.md`, `auditor/causes/counting.py` (if it depends on the object: "
+        "its namespace, its cluster)",
+    ),
+    Change("a title of a cause", None, "`auditor/causes/titles.py`, the tests that have the sentence"),
+    Change(
+        "a reason of an exit code",
+        None,
+        "`docs/guide/exit-codes.md`, `auditor/causes/exit_code.py` (1, by causes), `pipelines/run/audit.py` (`exit_code`: "
+        "2, 3, and 1 without causes), `pipelines/run/fleet_report.py` (of several clusters), `auditor/base/errors.py` (of an "
+        "error: its class has the code)",
+    ),
+    Change(
+        "a column of `trend`, or a field of `trend -o json`",
+        None,
+        "`auditor/output/views/trend.py`, `auditor/history/trend.schema.json`, `auditor/history/files.py` (if the history "
+        "must keep it; earlier files lack it)",
+    ),
+    Change(
+        "a metric or an alert",
+        None,
+        "`auditor/output/formats/prometheus.py`, `deploy/monitoring/alerts.yaml`, `deploy/monitoring/alerts_test.yaml`, "
+        "`deploy/monitoring/grafana.json` (if it is drawn)",
+    ),
     Change("a keyword that schemas did not have", _keyword, "the files of the next row"),
     Change(
         "a check of a keyword",
