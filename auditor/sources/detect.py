@@ -45,6 +45,7 @@ _MAGICS: Final = (
     (b"age-encryption.org/", "an encrypted file (age)", "decrypt it"),
     (b"Salted__", "an encrypted file (openssl enc)", "decrypt it"),
 )
+_BEGINNINGS: Final = tuple(magic for magic, _, _ in _MAGICS)
 _DELTA: Final = re.compile(rb'\[\s*\{\s*"etcdEvent"')
 _FIELDS: Final = re.compile(rb'"(?:ClusterID|MemberID|Revision)" :')
 _SIMPLE: Final = re.compile(rb"/[^\n]*\n(?:\{|k8s\0)")
@@ -80,9 +81,12 @@ def form_of(path: Path | None, head: bytes) -> str:
         path: The file; None means only its head is available.
         head: Its first 64 KiB.
     """
+    is_refused: bool | None = None
     for reader in READERS.values():
-        if reader.is_text and refused_file(head) is not None:
-            return ""
+        if reader.is_text:
+            is_refused = refused_file(head) is not None if is_refused is None else is_refused
+            if is_refused:
+                return ""
         if reader.detect(path, head):
             return reader.form
     return ""
@@ -90,9 +94,8 @@ def form_of(path: Path | None, head: bytes) -> str:
 
 def refused_file(head: bytes) -> tuple[str, str] | None:
     """Return a format that is detected but not supported: (description, what to do)."""
-    for magic, what, advice in _MAGICS:
-        if head.startswith(magic):
-            return what, advice
+    if head.startswith(_BEGINNINGS):
+        return next((what, advice) for magic, what, advice in _MAGICS if head.startswith(magic))
     if head[16:20] == BOLT_MAGIC.to_bytes(4, "big"):
         return f"an etcd database from a big-endian machine, which {_LATER}", "save it through etcdctl -w json"
     if head[8:12] == b"\x08\x04\x10\x00" and head[:7].endswith(b"\0\0\0\0\0\0"):

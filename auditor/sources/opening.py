@@ -9,6 +9,7 @@ Readers are imported when needed: a database is hashed while the libraries that 
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -28,6 +29,7 @@ from auditor.sources.files.compression import (
     unpacked_head,
 )
 from auditor.sources.files.state import changes, states_below
+from auditor.sources.files.unpacking import compression_of
 from auditor.sources.readers import READERS, DumpFile, Settings
 from auditor.sources.readers.etcd import open_data_dir
 from auditor.sources.source_plan import NAMED, Damage, DamageLog, SourcePlan, damage_beside, first_names, one_line
@@ -316,10 +318,12 @@ class _Opening:
         tree = open_tree(path, number=number, workdir=self.workdir, limits=self.limits, unsealer=self.unsealer)
         if tree is not None:
             return tree
+        with os.scandir(path) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_file())
         forms = {
-            child: _form_in_folder(child)
-            for child in sorted(path.iterdir())
-            if child.is_file() and not child.name.startswith(".") and not _is_part(child.name)
+            path / name: _form_in_folder(path / name)
+            for name in names
+            if not name.startswith(".") and not _is_part(name)
         }
         archives = "archive" in forms.values() and not _has_manifests(path)
         if not archives and not _DUMPS & set(forms.values()):
@@ -347,7 +351,7 @@ class _Opening:
         left = [
             child.name
             for child in path.iterdir()
-            if not forms.get(child) and not _unpacked_name(child).endswith(beside)
+            if not forms.get(child) and not _unpacked_name(child.name).endswith(beside)
         ]
         plans[0].notes += _beside(path, left)
         return plans
@@ -395,13 +399,13 @@ def _beginning(path: Path) -> bytes:
         return opened.read(_PAGES_AT)
 
 
-def _unpacked_name(path: Path) -> str:
-    return path.stem if path.suffix in PACKED_SUFFIXES else path.name
+def _unpacked_name(name: str) -> str:
+    return next((name.removesuffix(suffix) for suffix in PACKED_SUFFIXES if name.endswith(suffix)), name)
 
 
 def _is_part(name: str) -> bool:
     """Whether a file is incomplete, or belongs to another one."""
-    return name.endswith(_UNFINISHED) or _unpacked_name(Path(name)).endswith(_BESIDE)
+    return name.endswith(_UNFINISHED) or _unpacked_name(name).endswith(_BESIDE)
 
 
 def _damaged(path: Path, error: Exception) -> DamagedDump:
@@ -433,16 +437,18 @@ def _beside(path: Path, left: list[str]) -> tuple[str, ...]:
 
 
 def _has_manifests(path: Path) -> bool:
-    from auditor.sources.manifests.manifest_table import manifest_files  # noqa: PLC0415
+    from auditor.sources.manifests.manifest_table import has_manifests  # noqa: PLC0415
 
-    return bool(manifest_files(path)[0])
+    return has_manifests(path)
 
 
 def _form_in_folder(path: Path) -> str:
     """Return the format of a file, after undoing its compression."""
     with path.open("rb") as opened:
-        stream = UnpackedStream(str(path), opened)
-        head = stream.peek()
+        head = opened.read(HEAD_SIZE)
+        if is_packed := bool(compression_of(head)):
+            opened.seek(0)
+            head = UnpackedStream(str(path), opened).peek()
     if is_tar(head) or head.startswith(_ZIP):
         return "archive"
-    return form_of(None if stream.layers else path, head)
+    return form_of(None if is_packed else path, head)

@@ -25,7 +25,7 @@ from auditor.sources.archives.layouts import (
     layout_of,
     rancher_place,
 )
-from auditor.sources.archives.members import Member, folder_members, tar_members, zip_members
+from auditor.sources.archives.members import Member, files_below, folder_members, tar_members, zip_members
 from auditor.sources.detect import form_of
 from auditor.sources.files.compression import HEAD_SIZE, PACKED_SUFFIXES, Limits, UnpackedStream, is_tar
 from auditor.sources.files.digest import map_file
@@ -489,8 +489,7 @@ def open_tree(
     """
     limits = limits or Limits()
     if not layout:
-        names = (member.name for member in folder_members(path, DamageLog(), limits))
-        layout = layout_of(names).name
+        layout = layout_of(name for name, _ in files_below(path, DamageLog())).name
     if layout in {"archive", "etcd-data-dir"}:
         return None
     reading = _ArchiveReading(str(path), LAYOUTS[layout], number, workdir, limits, unsealer)

@@ -327,7 +327,18 @@ def _check_list(name: str, path: Path, limits: Limits) -> int:
 def folder_members(root: Path, damage: DamageLog, limits: Limits | None = None) -> Iterator[Member]:
     """Yield the files below a folder, sorted by path; links that lead out of it are not followed."""
     limits = limits or Limits()
-    count = 0
+    for count, (name, path) in enumerate(files_below(root, damage)):
+        if count >= limits.members:
+            raise DamagedDump(str(root), f"a folder of more than {limits.members} files", "", "give a part of it")
+        try:
+            with path.open("rb") as stream:
+                yield Member(name, path.stat().st_size, lambda stream=stream: stream, path)  # type: ignore[misc]
+        except OSError as error:
+            damage.add(f"member {name!r}", error.strerror or str(error))
+
+
+def files_below(root: Path, damage: DamageLog) -> Iterator[tuple[str, Path]]:
+    """Yield names and paths of the files below a folder, as `folder_members`."""
 
     def refused(error: OSError) -> None:
         damage.add(f"folder {os.path.relpath(error.filename, root)!r}", str(error.strerror))
@@ -340,13 +351,5 @@ def folder_members(root: Path, damage: DamageLog, limits: Limits | None = None) 
             if leads_out(path, root):
                 damage.add(f"member {name!r}", LINK_OUT)
                 continue
-            if not path.is_file():
-                continue
-            count += 1
-            if count > limits.members:
-                raise DamagedDump(str(root), f"a folder of more than {limits.members} files", "", "give a part of it")
-            try:
-                with path.open("rb") as stream:
-                    yield Member(name, path.stat().st_size, lambda stream=stream: stream, path)  # type: ignore[misc]
-            except OSError as error:
-                damage.add(f"member {name!r}", error.strerror or str(error))
+            if path.is_file():
+                yield name, path

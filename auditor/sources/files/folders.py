@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -16,4 +17,8 @@ def leads_out(path: Path, root: Path) -> bool:
 
 def not_a_file(path: Path) -> str:
     """Return why an entry of a folder is not read, as reading may never end; empty if it is a file, or missing."""
-    return "neither a file nor a folder; it was not read" if path.exists() and not path.is_file() else ""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return ""
+    return "" if stat.S_ISREG(mode) else "neither a file nor a folder; it was not read"

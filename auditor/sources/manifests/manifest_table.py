@@ -14,6 +14,7 @@ import codecs
 import hashlib
 import os
 import re
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -28,7 +29,8 @@ from auditor.sources.registry_key import printable_name
 from auditor.sources.source_plan import NAMED, DamageLog, SourcePlan, first_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import mmap
+    from collections.abc import Callable, Iterator
 
 
 MANIFEST_SUFFIXES: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
@@ -64,9 +66,11 @@ def looks_like_manifests(head: bytes) -> str | None:
     return "yaml" if first.startswith(b"---") and _YAML_KEY.search(text) else None
 
 
-def _digest(path: Path) -> str:
+def _bytes_of(path: Path) -> mmap.mmap | bytes:
+    """Return the bytes of a file, read once; one of more than a block is mapped."""
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        data = stream.read(BLOCK + 1)
+    return data if len(data) <= BLOCK else map_file(path)
 
 
 def _joined(digest: Digest | None) -> str:
@@ -175,12 +179,12 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
     )
 
 
-def _suffix(path: Path) -> str:
-    """Return the suffix of the format, without that of a compression."""
-    name = path.name.lower()
+def _is_manifest(name: str) -> bool:
+    """Whether the name of a file has the suffix of manifests, before that of a compression or without one."""
+    name = name.lower()
     for packed in PACKED_SUFFIXES:
         name = name.removesuffix(packed)
-    return Path(name).suffix
+    return os.path.splitext(name)[1] in MANIFEST_SUFFIXES  # noqa: PTH122 - a path for each name takes longer
 
 
 def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = None) -> tuple[list[Path], list[Path]]:
@@ -192,22 +196,34 @@ def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = 
         folder: The folder to search.
         on_error: Called for a folder that cannot be read, whose files are not returned.
     """
-    chosen: list[Path] = []
-    others: list[Path] = []
+    both: tuple[list[Path], list[Path]] = ([], [])
+    for path, is_manifest in _files_below(folder, on_error):
+        both[not is_manifest].append(path)
+    for paths in both:
+        paths.sort(key=attrgetter("parts"))
+    return both
+
+
+def has_manifests(folder: Path) -> bool:
+    """Return whether a file below a folder is a manifest by its name; the search ends with the first."""
+    return any(is_manifest for _, is_manifest in _files_below(folder))
+
+
+def _files_below(folder: Path, on_error: Callable[[OSError], object] | None = None) -> Iterator[tuple[Path, bool]]:
+    """Yield the files below a folder, each with whether it is a manifest by its name; see `manifest_files`."""
     roots = [(folder, Path(os.path.realpath(folder)))]
     for root, _ in roots:
         for directory, folders, names in os.walk(root, onerror=on_error):
             folders.sort()
+            within = Path(directory)
             for name in names:
-                path = Path(directory, name)
-                (chosen if _suffix(path) in MANIFEST_SUFFIXES else others).append(path)
-            for link in (path for name in folders if (path := Path(directory, name)).is_symlink()):
+                yield within / name, _is_manifest(name)
+            for link in (path for name in folders if (path := within / name).is_symlink()):
                 there = Path(os.path.realpath(link))
                 if any(known.is_relative_to(there) and known != there for _, known in roots):
-                    others.append(link)
+                    yield link, False
                 elif not any(there.is_relative_to(known) for _, known in roots):
                     roots.append((link, there))
-    return sorted(chosen), sorted(others)
 
 
 def read_packed(path: Path) -> bytes:
@@ -251,7 +267,7 @@ def _unpacked(path: Path) -> tuple[bytes, str]:
 
 def _shown(path: Path, root: Path) -> str:
     """Return the path of a file below a folder as text; invalid UTF-8 is escaped."""
-    return printable_name(str(path.relative_to(root)))
+    return printable_name(str(path).removeprefix(os.path.join(root, "")))  # noqa: PTH118 - its last part stays empty
 
 
 class _Folder:
@@ -272,8 +288,10 @@ class _Folder:
             self.damage.add(name, odd)
             return
         try:
-            digest = _digest(path)
-            data, broken = _unpacked(path) if _is_packed(path) else (map_file(path), "")
+            data, broken = _bytes_of(path), ""
+            digest = hashlib.sha256(data).hexdigest()
+            if _is_packed(path):
+                data, broken = _unpacked(path)
         except (SourceError, OSError) as error:
             self.damage.add(name, str(getattr(error, "found", error)))
             return

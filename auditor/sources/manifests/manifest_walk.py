@@ -83,6 +83,8 @@ class ManifestWalk:
     def walk(self, data: Bytes) -> None:
         """Read all of it: JSON values one after another, else YAML."""
         start = skip_space(data, 3 if data[:3] == b"\xef\xbb\xbf" else 0)
+        if self._takes_whole(data, start):
+            return
         behind = _behind_comments(data, start)
         if data[start : start + 1] == b"[" or data[behind : behind + 1] == b"{":
             as_json = self._starts_as_json(data, behind)
@@ -98,6 +100,16 @@ class ManifestWalk:
             self._yaml(data)
 
     # -- JSON ----------------------------------------------------------------------------------------------------------
+
+    def _takes_whole(self, data: Bytes, start: int) -> bool:
+        """Take a text that is one plain object and not long, as files of folders are; return whether it is."""
+        is_short = len(data) <= PIECEWISE_FROM and data[start : start + 1] == b"{"
+        header = fast_header(bytes(data[start:])) if is_short else None
+        if header is None or _is_no_object(header.kind):
+            return False
+        self.format = "json"
+        self._take(data, memoryview(b""), start, len(data), header, 0)
+        return True
 
     def _starts_as_json(self, data: Bytes, start: int) -> bool:
         """Distinguish JSON from YAML that begins with a brace, by two tokens and, if short, by the first value."""
@@ -178,11 +190,9 @@ class ManifestWalk:
             return at
         headers = fast_headers(view[at:stop])
         # Between two such lines no value goes on. So there is at least one in each, and if they are as many, just one.
-        if (
-            headers is None
-            or len(headers) != len(lines)
-            or any(map(_is_no_object, {header.kind for header in headers}))
-        ):
+        if headers is None or len(headers) != len(lines):
+            return at
+        if any(map(_is_no_object, {header.kind for header in headers})):
             return at
         self.objects += len(lines)
         self.lines += len(lines)

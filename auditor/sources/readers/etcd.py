@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import DamagedDump
+from auditor.sources.files.compression import HEAD_SIZE
 from auditor.sources.files.digest import NO_DIGEST, Digest, in_use, status_damage, status_notes
 from auditor.sources.files.free_space import check_free_space
 from auditor.sources.readers.format_reader import FormatReader
@@ -35,8 +36,8 @@ def _has_second_meta(path: Path | None, head: bytes) -> bool:
     for page_size in BOLT_PAGE_SIZES:
         if page_size + 20 <= len(head):
             magic = head[page_size + 16 : page_size + 20]
-        elif path is None:
-            return False
+        elif path is None or len(head) < HEAD_SIZE:
+            return False  # the file ends with its head
         else:
             with path.open("rb") as stream:
                 stream.seek(page_size + 16)

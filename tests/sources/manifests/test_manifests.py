@@ -17,6 +17,7 @@ import zstandard
 from auditor.base.errors import DamagedDump, UnknownDump
 from auditor.base.tables import LIVE_KEYS
 from auditor.golang import jsontext
+from auditor.sources import SourcePlan, open_source
 from auditor.sources.manifests import manifest_walk
 from auditor.sources.manifests.export_table import ManifestRows
 from auditor.sources.manifests.manifest_table import looks_like_manifests, open_directory, open_manifests
@@ -564,3 +565,32 @@ def test_what_may_never_end_is_not_read_in_a_folder(tmp_path):
     assert names(plan) == ["a"]
     reported = "neither a file nor a folder; it was not read"
     assert [(one.where, one.reason) for one in plan.damage] == [("pipe.yaml", reported), ("zero.yaml", reported)]
+
+
+def test_a_file_of_a_folder_is_opened_twice_at_most(tmp_path, monkeypatch):
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    for number in range(20):
+        text = json.dumps({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": f"n{number}"}}, indent=number % 3)
+        (folder / f"{number}.json").write_text(text)
+    opened: dict[str, int] = {}
+    real = Path.open
+
+    def noted(path: Path, *words: Any, **options: Any) -> Any:
+        opened[str(path)] = opened.get(str(path), 0) + 1
+        return real(path, *words, **options)
+
+    monkeypatch.setattr(Path, "open", noted)
+    work = tmp_path / "work"
+    work.mkdir()
+    plan = open_source(str(folder), number=0, workdir=work)
+    assert isinstance(plan, SourcePlan)
+    assert plan.rows == 20
+    assert {opened[str(path)] for path in folder.iterdir()} == {2}  # to detect the format, and to read it
+
+
+def test_a_file_with_one_object_is_read_in_one_pass():
+    text = json.dumps({"apiVersion": "v1", "kind": "Thing", "spec": {"list": [{"a": 1}] * 1000}}, indent=1).encode()
+    walk = manifest_walk.ManifestWalk(Spans(rows := ManifestRows(0)))
+    assert calls_of(lambda: walk.walk(text)) < 60  # a scan of its brackets makes one for each
+    assert (walk.format, walk.objects, len(rows)) == ("json", 1, 1)
