@@ -173,7 +173,7 @@ def qualified(
     Args:
         section: As `upgrade_section` returns it.
         reasons: What was not judged.
-        unsure: Names of definitions of which not all was judged.
+        unsure: Names of definitions with objects that were not all judged.
         scope_only: The user left out the rest; the sentence says so already.
     """
     if not reasons or scope_only:

@@ -101,7 +101,7 @@ class DefinitionChange:
 def change_of_definition(name: str, old: JsonObject | None, new: JsonObject | None) -> DefinitionChange:
     """Compare an old and a new document of one definition; arguments as for `_change`.
 
-    Of a definition that the server refuses, the refusals are all that is returned: nothing changes by it.
+    A definition that the server refuses changes nothing, so that the refusals are all that is returned.
     """
     change = _change(name, old, new)
     return change if old is None else replace(change, is_terminating=_is_terminating(old), is_unserved=is_unserved(old))
