@@ -61,6 +61,7 @@ OF_UPGRADE: Final = {
     **dict.fromkeys(("invalid", "tolerated", "new-rule", "version-removed", "subresource-removed"), "medium"),
     **dict.fromkeys(("selector-removed", "names", "managed-fields", "rewrite-refused", "create-refused"), "medium"),
     **dict.fromkeys(("step", "sealed", "unconverted", "stored-versions-unknown", "client-of-removed"), "medium"),
+    "exported": "medium",
     **dict.fromkeys(("helm-manifest", "helm-unread", "helm-unknown", "unknown-format"), "medium"),
 }
 """Severity of what an upgrade does, by type; what is not here is low."""

@@ -30,6 +30,7 @@ _API_STATES: Final = {
     "undecodable": "not decoded{since}: no LIST of the kind works",
     "undecodable-before": "not decoded{since}: no LIST of the kind works, before or after",
     "decoded": "decoded as before; the next write stores another version",
+    "exported": "the export shows it at that version, at which it cannot be restored",
     "left-over": "no server keeps objects at these keys",
 }
 _OF_HELM: Final = (

@@ -96,11 +96,13 @@ def api_decisions(section: dict[str, Any] | None) -> list[tuple[str, Decision]]:
 
 def _stored(tally: ApiTally, target: Release, today: Release | None, report: str) -> list[dict[str, Any]]:
     out = []
-    for (api_version, kind, is_kept), count in sorted(tally.stored.items()):
+    for (api_version, kind, is_kept), count in sorted(tally.stored.items(), key=lambda item: tuple(map(str, item[0]))):
         api = find_api(api_version, kind)
         if api is None or not api.is_gone(target.minor):
             continue
-        if not is_kept:
+        if is_kept is None:
+            state = "exported"
+        elif not is_kept:
             state = "left-over"
         elif api.is_decoded(target.minor):
             state = "decoded"
@@ -207,6 +209,11 @@ def _decisions(section: dict[str, Any], target: Release) -> list[tuple[str, Deci
             reason = f"{objects(n)} {are(n)} stored at it, and {release} does not decode {by_count(n, 'it', 'them')}"
             reason += ": no LIST of the kind works"
             out.append((_at(use), blocks(UpgradeEffect("", reason, levels=frozenset({"unreadable"})))))
+        elif use["state"] == "exported":
+            n = use["objects"]
+            reason = f"{release} does not serve it: {objects(n)} of the export cannot be restored at it"
+            effect = UpgradeEffect("", reason, levels=frozenset({"invalid"}))
+            out.append((_at(use), Decision(ATTENTION, f"attention: {reason}", (effect,))))
     helm: dict[tuple[str, str], list[str]] = {}
     for use in (section["helm"] or {}).get("releases", ()):
         helm.setdefault((use["kind"], use["api_version"]), []).append(f"{use['namespace']}/{use['release']}")

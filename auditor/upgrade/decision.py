@@ -181,7 +181,7 @@ def _headline(start: str, concerned: Sequence[tuple[str, Decision]]) -> str:
             hidden = [counted(len(reasons) - shown, "more reason")] if shown < len(reasons) else []
             text = f"{name} ({'; '.join([*reasons[:shown], *hidden])})"
             rest = len(concerned) - len(texts) - 1
-            longer = f"{start} {listed([*texts, text, *([counted(rest, 'more definition')] if rest else [])])}"
+            longer = f"{start} {listed([*texts, text, *([f'{rest} more'] if rest else [])])}"
             if len(longer) <= _HEADLINE or (shown == 1 and not texts):
                 texts.append(text)
                 sentence = longer

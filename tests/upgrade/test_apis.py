@@ -348,13 +348,13 @@ def test_an_older_release_is_not_looked_at(tmp_path):
     assert "which kinds and versions Kubernetes 1.37, the older release, lacks" in section["sentence"]
 
 
-def test_exports_show_clients_and_no_stored_versions(tmp_path):
+def test_exports_show_clients_and_the_versions_that_were_asked_for(tmp_path):
     value = claim(entry("driver", "resource.k8s.io/v1beta1")) | {"apiVersion": "resource.k8s.io/v1beta1"}
     dump = tmp_path / "export.ndjson"
     dump.write_text("\n".join(map(json.dumps, [DEFINITION, thing("a", {}), value, helm()])))
     _code, section, _ = upgraded(tmp_path, {}, dump=dump, helm=True)
     apis = section["apis"]
-    assert apis["stored"] == []
+    assert [use["state"] for use in apis["stored"]] == ["exported"]
     assert [one["manager"] for one in apis["clients"]] == ["driver"]
     assert [one["release"] for one in apis["helm"]["releases"]] == ["web"]
 
@@ -410,3 +410,22 @@ def test_endpoints_are_no_sign_of_a_client(tmp_path):
     value = of("v1", "Endpoints", "web", metadata={"managedFields": [entry("kube-controller-manager", "v1")]})
     _, section, _ = upgraded(tmp_path, {"/registry/services/endpoints/default/web": value})
     assert section["apis"]["clients"] == []
+
+
+def test_items_of_an_export_at_versions_that_the_new_server_does_not_serve_are_named(tmp_path):
+    budget = of("policy/v1beta1", "PodDisruptionBudget", "a", spec={})
+    flow = of("flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema", "b", "", spec={})
+    served = of("policy/v1", "PodDisruptionBudget", "c", spec={})
+    dump = tmp_path / "export.ndjson"
+    dump.write_text("\n".join(map(json.dumps, [budget, budget, flow, served])))
+    code, section, shown = upgraded(tmp_path, {}, dump=dump, to="1.34", kubernetes="1.32")
+    assert (code, section["decision"]) == (1, "attention")
+    named = {(use["api_version"], use["kind"]): (use["state"], use["objects"]) for use in section["apis"]["stored"]}
+    assert named == {
+        ("policy/v1beta1", "PodDisruptionBudget"): ("exported", 2),
+        ("flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema"): ("exported", 1),
+    }
+    assert "2 objects of the export cannot be restored at it" in json.dumps(section["apis"]["decisions"])
+    assert shown.startswith(
+        "attention: FlowSchema at flowcontrol.apiserver.k8s.io/v1beta3 (Kubernetes 1.34 does not serve"
+    )

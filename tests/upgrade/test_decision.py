@@ -92,7 +92,7 @@ def test_all_definitions_together_are_as_bad_as_the_worst():
     assert decide_all([("a", safe), ("b", after)]).word == "safe-after"
     found = decide_all([("a", safe), ("b", after), *((f"c{number}", blocks) for number in range(5))])
     assert found.sentence.startswith("blocks, because of c0 (the server cannot serve it: why), c1 (")
-    assert found.sentence.endswith("and 2 more definitions")
+    assert found.sentence.endswith("and 2 more")
 
 
 def test_the_answer_to_an_update_separates_what_migration_repairs():
@@ -154,4 +154,4 @@ def test_the_headline_is_a_sentence_of_200_characters_with_whole_reasons():
             )
             shown = sum(f"{name} (" in sentence for name in names)
             rest = len(names) - shown
-            assert sentence.endswith(f"{rest} more definition{'s' if rest > 1 else ''}" if rest else ")")
+            assert sentence.endswith(f"{rest} more" if rest else ")")

@@ -48,7 +48,8 @@ class ApiTally:
     """Uses of versions that were found in shards.
 
     Attributes:
-        stored: Objects stored at a version, by (apiVersion, kind, whether a server keeps objects at their keys).
+        stored: Objects stored at a version, by (apiVersion, kind, whether a server keeps objects at their keys; None:
+            an export shows them at it).
         clients: Objects that were written at a version, by (apiVersion, kind, how, manager).
         last: The newest time of such a write.
         samples: Keys of some objects, by the key of their counter.
@@ -61,7 +62,7 @@ class ApiTally:
         api_services: The (namespace, name) that serves an APIService, by its name.
     """
 
-    stored: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    stored: Counter[tuple[str, str, bool | None]] = field(default_factory=Counter)
     clients: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     last: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
     samples: dict[tuple[Any, ...], list[str]] = field(default_factory=dict)
@@ -200,7 +201,12 @@ class ApiScan:
             return
         metadata = obj.get("metadata")
         names = [metadata.get(name) for name in ("namespace", "name")] if type(metadata) is dict else []
-        self._uses(obj, "/".join(name for name in names if type(name) is str and name))
+        shown = "/".join(name for name in names if type(name) is str and name)
+        own = (obj.get("apiVersion"), obj.get("kind"))
+        if own in self._gone:
+            self.tally.stored[(*own, None)] += 1
+            self.tally.sample((*own, None), shown)
+        self._uses(obj, shown)
         if self._reads_helm and len(names) == 2 and type(names[1]) is str and names[1].startswith(HELM_PREFIX):
             self._release(obj)
 
