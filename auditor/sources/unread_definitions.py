@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.sources.files.compression import PACKED_SUFFIXES
 from auditor.sources.files.folders import not_a_file
 from auditor.sources.manifests.manifest_table import manifest_files
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 MENTIONS: Final = re.compile(rb"""kind["']?[ \t]*:[^\r\n]{0,200}\bCustomResourceDefinition(?:List)?\b""")
 """How a file holds a definition, in YAML, JSON or a template of either."""
-_PACKED: Final = (".tgz", ".tar", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
+_PACKED: Final = (*PACKED_SUFFIXES, ".tgz", ".tar", ".zip", ".7z")
 _NO_MANIFESTS: Final = frozenset({".md", ".rst", ".go", ".py", ".js", ".ts", ".java", ".rs", ".sh"})
 """Prose and programs, which may show or print a definition, and are none."""
 _MOST: Final = 64 << 20

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
+from auditor.sources.files.compression import PACKED_SUFFIXES
 from auditor.sources.stores.locations import is_remote, shown_url
 from auditor.sources.stores.patterns import expand, fetched, has_wildcards
 from pipelines.run.audit import new_report
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cluster", "cluster_name", "clusters_of", "run_fleet"]
 
-_SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2", ".tar", ".tgz", ".zip", ".db", ".json", ".yaml", ".yml", ".ndjson")
+_SUFFIXES: Final = (*PACKED_SUFFIXES, ".tar", ".tgz", ".zip", ".db", ".json", ".yaml", ".yml", ".ndjson")
 
 
 def _stem(path: str) -> str:
