@@ -268,7 +268,9 @@ CHANGES: Final = (
     Change(
         "a text of a finding",
         None,
-        "`auditor/validation/field_errors.py`, `auditor/releases/meanings.py` (if a release reworded it)",
+        "the check that has it, below `auditor/validation/` or in `auditor/crdcheck/`; `auditor/validation/field_errors.py` "
+        "(what comes before a detail, and details that several checks have), `auditor/releases/meanings.py` (if a release "
+        "reworded it)",
     ),
     Change("a string format", None, "`auditor/validation/string_formats.py`"),
     Change("a check of definitions", None, "a file of `auditor/crdcheck/`"),
@@ -295,10 +297,15 @@ CHANGES: Final = (
         "`tests/sources/test_readers.py`",
     ),
     Change(
-        "an archive or a compression of dumps",
+        "an archive of dumps",
         None,
-        "`auditor/sources/opening.py`, `auditor/sources/dump_formats.py`, `auditor/sources/archives/members.py` or "
-        "`auditor/sources/files/compression.py`",
+        "`auditor/sources/opening.py`, `auditor/sources/dump_formats.py`, `auditor/sources/archives/members.py`, "
+        "`docs/guide/dumps.md`",
+    ),
+    Change(
+        "a compression of dumps",
+        lambda: _of(("gz", "zst", "xz", "bz2"))() | _of(("gzip", "zstd", "xz"))(),
+        "`pipelines/cli/audit.py` (help), `docs/guide/dumps.md`",
     ),
     Change("an engine", _engine, "a module in `pipelines/engines/`"),
     Change(
