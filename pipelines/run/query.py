@@ -150,20 +150,25 @@ def _views(
         yield name, replace(options, target=str(view), dumps=dumps)
 
 
+def _asked(options: QueryOptions) -> AuditOptions:
+    """Return how the target is read."""
+    return AuditOptions(
+        dumps=(options.target,),
+        crds=options.crds,
+        etcd_prefix=options.etcd_prefix,
+        encryption_config=options.encryption_config,
+        kms_decryptor=options.kms_decryptor,
+        convert_with=options.convert_with,
+    )
+
+
 @contextmanager
 def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[OneStore]:
     path = Path(options.target)
     if options.target != "-" and not is_remote(options.target) and not path.exists():
         raise PlanError(options.target, "there is no such file", "a dump, or the --report folder of an audit")
     with temporary_folder("query") as workdir:
-        asked = AuditOptions(
-            dumps=(options.target,),
-            crds=options.crds,
-            etcd_prefix=options.etcd_prefix,
-            encryption_config=options.encryption_config,
-            kms_decryptor=options.kms_decryptor,
-            convert_with=options.convert_with,
-        )
+        asked = _asked(options)
         if DefinitionsFile(path).exists() and (path / "objects").is_dir():
             read_manifest(path)  # a report without its manifest must not be read as a folder of manifests
         if (path / MANIFEST).exists() and options.as_of is None:
@@ -332,19 +337,7 @@ def _save_index(options: QueryOptions, err: Callable[[str], None]) -> None:
     """Audit the dump, and continue with its report."""
     from pipelines.run.audit import run_audit  # noqa: PLC0415 - only where it is asked for
 
-    _, manifest = run_audit(
-        AuditOptions(
-            dumps=(options.target,),
-            crds=options.crds,
-            report=options.save_index,
-            etcd_prefix=options.etcd_prefix,
-            encryption_config=options.encryption_config,
-            kms_decryptor=options.kms_decryptor,
-            convert_with=options.convert_with,
-            jobs=processors(),
-            fail_on="never",
-        )
-    )
+    _, manifest = run_audit(replace(_asked(options), report=options.save_index, jobs=processors(), fail_on="never"))
     files = list((Path(options.save_index) / "index").rglob("*.parquet"))
     size = sum(path.stat().st_size for path in files)
     rows = manifest["counts"]["rows"]

@@ -511,13 +511,16 @@ class ExpressionEmitter:
             return self._collected(step, range_, head)
         return self._entries(step, range_, head)
 
+    def _filtered(self, step: Call) -> tuple[Call, Value | None]:
+        """Return what a step adds, and the condition on which it does; None if it always does."""
+        if step.function != "_?_:_":
+            return step, None
+        inner = step.args[1]
+        assert isinstance(inner, Call)
+        return inner, self.test(step.args[0])
+
     def _collected(self, step: Call, range_: Value, head: str) -> Value:
-        condition = None
-        if step.function == "_?_:_":
-            condition = self.test(step.args[0])
-            inner = step.args[1]
-            assert isinstance(inner, Call)
-            step = inner
+        step, condition = self._filtered(step)
         made = step.args[1]
         assert isinstance(made, ListLiteral)
         item = self.emit(made.elements[0])
@@ -527,12 +530,7 @@ class ExpressionEmitter:
         return Value(f"[{item.code} {head}{tail}]", list_shape(item.shape), extent, total=total)
 
     def _entries(self, step: Call, range_: Value, head: str) -> Value:
-        condition = None
-        if step.function == "_?_:_":
-            condition = self.test(step.args[0])
-            inner = step.args[1]
-            assert isinstance(inner, Call)
-            step = inner
+        step, condition = self._filtered(step)
         if len(step.args) != 3 or range_.shape.form is not Form.MAP:
             raise NotEmittable("a map is made")
         key, item = self.emit(step.args[1]), self.emit(step.args[2])

@@ -263,6 +263,11 @@ class Estimate:
             cost = self.cost(expr.args[0]) + ONE
             self.copy(expr, expr.args[0])
             return cost
+        return self.function(expr, name)
+
+    def function(self, expr: Call, name: str) -> Range:
+        """Return the cost of a call of a function."""
+        reference = self.references.get(expr.id)
         args: list[Operand] = []
         costs: list[Range] = []
         for arg in expr.args:
@@ -280,13 +285,7 @@ class Estimate:
             cost = cost | own
             if made is not None:
                 size = made if size is None else size | made
-            if overload in ("index_list", "index_map"):
-                entries = self.entry(expr.args[0])
-                size = None if entries is None else entries.value
-                step = "@items" if overload == "index_list" else "@values"
-                self.paths[expr.id] = added(self.path(expr.args[0]), step)
-            if size is None:
-                size = self.size(expr)
+            size = self.result_size(expr, overload, size)
         if size is not None:
             self.sizes[expr.id] = size
         return total + cost
@@ -306,6 +305,24 @@ class Estimate:
             self.note_entries(expr, None if first is None else first.union(second))
         priced = price_of(self.functions.get(name), overload, target, args)
         return sum(costs, priced.cost), priced.size
+
+    def result_size(self, expr: Call, overload: str, size: Range | None) -> Range | None:
+        """Return the size of the result of a call, and note the path to it.
+
+        Args:
+            size: What the price of this overload and of those before it says.
+        """
+        if self.note_index(expr, overload):
+            entries = self.entry(expr.args[0])
+            size = None if entries is None else entries.value
+        return self.size(expr) if size is None else size
+
+    def note_index(self, expr: Call, overload: str) -> bool:
+        """Return whether a call takes a part of a list or map; note the path to it."""
+        if overload not in ("index_list", "index_map"):
+            return False
+        self.paths[expr.id] = added(self.path(expr.args[0]), "@items" if overload == "index_list" else "@values")
+        return True
 
     def note_entries(self, expr: Expr, entries: Entries | None) -> None:
         """Keep the sizes of keys and values of a node, if they are known."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from auditor.cel.cel_types import Kind
-from auditor.cel.estimate.call_costs import MAX_COST, NOTHING, ONE, Operand, Range
+from auditor.cel.estimate.call_costs import ONE, Operand, Range
 from auditor.cel.estimate.cost_walk import ACCUMULATORS, SCALARS, Entries, Estimate, Path, added, literal_size
 from auditor.cel.syntax.ast import Ident
 
@@ -69,28 +69,12 @@ class FlatEstimate(Estimate):
     def call(self, expr: Call) -> Range:
         """Return the cost of a call."""
         reference = self.references.get(expr.id)
-        args, costs = [], []
-        for arg in expr.args:
-            costs.append(self.cost(arg))
-            args.append(self.operand(arg))
-        if reference is None or not reference.overloads:
-            return NOTHING
-        total, target = NOTHING, None
-        if expr.target is not None and not reference.is_global:
-            total = self.cost(expr.target)
-            target = self.operand(expr.target)
-        cost, size = Range(MAX_COST, 0), None
-        for overload in reference.overloads:
-            own, made = self.overload(expr, reference.name or expr.function, overload, target, args, costs)
-            cost = cost | own
-            if made is not None:
-                size = made if size is None else size | made
-            if overload in ("index_list", "index_map"):
-                step = "@items" if overload == "index_list" else "@values"
-                self.paths[expr.id] = added(self.path(expr.args[0]), step)
-        if size is not None:
-            self.sizes[expr.id] = size
-        return total + cost
+        return self.function(expr, expr.function if reference is None else reference.name or expr.function)
+
+    def result_size(self, expr: Call, overload: str, size: Range | None) -> Range | None:
+        """Return what the price says."""
+        self.note_index(expr, overload)
+        return size
 
     def fold(self, expr: Comprehension) -> Range:
         """Return the cost of a comprehension."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from auditor.base.errors import TooMuchToReport
 from auditor.base.trail import Trail
-from auditor.validation.field_errors import INVALID
+from auditor.releases import changes
+from auditor.validation.field_errors import INVALID, TOO_FEW, TOO_MANY, too_few_detail, too_many_detail
 
 if TYPE_CHECKING:
     from auditor.base.longtext import LongText
@@ -70,3 +71,20 @@ def too_many_failures() -> TooMuchToReport:
 def composite(text: str) -> Complaint:
     """Return a complaint without a field: the server reports it at the root with an empty value."""
     return Complaint(None, INVALID, "", text, text)
+
+
+def size_complaints(members: str) -> tuple[Describe, Describe]:
+    """Return what describes too few and too many members, which are ``items`` or ``properties``."""
+    has_own_type = changes.TOO_FEW.holds
+
+    def too_few(path: str, size: Any, limit: int) -> Complaint:
+        text = f"{path} in body should have at least {limit} {members}"
+        if has_own_type:
+            return Complaint(path, TOO_FEW, size, too_few_detail(limit), text)
+        return Complaint(path, INVALID, size, text, text)
+
+    def too_many(path: str, size: Any, limit: int) -> Complaint:
+        text = f"{path} in body should have at most {limit} {members}"
+        return Complaint(path, TOO_MANY, size, too_many_detail(limit), text)
+
+    return too_few, too_many

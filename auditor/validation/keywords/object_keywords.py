@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.releases import changes
-from auditor.validation.field_errors import INVALID, REQUIRED, TOO_FEW, TOO_MANY, too_few_detail, too_many_detail
-from auditor.validation.keywords.failure import MOST_FAILURES, Check, Complaint, NodeChecks, Sink, too_many_failures
+from auditor.validation.field_errors import INVALID, REQUIRED
+from auditor.validation.keywords.failure import (
+    MOST_FAILURES,
+    Check,
+    Complaint,
+    NodeChecks,
+    Sink,
+    size_complaints,
+    too_many_failures,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,7 +93,7 @@ def sizes(schema: StructuralSchema) -> Check | None:
     needed, fewest, most = schema.required, schema.min_properties, schema.max_properties
     if not needed and fewest is None and most is None:
         return None
-    too_few = _too_few if changes.TOO_FEW.holds else _below
+    too_few, too_many = size_complaints("properties")
 
     def check(value: Any, trail: Trail, sink: Sink, _twin: CorrelatedObject | None) -> int:
         for name in needed:
@@ -98,7 +105,7 @@ def sizes(schema: StructuralSchema) -> Check | None:
         if fewest is not None and size < fewest:
             sink.append((too_few, trail, size, fewest))
         if most is not None and size > most:
-            sink.append((_too_many, trail, size, most))
+            sink.append((too_many, trail, size, most))
         return 0
 
     return check
@@ -107,18 +114,3 @@ def sizes(schema: StructuralSchema) -> Check | None:
 def _missing(path: str, _value: Any, name: str) -> Complaint:
     field = f"{path}.{name}"
     return Complaint(field, REQUIRED, "", "", f"{field} in body is required")
-
-
-def _below(path: str, size: Any, limit: int) -> Complaint:
-    detail = f"{path} in body should have at least {limit} properties"
-    return Complaint(path, INVALID, size, detail, detail)
-
-
-def _too_few(path: str, size: Any, limit: int) -> Complaint:
-    text = f"{path} in body should have at least {limit} properties"
-    return Complaint(path, TOO_FEW, size, too_few_detail(limit), text)
-
-
-def _too_many(path: str, size: Any, limit: int) -> Complaint:
-    text = f"{path} in body should have at most {limit} properties"
-    return Complaint(path, TOO_MANY, size, too_many_detail(limit), text)
