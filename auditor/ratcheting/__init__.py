@@ -7,7 +7,7 @@ package contains no keywords, messages or findings.
 Source: apiserver pkg/cel/common/equality.go, maplist.go (KEP-4008).
 """
 
-from auditor.ratcheting.correlation import CorrelatedObject, MapListKeys
+from auditor.ratcheting.correlation import CorrelatedObject, Faults, MapListKeys
 from auditor.ratcheting.go_equality import canonical_text, deep_equal, has_equal_pair
 
-__all__ = ["CorrelatedObject", "MapListKeys", "canonical_text", "deep_equal", "has_equal_pair"]
+__all__ = ["CorrelatedObject", "Faults", "MapListKeys", "canonical_text", "deep_equal", "has_equal_pair"]

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 
+Faults = dict[str | int, Any]
+"""Keys and indexes of a value below which a check fails, each with its faults; None for those that are not known."""
+
+
 class CorrelatedObject:
     """One node of the tree. Children and the result of the comparison are made at first use and cached.
 
@@ -29,9 +33,11 @@ class CorrelatedObject:
 
     Attributes:
         dropped: Collects the tolerated findings, with their nodes; None if they are not collected. Children share it.
+        faults: Where a create of the same value fails; the walk over keywords skips all other keys and indexes. None
+            if that is not known.
     """
 
-    __slots__ = ("_children", "_equal", "_old_items", "dropped", "new", "old", "schema")
+    __slots__ = ("_children", "_equal", "_old_items", "dropped", "faults", "new", "old", "schema")
 
     def __init__(self, new: Any, old: Any, schema: StructuralSchema | None) -> None:
         self.new = new
@@ -41,6 +47,7 @@ class CorrelatedObject:
         self._equal: bool | None = None
         self._old_items: MapListKeys | None = None
         self.dropped: list[tuple[Any, list[Any]]] | None = None
+        self.faults: Faults | None = None
 
     def key(self, name: str) -> CorrelatedObject | None:
         """Return the node of a field or map key, or None if it has no counterpart."""
@@ -61,6 +68,8 @@ class CorrelatedObject:
             below = extra
         child = children[name] = CorrelatedObject(new[name], old[name], below)
         child.dropped = self.dropped
+        if self.faults is not None:
+            child.faults = self.faults.get(name)
         return child
 
     def index(self, index: int) -> CorrelatedObject | None:
@@ -83,6 +92,8 @@ class CorrelatedObject:
             return None
         child = children[index] = CorrelatedObject(new[index], match, schema.items)
         child.dropped = self.dropped
+        if self.faults is not None:
+            child.faults = self.faults.get(index)
         return child
 
     def is_equal(self) -> bool:

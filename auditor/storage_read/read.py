@@ -333,7 +333,10 @@ def _is_lost(stored: Any, read: Any) -> bool:
     if type(stored) is dict:
         if type(read) is not dict:
             return True
-        return any(value and (key not in read or _is_lost(value, read[key])) for key, value in stored.items())
+        for key, value in stored.items():
+            if value and (key not in read or (value is not read[key] and _is_lost(value, read[key]))):
+                return True  # a read shares the texts and the fieldsV1 that it copies
+        return False
     if type(stored) is list:
         return type(read) is not list or len(stored) != len(read) or any(map(_is_lost, stored, read))
     is_number = type(stored) in (int, float) and type(read) in (int, float)

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.base.records import Finding, JsonObject
+    from auditor.base.trail import Trail
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition, Scale
+    from auditor.ratcheting import Faults
 
 
 _MAX_INT32: Final = 2**31 - 1
@@ -121,6 +123,7 @@ class CreateValidator:
         self.has_rules = has_rules(version.structural)
         self._embedded = compile_embedded(version.structural)
         self._list_types = compile_list_types(version.structural)
+        self._failed: tuple[JsonObject, list[Trail]] | None = None
 
     def run(self, obj: JsonObject, rules: Callable[[JsonObject], list[Finding]] | None = None) -> list[Finding]:
         """Judge an object.
@@ -134,7 +137,8 @@ class CreateValidator:
         findings = self.check_type_meta(obj)
         if not findings:
             findings = self.check_metadata(obj)
-            findings += validate_value(self.root, obj)
+            self._failed = obj, []
+            findings += validate_value(self.root, obj, failed=self._failed[1])
             findings += check_scale_spec(obj, self.version.scale)
             findings += check_scale_status(obj, self.version.scale)
         findings += self.check_embedded(obj)
@@ -142,6 +146,22 @@ class CreateValidator:
         if rules is not None and self.has_rules:
             findings += [rules_not_checked()] if has_blocking(findings) else rules(obj)
         return findings
+
+    def faults_of(self, obj: JsonObject) -> Faults | None:
+        """Return where the schema fails on an object; None unless it has the values of the object that ran last.
+
+        The metadata may differ, and count as not known.
+        """
+        last = self._failed
+        if last is None or len(obj) != len(last[0]):
+            return None
+        if not all(key == "metadata" or (key in last[0] and value is last[0][key]) for key, value in obj.items()):
+            return None
+        faults: Faults = {}
+        for trail in last[1]:
+            _note_fault(faults, trail)
+        faults["metadata"] = None
+        return faults
 
     def check_type_meta(self, obj: JsonObject) -> list[Finding]:
         """Check kind and apiVersion."""
@@ -179,6 +199,14 @@ class CreateValidator:
         if findings:
             return findings
         return check_metadata(metadata, namespaced=self.definition.namespaced, name_rule=path_segment)
+
+
+def _note_fault(faults: Faults, trail: Trail) -> Faults:
+    """Add a path to faults; return the faults below it."""
+    if trail is None:
+        return faults
+    below: Faults = _note_fault(faults, trail[0]).setdefault(trail[1], {})
+    return below
 
 
 def has_rules(schema: StructuralSchema | None) -> bool:

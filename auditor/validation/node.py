@@ -254,6 +254,7 @@ def validate_value(
     value: Any,
     twin: CorrelatedObject | None = None,
     prefix: str = "",
+    failed: list[Trail] | None = None,
 ) -> list[Finding]:
     """Run a compiled schema over a value: one run of the server's OpenAPI validation.
 
@@ -263,6 +264,7 @@ def validate_value(
         twin: The value paired with its old one; None if judged as on a create.
         prefix: The path of the value in the object, e.g. ``status``. Only the fields of findings begin with it, their
             texts do not.
+        failed: Receives the path of each failure.
 
     Returns:
         Findings in the order of the walk, each text of the validator once.
@@ -270,6 +272,8 @@ def validate_value(
     """
     sink: Sink = []
     node.run(value, None, sink, twin)
+    if failed is not None:
+        failed += [trail for _, trail, _, _ in sink]
     return _findings(sink, prefix) if sink else []
 
 

@@ -70,6 +70,8 @@ class UpdateValidator:
         if ratchet and not (is_proven and (rules is None or not create.has_rules)):
             twin = CorrelatedObject(new, old, create.version.structural)
             twin.dropped = dropped
+            if known is not None:
+                twin.faults = create.faults_of(new)
         findings = create.check_type_meta(new)
         if not findings:
             findings = self.check_metadata(new, old, known)
@@ -121,6 +123,8 @@ class UpdateValidator:
         """
         create = self.create
         twin = CorrelatedObject(new, old, create.version.structural) if ratchet else None
+        if twin is not None and known is not None:
+            twin.faults = create.faults_of(new)
         findings = create.check_type_meta(new)
         if not findings:
             findings = self.check_metadata(new, old, known)

@@ -41,7 +41,7 @@ def items(node: NodeChecks) -> Check:
                 if twin is None:
                     for inner in checks:
                         count += inner(item, below, sink, None)
-                else:
+                elif twin.faults is None or index in twin.faults:
                     count += node.run(item, below, sink, twin.index(index))
         return count
 

@@ -67,8 +67,11 @@ def fields(
             fixed, checks = kinds[type(item)]
             count += fixed
             if checks:
+                faults = None if twin is None else twin.faults
+                if faults is not None and key not in faults:
+                    continue
                 below = (trail, key, True) if known is None else (trail, key)
-                if twin is None or trail is None or trail[0] is None:
+                if twin is None or (faults is None and (trail is None or trail[0] is None)):
                     before = len(sink)
                     for inner in checks:
                         count += inner(item, below, sink, None)
