@@ -103,3 +103,21 @@ def test_a_refused_definition_that_no_cluster_has_makes_no_kind(tmp_path):
     done = scan(tmp_path, [crd(V1, stored=["v1"])], [wrong, crd(V1)], [thing("a", {"color": "red"})])
     words = {definition["name"]: definition["decision"] for definition in done.section["definitions"]}
     assert words == {"golds.example.com": "blocks", "things.example.com": "safe"}
+
+
+@pytest.mark.parametrize("is_export", [True, False])
+def test_a_conversion_webhook_that_goes_is_not_safe_for_an_export(tmp_path, is_export):
+    """Without it objects are read as they are stored, which an export does not show."""
+    client = {"service": {"namespace": "d", "name": "w"}}
+    webhook = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
+    versions = version(spec(color=string()), "v1alpha1", storage=False), version(spec(color=string()))
+    old, new = crd(*versions, conversion=webhook, stored=["v1alpha1", "v1"]), crd(*versions)
+    if is_export:
+        (tmp_path / "dump.json").write_text(json.dumps(thing("a", {"color": "red"})))
+        old_file, new_file = write_crds(tmp_path / "old.json", old), write_crds(tmp_path / "new.json", new)
+        options = AuditOptions(dumps=(str(tmp_path / "dump.json"),), crds=(str(old_file),), report=str(tmp_path / "r"))
+        section = run_upgrade(options, UpgradeOptions((str(new_file),)))[1]["upgrade"]
+        assert "without the webhook they are read as they are stored" in section["sentence"]
+    else:
+        section = scan(tmp_path, [old], [new], [thing("a", {"color": "red"})]).section
+    assert section["decision"] == ("attention" if is_export else "safe")
