@@ -333,8 +333,8 @@ def _attention(change: DefinitionChange, tally: UpgradeTally, stored: Mapping[st
         text = "an export does not show at which version objects are stored: make sure that none is at one removed"
         out.append(UpgradeEffect("stored-versions-unknown", text))
     if change.conversion == ("Webhook", "None") and len(change.versions) > 1 and stored is None and tally.objects:
-        text = "an export does not show at which version objects are stored, and without the webhook they are read as they "
-        text += "are stored: a snapshot of etcd shows what that loses"
+        text = "an export does not show at which version objects are stored, and without the webhook they are read as "
+        text += "they are stored: a snapshot of etcd shows what that loses"
         out.append(UpgradeEffect("stored-versions-unknown", text, about="conversion"))
     if change.versions and not change.served_after:
         out[-1:] = [out[-1]._replace(text=f"{out[-1].text}; no version is served any more")] if out else []

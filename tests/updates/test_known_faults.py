@@ -20,7 +20,7 @@ REACHED = {"bakery": 5, "drawn": 100}
 
 
 def judge(noop: NoopUpdates, program: AuditProgram, data: bytes, *, knows: bool) -> Any:
-    """Return the verdict on an object that the program audits now; None where it finds nothing in the schema."""
+    """Return the verdict on an object that the program audits now; None if it finds nothing in the schema."""
     audited = program.audit(data)
     if audited.object is None or not any(finding.check == "schema" for finding in audited.findings):
         return None
