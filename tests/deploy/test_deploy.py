@@ -415,6 +415,19 @@ def test_the_action_reads_each_line_and_pattern(tmp_path: Path, act: Any) -> Non
     assert act("validate", "g*.yaml", crds="a.json\nb.json\n")[0] == 0
     for nothing in ("", " \n", "none*.yaml", "good.yaml\nmissing.yaml"):
         assert act("validate", nothing)[0] == 2
+    (tmp_path / "package.json").write_text('{"name": "x"}')
+    code, summary, outputs, _ = act("validate", "package.json", arguments="--skip-others")
+    assert (code, outputs["exit-code"], "exit code 2" in summary) == (2, "2", True)  # not one object was checked
+    assert act("validate", "package.json\r\ngood.yaml\r\n", arguments="--skip-others")[0] == 2  # no definition of A, B
+
+
+def test_the_action_reads_nothing_twice(tmp_path: Path, act: Any) -> None:
+    (tmp_path / "all" / "below").mkdir(parents=True)
+    (tmp_path / "all" / "below" / "bad.yaml").write_text(yaml.safe_dump({**CONFIG_MAP, "metadata": {}}))
+    code, summary, _, found = act("validate", "all/**")
+    assert (code, len(found)) == (1, 1)
+    assert "Paths that were given: 1." in summary
+    assert act("validate", "all/*")[0] == 1  # a folder that a single star matches is read
 
 
 @pytest.mark.slow
