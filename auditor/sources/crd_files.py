@@ -114,7 +114,7 @@ def documents_of(name: str, data: bytes) -> Iterator[Any]:
         yield document
         position = skip_space(data, end)
     if position == first or data.startswith((b"---", b"#"), position):
-        yield from _yaml_documents(name, data, position)
+        yield from _yaml_documents(name, data, position if position > first else 0)  # the first line may be indented
     elif position < len(data):
         raise _broken_json(name, data, position, "neither JSON nor a separator of YAML documents")
 

@@ -9,6 +9,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from auditor.base.errors import AuditorError, DamagedDump, SourceError
 from auditor.sources.crd_files import definitions_in, read_crd_documents
@@ -101,6 +102,7 @@ BROKEN = [
     ("a.json", '{"kind":"A"}\n{"kind":\n ]}', "line 3: invalid character ']' looking for beginning of value"),
     ("a.json", '{"kind":"A"}\nx: 1\n', "line 2: neither JSON nor a separator"),
     ("a.json", '{"kind":"A"}\n---\nx: 1\ny: [\n', "line 4: did not find expected node content"),
+    ("a.yaml", "\tkind: A\n", "document at line 1: yaml: found character that cannot start any token"),
     ("a.json", '{"kind":"A"', "line 1: unexpected end of JSON input"),
 ]  # fmt: skip
 
@@ -113,6 +115,13 @@ def test_a_file_that_does_not_parse_is_an_error_with_file_and_line(tmp_path, nam
     assert caught.value.where == str(tmp_path / name)
     assert found in str(caught.value)
     assert isinstance(caught.value, AuditorError)
+
+
+def test_yaml_may_be_indented_from_its_first_line_on(tmp_path):
+    text = "".join(f"  {line}\n" for line in yaml.safe_dump(definition("a")).splitlines())
+    for start in ("", "\n \n", "# about it\n"):
+        (tmp_path / "a.yaml").write_text(start + text)
+        assert names(read_crd_documents([str(tmp_path)])) == ["a"]
 
 
 def test_a_missing_path_is_an_error(tmp_path):
