@@ -292,11 +292,6 @@ def index_in(array: Any, among: Any) -> Any:
     return _function("index_in", array, options=_compute().SetLookupOptions(among))
 
 
-def byte_lengths(array: Any) -> Any:
-    """Return the number of bytes of each text."""
-    return _function("binary_length", array)
-
-
 def flattened(lists: Any) -> tuple[Any, Any]:
     """Return the items of lists, and for each item the position of its list."""
     return _function("list_flatten", lists), _function("list_parent_indices", lists)

@@ -128,12 +128,11 @@ def enumerated(check: str, path: str, value: str, accepted: tuple[str, ...]) -> 
     return [finding(check, path, NOT_SUPPORTED, value, not_supported_detail(accepted))]
 
 
-def check_conversion(form: Internal, path: str, *, needs_known_review: bool, needs_bundle: bool) -> list[Finding]:
+def check_conversion(form: Internal, *, needs_known_review: bool, needs_bundle: bool) -> list[Finding]:
     """Check ``spec.conversion``.
 
     Args:
         form: The definition.
-        path: The path of the conversion.
         needs_known_review: Whether at least one review version must be one that the server supports.
         needs_bundle: Whether a CA bundle, if there is one, must hold a certificate.
     """
@@ -141,9 +140,9 @@ def check_conversion(form: Internal, path: str, *, needs_known_review: bool, nee
     if form.strategy != "None" and form.preserve:
         detail = "must be None if spec.preserveUnknownFields is true"
         shown = shown_text(form.strategy)
-        findings.append(invalid(_CHECK, f"{path}.strategy", form.strategy, detail, shown))
-    findings += enumerated(_CHECK, f"{path}.strategy", form.strategy, ("None", "Webhook"))
-    config, reviews = f"{path}.webhookClientConfig", f"{path}.conversionReviewVersions"
+        findings.append(invalid(_CHECK, "spec.conversion.strategy", form.strategy, detail, shown))
+    findings += enumerated(_CHECK, "spec.conversion.strategy", form.strategy, ("None", "Webhook"))
+    config, reviews = "spec.conversion.webhookClientConfig", "spec.conversion.conversionReviewVersions"
     if form.strategy == "Webhook":
         if form.client is None:
             findings.append(required(_CHECK, config, "required when strategy is set to Webhook"))

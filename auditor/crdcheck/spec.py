@@ -71,9 +71,7 @@ def check_spec(form: Internal, demands: Demands) -> tuple[list[Finding], list[tu
             findings.append(invalid(_CHECK, "spec.selectableFields", "", detail))
         else:
             findings += checker.selectable(form.selectable, form.validation, "spec", "")
-    findings += check_conversion(
-        form, "spec.conversion", needs_known_review=demands.known_review, needs_bundle=demands.bundle
-    )
+    findings += check_conversion(form, needs_known_review=demands.known_review, needs_bundle=demands.bundle)
     return findings, checker.costs
 
 

@@ -9,9 +9,7 @@ apimachinery pkg/runtime/serializer/{protobuf,cbor,json}.
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
-
-Form = Literal["json", "cbor", "protobuf", "encrypted", "gzip", "empty", "other"]
+from typing import Final, NamedTuple
 
 ENCRYPTED_PREFIX: Final = b"k8s:enc:"
 PROTOBUF_MAGIC: Final = b"k8s\0"
@@ -34,21 +32,6 @@ class EncryptedPrefix(NamedTuple):
     version: str
     key: str
     start: int
-
-
-def sniff(data: bytes) -> Form:
-    """Return the type of a stored value by its first bytes; ``json`` means only that it begins like JSON."""
-    if not data:
-        return "empty"
-    if data.startswith(ENCRYPTED_PREFIX):
-        return "encrypted"
-    if data.startswith(PROTOBUF_MAGIC):
-        return "protobuf"
-    if data.startswith(CBOR_TAG):
-        return "cbor"
-    if data[:2] == b"\x1f\x8b":
-        return "gzip"
-    return "json" if data[:64].lstrip(b" \t\r\n")[:1] in {b"{", b"[", b'"', b""} else "other"
 
 
 def envelope(data: bytes) -> EncryptedPrefix | None:

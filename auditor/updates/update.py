@@ -187,9 +187,7 @@ class UpdateProgram:
         # List types of the old object count with and without the feature gate.
         rules = rules or self.rules
         ratchet = self.ratcheting
-        return self.validator.run(
-            new, old, ratchet=ratchet, ratchet_lists=True, rules=rules, dropped=dropped, known=known
-        )
+        return self.validator.run(new, old, ratchet=ratchet, rules=rules, dropped=dropped, known=known)
 
     def _run_status(
         self,
@@ -199,7 +197,7 @@ class UpdateProgram:
         known: tuple[Finding, ...] | None = None,
     ) -> list[Finding]:
         rules, ratchet = rules or self.rules, self._status_ratchets
-        return self.validator.run_status(new, old, ratchet=ratchet, ratchet_lists=True, rules=rules, known=known)
+        return self.validator.run_status(new, old, ratchet=ratchet, rules=rules, known=known)
 
     # -- requests ---------------------------------------------------------------------------------------------------
 

@@ -111,13 +111,12 @@ class UpdateValidator:
         old: JsonObject,
         *,
         ratchet: bool = True,
-        ratchet_lists: bool | None = None,
         rules: UpdateRules | None = None,
         known: Collection[Finding] | None = None,
     ) -> list[Finding]:
         """Judge an update of /status; `new` is the old object with the new status (and managedFields).
 
-        The other arguments are those of `run`.
+        The other arguments are those of `run`; lists are always compared with the old ones.
 
         Source: apiextensions-apiserver pkg/registry/customresource/status_strategy.go.
         """
@@ -128,10 +127,10 @@ class UpdateValidator:
         findings = create.check_type_meta(new)
         if not findings:
             findings = self.check_metadata(new, old, known)
-            if known is None or _may_fail(known, "status"):
+            if known is None or _status_may_fail(known):
                 findings += self._status(new, old, twin)
             findings += check_scale_status(new, create.version.scale)
-        findings += self._list_types(new, old, known, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
+        findings += self._list_types(new, old, known, ratchet=True)
         return findings + self._rules(findings, new, old, twin, rules)
 
     def _status(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
@@ -240,8 +239,7 @@ _FIELDS: Final = frozenset(
 """Fields of metadata in which a create may have findings."""
 
 
-def _may_fail(known: Collection[Finding], key: str) -> bool:
-    """Return whether the schema may have findings below a key; findings of a oneOf have no field."""
-    return any(
-        finding.check == "schema" and (finding.field.startswith(key) or finding.field == "<nil>") for finding in known
-    )
+def _status_may_fail(known: Collection[Finding]) -> bool:
+    """Return whether the schema may have findings below the status; findings of a oneOf have no field."""
+    fields = (finding.field for finding in known if finding.check == "schema")
+    return any(field.startswith("status") or field == "<nil>" for field in fields)

@@ -122,7 +122,7 @@ def _options(dumps: tuple[str, ...], flags: dict[str, Any]) -> AuditOptions:
     scope = RunScope(**recorded(RunScope, flags))
     made = {
         **recorded(AuditOptions, flags),
-        "at_of_exports": "stored" if _is_default("at") else flags["at"],
+        "at_of_exports": "stored" if _is_at_default() else flags["at"],
         "until": deadline_of(flags["time_in_all"]),
         "etcd_prefix": prefixes[0],
         "prefixes": prefixes if len(prefixes) > 1 else (),
@@ -203,6 +203,6 @@ def _run(
     return code
 
 
-def _is_default(option: str) -> bool:
-    source = click.get_current_context().get_parameter_source(option)
+def _is_at_default() -> bool:
+    source = click.get_current_context().get_parameter_source("at")
     return source is click.core.ParameterSource.DEFAULT

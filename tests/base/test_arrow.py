@@ -61,7 +61,6 @@ def test_nulls_are_no_value(texts: list[str | None], others: list[str | None]) -
     assert arrow.starts_with(array, "a").tolist() == [text is not None and text.startswith("a") for text in texts]
     pairs = pairwise(texts)
     assert arrow.unlike_next(array).tolist() == [None not in (one, other) and one != other for one, other in pairs]
-    assert arrow.byte_lengths(array).to_pylist() == [None if text is None else len(text) for text in texts]
     assert arrow.index_in(array, among).equals(pc.index_in(array, value_set=among))
 
 

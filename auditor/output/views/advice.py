@@ -91,7 +91,7 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
             return "read the findings.", command
         wanted = ", ".join(f"'{name}'" for name in serious)
         where = f"list_has_any(impacts, [{wanted}]) or impact in ({wanted})"
-        return "read the objects.", _query(report, "key, name, impacts, pruned", where)
+        return "read the objects.", _query(report, where)
     if namespaces := manifest.get("namespaces"):
         verb = by_count(len(namespaces), "does not exist or is", "do not exist or are")
         which = f"{counted(len(namespaces), 'namespace')} ({_some(namespace['name'] for namespace in namespaces)})"
@@ -187,5 +187,5 @@ def _odd_keys(report: str) -> str:
     return f"duckdb -c \"select key, reason from '{report}/objects/*.parquet' where status = 'other'\""
 
 
-def _query(report: str, columns: str, where: str) -> str:
-    return f"duckdb -c \"select {columns} from '{report}/objects/*.parquet' where {where}\""
+def _query(report: str, where: str) -> str:
+    return f"duckdb -c \"select key, name, impacts, pruned from '{report}/objects/*.parquet' where {where}\""
