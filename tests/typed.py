@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
+from auditor.updates.body import RequestName
 from auditor.updates.noop import NoopUpdates
-from auditor.updates.update import RequestName
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject

@@ -19,7 +19,7 @@ from auditor.plan.dumps import CRD_PATH
 from auditor.program.proof_check import AuditAnswer, Head, controller_of, controller_of_records
 from auditor.shards.judge import own_version
 from auditor.shards.updates import NOT_ASKED
-from auditor.updates.update import RequestName
+from auditor.updates.body import RequestName
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject

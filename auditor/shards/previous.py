@@ -6,6 +6,8 @@ an update: a manifest is applied to the old object, and an object of another dum
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -17,13 +19,13 @@ from auditor.shards.updates import NOT_ASKED, UpdateOutcome, judged_change
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, split_key
 from auditor.updates.apply import merged, replaced
+from auditor.updates.body import RequestName
 from auditor.updates.noop import NoopUpdates
-from auditor.updates.update import RequestName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from auditor.base.records import AuditedObject
+    from auditor.base.records import AuditedObject, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.plan.run_plan import Plan
     from auditor.program.program import AuditProgram
@@ -36,6 +38,11 @@ class Before(NamedTuple):
     data: bytes | None
     revision: int | None
     reason: str = ""
+
+    def revision_of(self, obj: JsonObject) -> int | None:
+        """Return the revision of the object, in an export its resourceVersion; None for a manifest without one."""
+        text = (obj.get("metadata") or {}).get("resourceVersion") or ""
+        return self.revision or (int(text) if re.fullmatch("[0-9]{1,19}", text) else None)
 
 
 class OldObjects:
@@ -118,6 +125,9 @@ class Changes:
         live = self._program(definition, version).audit(before.data).object
         if live is None:
             return data
+        revision = before.revision_of(live)
+        if revision is not None:  # a read shows it
+            live = {**live, "metadata": {**(live.get("metadata") or {}), "resourceVersion": str(revision)}}
         return jsontext.encode((replaced if self._replace else merged)(live, manifest)).encode("utf-8", "surrogatepass")
 
     def outcome(
@@ -143,11 +153,21 @@ class Changes:
         if old is None:
             return UpdateOutcome((500, None, None))
         metadata, known = audited.object.get("metadata") or {}, old.get("metadata") or {}
-        if metadata.get("uid") and known.get("uid") and metadata["uid"] != known["uid"]:
-            return NOT_ASKED  # deleted and created again: no update
+        revision = before.revision_of(old)
+        if key is not None:
+            if metadata.get("uid") and known.get("uid") and metadata["uid"] != known["uid"]:
+                return NOT_ASKED  # deleted and created again: no update
+        elif revision is None and (metadata.get("resourceVersion") or (metadata.get("uid") and not known.get("uid"))):
+            return UpdateOutcome((None, None, None))  # preconditions on what the old manifest does not say
+        if before.revision is None and not known.get("uid"):
+            old = {**old, "metadata": {**known, "uid": "left out"}}
+        if key is not None or revision is None:
+            sent = {**audited.object, "metadata": {**metadata, "resourceVersion": str(revision or 1)}}
+            audited = replace(audited, object=sent)
         noop = self._noops.get(id(program))
         if noop is None:
             noop = self._noops[id(program)] = NoopUpdates(program, ratcheting=self._ratcheting)
         place = RequestName(*(name or "" for name in key or (known.get("namespace"), known.get("name"))))
-        verdict = noop.judge_change(audited, old, place, before.revision or 1, with_status=key is not None)
+        is_patch = key is None and not self._replace
+        verdict = noop.judge_change(audited, old, place, revision or 1, with_status=key is not None, is_patch=is_patch)
         return judged_change(program, verdict)

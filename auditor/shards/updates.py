@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from auditor.updates.body import RequestName
 from auditor.updates.managed_fields import Writers, locate, owned_roots
 from auditor.updates.noop import BLOCKS, NoopUpdates, NoopVerdict
-from auditor.updates.update import RequestName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

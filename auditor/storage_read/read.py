@@ -368,6 +368,11 @@ class CorruptValue(NamedTuple):
     is_closed: bool = False
 
 
+def answer_to_update(reason: str, revision: int) -> str:
+    """Return the message of the answer, code 500, to an update of an object that cannot be decoded."""
+    return f"object not decodable revision={revision}: {reason}" if changes.CORRUPT_OBJECTS.holds else reason
+
+
 def described(value: CorruptValue) -> str:
     """Return the words since `changes.CORRUPT_OBJECTS`."""
     where = f"StorageError: corrupt object, Code: 7, Key: {value.key}, ResourceVersion: 0, AdditionalErrorMsg: "
@@ -377,7 +382,7 @@ def described(value: CorruptValue) -> str:
 
 
 def answer_to_one(value: CorruptValue) -> tuple[str, str]:
-    """Return reason and message of the answer, code 500, to a GET or an update of the object."""
+    """Return reason and message of the answer, code 500, to a GET of the object."""
     if changes.CORRUPT_OBJECTS.holds:
         return _INTERNAL, f"Internal error occurred: {described(value)}"
     return (_INTERNAL, f"Internal error occurred: {value.reason}") if value.is_closed else ("", value.reason)

@@ -41,7 +41,9 @@ def replaced(live: JsonObject, manifest: JsonObject) -> JsonObject:
     out = deepcopy(manifest)
     metadata, known = out.get("metadata"), live.get("metadata")
     if type(known) is dict and (metadata is None or type(metadata) is dict):
-        out["metadata"] = {**deepcopy(known), **(metadata or {})}
+        out["metadata"] = sent = {**deepcopy(known), **(metadata or {})}
+        if not sent.get("resourceVersion") and known.get("resourceVersion"):  # kubectl fills it in
+            sent["resourceVersion"] = known["resourceVersion"]
     if "status" in live:
         out.setdefault("status", deepcopy(live["status"]))
     return out

@@ -24,7 +24,7 @@ from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import ABSENT, StructuralSchema, nodes_of
 from auditor.storage_read.numbers_as_sent import has_respelled, may_be_respelled
 from auditor.updates.managed_fields import locate
-from auditor.updates.update import RequestName, TriedUpdate, UpdateProgram
+from auditor.updates.update import TriedUpdate, UpdateProgram
 from auditor.validation.node import tolerated_values, validate_value
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from auditor.base.longtext import LongText
     from auditor.base.records import AuditedObject, Finding, JsonObject
     from auditor.program.program import AuditProgram
+    from auditor.updates.body import RequestName
     from auditor.validation.update import UpdateRules
 
 
@@ -198,22 +199,30 @@ class NoopUpdates:
         return NoopVerdict(put, label, status, end_delete, verdicts, _impacts(put, label, status, end_delete, verdicts))
 
     def judge_change(
-        self, audited: AuditedObject, before: JsonObject, place: RequestName, revision: int, *, with_status: bool
+        self,
+        audited: AuditedObject,
+        before: JsonObject,
+        place: RequestName,
+        revision: int,
+        *,
+        with_status: bool,
+        is_patch: bool = False,
     ) -> NoopVerdict:
-        """Try the update from an old object to the one of another dump.
+        """Try the update from an old object to a new one.
 
         Args:
-            audited: The new object, readable.
+            audited: The new object, readable, with the resourceVersion that the client sends.
             before: The old object, as read at the same version.
             place: Namespace and name of its key.
             revision: The revision of the old object.
             with_status: Whether the status is sent too, to /status.
+            is_patch: Whether the new object is the result of a patch, not the body of a PUT.
         """
         new = audited.object
         assert new is not None
         metadata = {**(before.get("metadata") or {}), "resourceVersion": str(revision)}
         old = {**before, "metadata": metadata}
-        put = self.update.attempt("put", old, place, revision, new)
+        put = self.update.attempt("patch" if is_patch else "put", old, place, revision, new)
         status = None
         if with_status and self.version.has_status:
             status = self.update.attempt("status", old, place, revision, new)

@@ -14,10 +14,10 @@ from auditor.golang.jsontext import encode
 from auditor.program.program import AuditProgram
 from auditor.releases import Release, active
 from auditor.storage_read.read import ReadError, choose_version, decode_value, finish_read
+from auditor.updates.body import RefusedRequest, RequestName, read_sent
 from auditor.updates.update import (
     REQUESTS,
     CheckedUpdate,
-    RequestName,
     TriedUpdate,
     UpdateProgram,
     refused_read,
@@ -202,26 +202,33 @@ def try_update(
     if parts is None:
         return TriedUpdate(404, "the server could not find the requested resource")
     definition, place = parts
+    refusal: RefusedRequest | None = None
     header: Any = None
-    body: JsonObject | None = None
     try:
-        if new is not None:
-            body = header = _decoded(new)
-        else:
+        header = body = None if new is None else read_sent(definition, new)
+        if new is None:
             header = decode_value(stored)
-    except ReadError as error:
-        short = f"/{key.lstrip('/').partition('/')[2]}"
-        return refused_read(str(error), short, revision) if new is None else TriedUpdate(400, str(error))
+    except RefusedRequest as error:
+        refusal = error
+    except ReadError:
+        pass  # the audit reports it
     name = choose_version(definition, header, version)
-    if name not in definition.versions:
+    if name not in definition.versions or (version is not None and not definition.versions[name].served):
         return TriedUpdate(404, "the server could not find the requested resource")
     program = _program(definition, name)
-    audited = program.audit(stored)
-    if audited.unreadable is not None or audited.object is None:
-        reason = audited.unreadable.reason if audited.unreadable is not None else ""
-        return refused_read(reason, f"/{key.lstrip('/').partition('/')[2]}", revision)
     update = _update_program(program, ratcheting=ratcheting)
-    return update.attempt(request, audited.object, place, revision, body)
+    try:
+        update.check_served(request, place)
+        if refusal is not None:
+            raise refusal
+        audited = program.audit(stored)
+        if audited.object is not None:
+            return update.attempt(request, audited.object, place, revision, body)
+        if body is not None:
+            update.read_body(body, place)
+    except RefusedRequest as error:
+        return TriedUpdate(error.code, str(error))
+    return refused_read("" if audited.unreadable is None else audited.unreadable.reason, revision)
 
 
 def _decoded(value: bytes | JsonObject) -> JsonObject:

@@ -12,19 +12,18 @@ pkg/util/managedfields/internal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.longtext import bounded_join
 from auditor.base.records import Finding, Unreadable
-from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
+from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert
 from auditor.fastpath.rules.updates import RuleUpdates
-from auditor.golang.jsontext import encode
 from auditor.ratcheting import canonical_text, deep_equal
 from auditor.releases import changes
-from auditor.schema.defaulting import default
 from auditor.schema.objectmeta import CoerceError
 from auditor.storage_read.numbers_as_sent import as_sent
-from auditor.storage_read.read import CorruptValue, ReadError, answer_to_one, coerce
+from auditor.storage_read.read import ReadError, answer_to_update, coerce
+from auditor.updates.body import RefusedRequest, RequestName, check_preconditions, complete_address, decode_sent
 from auditor.validation.field_errors import unique
 from auditor.validation.update import UpdateValidator
 
@@ -43,13 +42,6 @@ deletion.
 """
 
 _LABEL: Final = "auditor/update"
-
-
-class RequestName(NamedTuple):
-    """Namespace (empty if cluster-scoped) and name in the URL of a request, as in the object's key."""
-
-    namespace: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +92,9 @@ class TriedUpdate:
         return self.message.startswith(NEEDS_WEBHOOK)
 
 
-class _Refusal(Exception):
-    """An answer before anything was validated."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-def refused_read(reason: str, key: str, revision: int) -> TriedUpdate:
+def refused_read(reason: str, revision: int) -> TriedUpdate:
     """Return the answer to any update of a value that cannot be read."""
-    return TriedUpdate(500, answer_to_one(CorruptValue(key, revision, reason))[1])
+    return TriedUpdate(500, answer_to_update(reason, revision))
 
 
 class UpdateProgram:
@@ -207,7 +191,7 @@ class UpdateProgram:
         """Try one request.
 
         Args:
-            request: One of `REQUESTS`.
+            request: One of `REQUESTS`, or ``patch``: a merge patch that results in `body`.
             old: The stored object as read at this version; not changed.
             place: Namespace and name in the URL.
             revision: The object's modification revision.
@@ -219,11 +203,9 @@ class UpdateProgram:
             old["metadata"] = {**metadata, "resourceVersion": str(revision)}
         try:
             new, answer = self._attempt(request, old, place, revision, body)
-        except _Refusal as refusal:
+        except RefusedRequest as refusal:
             return TriedUpdate(refusal.code, str(refusal))
-        except (CoerceError, ReadError) as error:
-            return TriedUpdate(400, str(error))
-        return self._answer(new, old, place, answer)
+        return self._answer(new, place, answer)
 
     def attempt_same(
         self,
@@ -246,17 +228,17 @@ class UpdateProgram:
         """
         new = {**old, "metadata": {**_metadata(old)}}
         try:
-            self._address(new, place)
-        except _Refusal as refusal:
+            complete_address(self.definition, new["metadata"], place)
+        except RefusedRequest as refusal:
             return TriedUpdate(refusal.code, str(refusal))
         answer = self.judge(new, old, is_status=request == "status", rules=rules, dropped=dropped, known=known)
-        return self._answer(new, old, place, answer)
+        return self._answer(new, place, answer)
 
-    def _answer(self, new: JsonObject, old: JsonObject, place: RequestName, found: list[Finding] | None) -> TriedUpdate:
+    def _answer(self, new: JsonObject, place: RequestName, found: list[Finding] | None) -> TriedUpdate:
         if found is None:
             return TriedUpdate(500, "panic: the schema is not structural")
         if found:
-            return self._invalid(old, place, found)
+            return self._invalid(new, place, found)
         reason = self._unwritable(new)
         if reason:
             return TriedUpdate(500, reason, unevaluated_rules=self.unevaluated_rules)
@@ -265,72 +247,39 @@ class UpdateProgram:
     def _attempt(
         self, request: str, old: JsonObject, place: RequestName, revision: int, body: JsonObject | None
     ) -> tuple[JsonObject, list[Finding] | None]:
-        if request == "status" and not self.version.has_status:
-            raise _Refusal(404, "the server could not find the requested resource")
-        is_patch = request in ("label", "remove-finalizer")
+        self.check_served(request, place)
+        is_patch = request in ("label", "remove-finalizer", "patch")
         if is_patch and not _metadata(old).get("uid"):
-            raise _Refusal(404, f'{self.definition.resource} "{place.name}" not found')
-        new = self.decoded(as_sent(old) if body is None else as_sent(body))
+            raise RefusedRequest(404, f'{self.definition.resource} "{place.name}" not found')
+        new = self.read_body(old if body is None else body, place)
         metadata = _metadata(new)
-        metadata["resourceVersion"] = str(revision)
+        if body is None:
+            metadata["resourceVersion"] = str(revision)
         if request == "label":
             metadata["labels"] = {**(metadata.get("labels") or {}), _LABEL: "yes"}
         elif request == "remove-finalizer":
             metadata.pop("finalizers", None)
-        self._address(new, place)
-        old_uid, uid = _metadata(old).get("uid", ""), metadata.get("uid", "")
-        if uid and uid != old_uid:
-            raise _Refusal(
-                409,
-                f'Operation cannot be fulfilled on {self.definition.resource} "{place.name}": Precondition failed: '
-                f"UID in precondition: {uid}, UID in object meta: {old_uid}",
-            )
+        check_preconditions(self.definition, metadata, _metadata(old), place, revision, is_patch=is_patch)
         return new, self.judge(new, old, is_status=request == "status")
 
-    def decoded(self, sent: JsonObject) -> JsonObject:
-        """Decode the body of a client, in place: strictly coerced, pruned and defaulted at the version it names.
+    def read_body(self, body: JsonObject, place: RequestName) -> JsonObject:
+        """Return the decoded body of a request, as far as it does not depend on the stored object.
 
         Raises:
-            CoerceError, ReadError: The server answers 400 with this text.
+            RefusedRequest: The server answers with code 400.
         """
-        kind, api_version = sent.get("kind"), sent.get("apiVersion", "")
-        if type(kind) is not str or not kind:
-            raise _Refusal(400, f"Object 'Kind' is missing in '{encode(sent)}'")
-        if (
-            type(api_version) is str
-            and parse_group_version(api_version) is not None
-            and api_version != self.api_version
-        ):
-            raise _Refusal(
-                400,
-                f"the API version in the data ({api_version}) does not match the expected API version "
-                f"({self.api_version})",
-            )
-        coerce(self.definition, sent, drop=False)
-        if kind == self.definition.kind:
-            default(sent, self.version.structural)
-        return sent
+        new = decode_sent(self.definition, self.version, as_sent(body))
+        complete_address(self.definition, _metadata(new), place)
+        return new
 
-    def _address(self, new: JsonObject, place: RequestName) -> None:
-        """Compare the object with the URL, and complete its namespace from there."""
-        metadata = _metadata(new)
-        wanted = place.namespace if self.definition.namespaced else ""
-        namespace = metadata.get("namespace", "")
-        if namespace != wanted:
-            if namespace and wanted:
-                raise _Refusal(
-                    400, "the namespace of the provided object does not match the namespace sent on the request"
-                )
-            metadata["namespace"] = wanted
-            if not wanted:
-                del metadata["namespace"]
-        name = metadata.get("name", "")
-        if not name:
-            text = f"the name of the object ({place.name} based on URL) was undeterminable: name must be provided"
-            raise _Refusal(400, text)
-        if name != place.name:
-            text = f"the name of the object ({name}) does not match the name on the URL ({place.name})"
-            raise _Refusal(400, text)
+    def check_served(self, request: str, place: RequestName) -> None:
+        """Check that the version has the subresource of a request.
+
+        Raises:
+            RefusedRequest: It has not; the server answers with code 404, whatever the body.
+        """
+        if request == "status" and not self.version.has_status:
+            raise RefusedRequest(404, f'{self.definition.resource} "{place.name}" not found')
 
     def judge(
         self,
@@ -387,11 +336,11 @@ class UpdateProgram:
             return findings + self._run_status(new, old, rules, known)
         return findings + self._run(new, old, rules, dropped, known)
 
-    def _invalid(self, old: JsonObject, place: RequestName, found: list[Finding]) -> TriedUpdate:
+    def _invalid(self, new: JsonObject, place: RequestName, found: list[Finding]) -> TriedUpdate:
         texts = [finding.words for finding in unique(found)]
         joined = bounded_join(texts, _LONGEST)
         shown = joined if len(texts) == 1 else f"[{joined}]"
-        message = f'{old.get("kind", "")}.{self.definition.group} "{place.name}" is invalid: {shown}'
+        message = f'{new["kind"]}.{self.definition.group} "{place.name}" is invalid: {shown}'
         return TriedUpdate(422, message, _sorted(found), self.unevaluated_rules)
 
     def _unwritable(self, obj: JsonObject) -> str:

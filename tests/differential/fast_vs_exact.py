@@ -40,8 +40,8 @@ import auditor
 from auditor.program.program import AuditProgram
 from auditor.shards.updates import NOT_ASKED, UpdateVerdicts
 from auditor.sources.crd_files import read_crd_documents
+from auditor.updates.body import RequestName
 from auditor.updates.noop import NoopUpdates
-from auditor.updates.update import RequestName
 from tests.differential.run import CRDS, tool
 from tests.shared import SHARED
 from tests.typed import typed_difference

@@ -13,7 +13,7 @@ from auditor.golang import jsontext
 from auditor.program.program import AuditProgram
 from auditor.sources.crd_files import definitions_in, read_crd_documents
 from auditor.updates import request
-from auditor.updates.update import RequestName
+from auditor.updates.body import RequestName
 from tests.shared import shared, shared_lines
 
 if TYPE_CHECKING:

@@ -164,3 +164,28 @@ def test_replacing_keeps_only_metadata_and_status():
     out = replaced(LIVE, {"metadata": {"name": "a", "annotations": {}}, "spec": {"z": 1}})
     assert out == {"metadata": {"name": "a", "uid": "u", "annotations": {}}, "spec": {"z": 1}, "status": {"s": 1}}
     assert replaced(LIVE, {"status": {"s": 2}})["status"] == {"s": 2}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "mode", "code"),
+    [
+        ({"resourceVersion": "7"}, "merge", 200),
+        ({"resourceVersion": "6"}, "merge", 409),
+        ({"resourceVersion": "6"}, "replace", 409),
+        ({"resourceVersion": "x"}, "replace", 500),
+        ({"resourceVersion": ""}, "merge", 422),
+        ({"resourceVersion": ""}, "replace", 200),
+        ({"uid": "other"}, "merge", 422),
+        ({"uid": "other"}, "replace", 409),
+        ({"uid": "other", "resourceVersion": "6"}, "merge", 409),
+    ],
+)
+def test_preconditions_of_a_manifest_are_those_of_kubectl(audit, metadata, mode, code):
+    # answered by kubectl 1.37.2 and a server of that release
+    _, objects, _ = audit([CRD, stored("a", {"size": 3})], [foo("a", {"size": 4}, metadata=metadata)], apply=mode)
+    assert objects["a"]["put_code"] == code
+
+
+def test_preconditions_on_a_manifest_without_them_are_unknown(audit):
+    _, objects, _ = audit([CRD, foo("a", {"size": 3})], [foo("a", {"size": 4}, metadata={"resourceVersion": "6"})])
+    assert objects["a"]["put_code"] is None

@@ -6,9 +6,9 @@ import pytest
 
 from auditor.crds.definition import parse_definition
 from auditor.program.program import AuditProgram
+from auditor.updates.body import RequestName
 from auditor.updates.managed_fields import last_writer, locate
 from auditor.updates.noop import NoopUpdates
-from auditor.updates.update import RequestName
 from tests.validation.support import document
 
 BLOCKS, WHILE, GLOBALLY = "blocks-every-update", "tolerated-while-unchanged", "tolerated-globally"

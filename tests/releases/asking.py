@@ -12,8 +12,8 @@ from auditor.cel.kubernetes import kubernetes_environment
 from auditor.golang.jsontext import encode
 from auditor.plan.feature_gates import parse_feature_gates
 from auditor.program.program import AuditProgram
+from auditor.updates.body import RequestName
 from auditor.updates.noop import NoopUpdates
-from auditor.updates.update import RequestName
 from auditor.validation.name_checks import subdomain_name
 from auditor.validation.objectmeta import check_metadata
 from tests.documents import definition_of
