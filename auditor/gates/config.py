@@ -176,15 +176,21 @@ def gate_config(definition: CustomResourceDefinition, sidecar: Mapping[str, Any]
         sidecar: Name of a definition to its configuration; takes precedence over the manifest.
     """
     path = f"spec.{_KEY}"
-    given = (definition.document.get("spec") or {}).get(_KEY)
+    spec = definition.document.get("spec") or {}
+    given = spec.get(_KEY)
+    warnings: tuple[str, ...] = ()
+    if spec.get("featureGates") is not None:
+        warnings = (f"spec.featureGates: has no effect; gates are read from {path}.featureGates alone",)
     if sidecar is not None and definition.name in sidecar:
         given, path = sidecar[definition.name], definition.name
     if given is None:
-        return GateConfig(definition.name)
+        return GateConfig(definition.name, warnings=warnings)
     reader = _ConfigReader(definition)
     if type(given) is not dict:
         detail = f"must be of type object, not {type_name(given)}"
-        return GateConfig(definition.name, findings=(finding(_CHECK, path, TYPE_INVALID, given, detail),))
+        return GateConfig(
+            definition.name, findings=(finding(_CHECK, path, TYPE_INVALID, given, detail),), warnings=warnings
+        )
     component = reader.value(given, "component", str, path) or ""
     listed = reader.value(given, "featureGates", list, path) or []
     gates = [reader.gate(entry, f"{path}.featureGates[{index}]") for index, entry in enumerate(listed)]
@@ -193,7 +199,7 @@ def gate_config(definition: CustomResourceDefinition, sidecar: Mapping[str, Any]
         component,
         tuple(gate for gate in gates if gate is not None),
         tuple(sorted(reader.found, key=lambda one: one.sort_key())),
-        tuple(reader.warnings),
+        (*warnings, *reader.warnings),
     )
 
 

@@ -227,9 +227,9 @@ def read_sidecars(paths: tuple[str, ...]) -> dict[str, Any]:
 def gate_configs(
     definitions: Mapping[str, CustomResourceDefinition], sidecars: Mapping[str, Any]
 ) -> dict[str, GateConfig]:
-    """Return the configurations of all definitions that have gates, by name."""
+    """Return the configurations of all definitions that have gates, or warnings about them, by name."""
     made = {name: gate_config(definition, sidecars) for name, definition in definitions.items()}
-    return {name: config for name, config in made.items() if config.gates or config.findings}
+    return {name: config for name, config in made.items() if config.gates or config.findings or config.warnings}
 
 
 def resolved_gates(

@@ -158,13 +158,17 @@ def list_(
       auditor gates list snapshot.db --crds crds/ --field-gates AllBeta=false
     """
     from auditor.base.errors import PlanError  # noqa: PLC0415
-    from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
+    from auditor.gates.resolve import gate_configs, read_sidecars, resolved_gates  # noqa: PLC0415
     from auditor.shards.dump_objects import open_objects  # noqa: PLC0415
 
     if not dumps and not crds:
         raise PlanError("", "nothing to list", "DUMP or --crds PATH")
     with open_objects(dumps, crds, etcd_prefix=etcd_prefix) as objects:
-        gates = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
+        sidecars = read_sidecars(sidecar)
+        for config in gate_configs(objects.definitions, sidecars).values():
+            for warning in () if config.gates else config.warnings:
+                click.echo(f"warning: {label(config.name)}: {visible(warning)}", err=True)
+        gates = resolved_gates(objects.definitions, sidecars, field_gates)
         counts = _uses(objects, gates) if dumps else None
         rows = [row for gates in gates.values() for row in _rows(gates, counts)]
         if not rows and output not in DATA:
@@ -261,7 +265,7 @@ def simulate(
       auditor gates simulate snapshot.db manifests/ --crds crds/ --field-gates AllAlpha=false -o json
     """
     from auditor.base.errors import PlanError  # noqa: PLC0415
-    from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
+    from auditor.gates.resolve import gate_configs, read_sidecars, resolved_gates  # noqa: PLC0415
     from auditor.shards.dump_objects import open_objects  # noqa: PLC0415
 
     if len(dumps) > 2:

@@ -161,3 +161,13 @@ def test_a_configuration_of_the_wrong_shape_is_a_finding(config: Any) -> None:
 def test_no_configuration_is_fine() -> None:
     assert gate_config(definition([]), {"loaves.bakery.example.com": None}).gates == ()
     assert GatePath(("spec",)) == parse_path(".spec")
+
+
+def test_the_first_form_of_the_proposal_is_a_warning() -> None:
+    made = definition([])
+    made.document["spec"]["featureGates"] = [{"name": "A"}]
+    config = gate_config(made)
+    assert config.gates == ()
+    assert config.warnings == (
+        "spec.featureGates: has no effect; gates are read from spec.customFeatureGates.featureGates alone",
+    )

@@ -74,7 +74,8 @@ class _Get:
         except StatusError as error:  # raised while an object is printed
             self.errors.append(error)
         except UnknownResource as error:
-            return self.refuse(str(error), *(self.hint(error) if options.hints else ()))
+            self.refuse(str(error), *(self.hint(error) if options.hints else ()))
+            return 1
         except Unsortable as error:
             is_table = options.output in ("", "wide")
             what = "[][][]reflect.Value" if is_table else "*unstructured.Unstructured"
@@ -90,8 +91,6 @@ class _Get:
                 continue
             reason = f" ({failed.reason})" if failed.reason else ""
             self.err(f"Error from server{reason}: {failed.message}\n")
-        if any(failed.code == 400 for failed in self.errors):
-            return options.usage_code
         if any(not isinstance(failed, NotShown) for failed in self.errors):
             return 1
         return 3 if self.printer.left_out else 0

@@ -74,7 +74,7 @@ class GetOptions:
         across: Whether ``-A`` was given, which excludes names.
         status_objects: Print the server's Status if ``-o json`` meets an error.
         hints: Add suggestions to errors.
-        usage_code: Exit code for requests that no server could answer.
+        usage_code: Exit code for arguments that kubectl refuses before it asks a server.
         for_terminal: The output goes to a terminal: control characters print as escapes, even where kubectl prints them
             unchanged.
         extra_formats: More output formats: name to a function that takes the objects and returns a printer.

@@ -84,7 +84,11 @@ def _json(data: bytes) -> Iterator[PlacedDocument]:
             wrong, said = position, str(error)
             if isinstance(error, JsonSyntaxError):
                 wrong, said = error.offset, f"json: offset {error.offset}: {error}" if position == start else said
-            yield PlacedDocument(data.count(b"\n", 0, wrong) + 1, error=said + _hint(data))
+            hint = _hint(data)
+            unread = 0 if hint else sum(1 for line in data[wrong:].splitlines()[1:] if line.strip())
+            if unread:
+                hint = f"; {unread:,} more {'line was' if unread == 1 else 'lines were'} not read"
+            yield PlacedDocument(data.count(b"\n", 0, wrong) + 1, error=said + hint)
             return
         if value is not None:
             yield PlacedDocument(above + 1, value, "", _tree(text), above)

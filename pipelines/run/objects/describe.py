@@ -47,7 +47,7 @@ def run_describe(options: QueryOptions, *, now: float | None) -> int:
             texts = [_text(store, obj, now, with_events=len(objects) == 1) for obj in objects]
         except (UnknownResource, UsageError) as error:
             err(f"error: {error}\n")
-            return 2
+            return 2 if isinstance(error, UsageError) else 1
         shown = "\n\n\n".join(text.removesuffix("\n") for text in texts)
         if texts:
             out("\n".join(map(visible, shown.split("\n"))) + "\n")

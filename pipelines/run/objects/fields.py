@@ -87,7 +87,7 @@ def _no_kind(store: OneStore, kind: str, err: Callable[[str], None]) -> int:
         err(f"error: {error}\n")
         if near := store.discovery.similar(error.name):
             err(f"did you mean {' or '.join(near)}?\n")
-    return 2
+    return 1
 
 
 def _rows(store: OneStore, cluster: str, kind: str, namespace: str, *, values: bool) -> Iterator[_Row]:

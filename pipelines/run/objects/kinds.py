@@ -155,7 +155,7 @@ def run_events(options: QueryOptions, *, about: str, types: tuple[str, ...], hea
             return 1
         except StatusError as error:
             err(f"Error from server ({error.reason}): {error.message}\n")
-            return 2
+            return 1
         events = [event for event in sorted_events(shown) if not wanted or str(event.get("type")).lower() in wanted]
         if not events:
             err(f"No events found in {options.namespace} namespace.\n" if options.namespace else "No events found.\n")

@@ -64,10 +64,10 @@ def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: st
             err(f"error: {error}\n")
             if near:
                 err(f"did you mean {' or '.join(near)}?\n")
-            return 2
+            return 1
         except StatusError as error:
             err(f"Error from server ({error.reason}): {error.message}\n")
-            return 2
+            return 1
         return 3 if opened.is_damaged() else 0
 
 

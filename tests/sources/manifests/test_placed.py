@@ -156,3 +156,11 @@ def test_a_path_with_many_ways_costs_little() -> None:
         deep = f"{{a: {deep}, a.a: {deep if len(deep) < 200 else 1}}}"
     document = next(iter(placed_documents(deep.encode())))
     assert field_line(document, ".".join(["a"] * 60)) == 1
+
+
+def test_lines_after_a_broken_json_document_are_counted() -> None:
+    assert [error for _, _, error in read(b'{"a": 1}\nnonsense\n{"a": 2}\n\n{"a": 3}\n')][1].endswith(
+        "; 2 more lines were not read"
+    )
+    assert read(b'{"a": 1}\nnonsense\n{"a": 2}\n')[1][2].endswith("; 1 more line was not read")
+    assert read(b'{"a": 1}\nnonsense\n')[1][2].endswith("(expecting 'u')")
