@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.given_file import read_given
-from auditor.golang.go_text import go_syntax
+from auditor.golang.go_text import go_syntax, quote
 from auditor.printing.customcolumns import CustomColumns, parse_custom_columns, read_custom_columns
 from auditor.printing.jsonpath import JsonPathError, Template, compile_template
 from auditor.printing.jsonprint import to_json
@@ -97,8 +97,8 @@ class OutputFormat:
         except JsonPathError as error:
             text = self.template.text
             raise RequestRefused(
-                f'error executing jsonpath "{text}": Error executing template: {error}. Printing more information for '
-                "debugging the template:",
+                f"error executing jsonpath {quote(text)}: Error executing template: {error}. Printing more information "
+                "for debugging the template:",
                 (
                     "\ttemplate was:\n",
                     f"\t\t{text}\n",

@@ -265,7 +265,7 @@ def simulate(
       auditor gates simulate snapshot.db manifests/ --crds crds/ --field-gates AllAlpha=false -o json
     """
     from auditor.base.errors import PlanError  # noqa: PLC0415
-    from auditor.gates.resolve import gate_configs, read_sidecars, resolved_gates  # noqa: PLC0415
+    from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
     from auditor.shards.dump_objects import open_objects  # noqa: PLC0415
 
     if len(dumps) > 2:

@@ -322,3 +322,9 @@ def test_each_kind_that_is_named_is_shown_at_the_version_asked_for(
     assert done.code == code, done.stderr
     assert done.stderr.startswith(reported)
     assert set(done.stdout.split()) == ({"bakery.example.com/v1alpha1"} if code == 0 else set())
+
+
+def test_an_error_of_a_jsonpath_quotes_the_template_as_go_does(target: Path) -> None:
+    done = auditor("query", target, "loaves", "-o", 'jsonpath={.items[0].kind[?(@.b=="x")]}')
+    # as kubectl 1.37.2 prints it
+    assert done.stderr.startswith('error: error executing jsonpath "{.items[0].kind[?(@.b==\\"x\\")]}": Error executing')
