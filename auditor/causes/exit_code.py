@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
-from auditor.base.wording import counted
-from auditor.causes.severity import SEVERITIES, rank
+from auditor.base.wording import by_count, counted
+from auditor.causes.severity import SEVERITIES, rank, worst_of
+from auditor.causes.verdict import unread_reasons
 from auditor.plan.options import FAIL_ON, NEVER
 from auditor.store.allclear import stale_dumps
 
@@ -28,7 +30,9 @@ _LEVELS: Final = {
     "is-deleted": "data-loss",
     "loses-data": "data-loss",
 }
-_FIXED_CODES: Final = (2, 3)
+_NOTHING: Final = 2
+_PARTLY: Final = 3
+_FIXED_CODES: Final = (_NOTHING, _PARTLY)
 
 
 def parse_most_new(texts: Iterable[str]) -> tuple[tuple[str, int], ...]:
@@ -66,10 +70,12 @@ def code_of_causes(
     if options.accept and code == 1 and options.fail_on in FAIL_ON and not _is_sealed(options, manifest):
         code = int(any(_reaches(row, options.fail_on) for row in counting))
     if code == 1 and options.fail_on in FAIL_ON and not _is_sealed(options, manifest):
-        what = "new findings" if options.only_new else "findings"
+        which = " that are new" if options.only_new else ""
         if any(_reaches(row, options.fail_on) for row in alone):
-            what = "findings that are new, or compared with nothing,"
-        why.append(f"{what} reach {options.fail_on} (--fail-on)")
+            which = " that are new, or compared with nothing,"
+        why.append(f"{_counts(counting, options.fail_on)}{which} at or above --fail-on {options.fail_on}")
+    if code == 1 and _is_sealed(options, manifest):
+        why.append("values are sealed (--fail-on-sealed)")
     if options.fail_on in SEVERITIES:
         reached = [row for row in counting if rank(row["severity"]) <= rank(options.fail_on)]
         if reached:
@@ -88,6 +94,20 @@ def code_of_causes(
     return code, why
 
 
+def exit_text(manifest: dict[str, Any]) -> str:
+    """Return the exit code of a run and why it is that one, as a sentence."""
+    code, level = manifest["exit_code"], manifest["options"].get("fail_on") or NEVER
+    reasons = list(manifest.get("exit_reasons") or ())
+    if not reasons:
+        reached = "nothing that counts reaches" if code == 0 else "the report reaches"
+        reasons = [f"--fail-on {level}" if level == NEVER else f"{reached} --fail-on {level}"]
+    if code == _NOTHING:
+        reasons = ["nothing was judged"]
+    if code == _PARTLY:
+        reasons = unread_reasons(manifest) or ["not everything was read or judged"]
+    return f"Exit code {code}: {'; '.join(reasons)}."
+
+
 def _is_sealed(options: AuditOptions, manifest: dict[str, Any]) -> bool:
     return bool(options.fail_on_sealed and manifest["counts"]["statuses"].get("sealed"))
 
@@ -96,6 +116,17 @@ def _alone(manifest: dict[str, Any], rows: Iterable[dict[str, Any]]) -> list[dic
     """Return the causes that are compared with nothing, so that they may be new; of an older dump nothing is."""
     older = {dump["cluster"] or "" for dump in stale_dumps(manifest) if dump["is_older"]}
     return [row for row in rows if row["change"] is None and (row["cluster"] or "") not in older]
+
+
+def _counts(rows: Iterable[dict[str, Any]], level: str) -> str:
+    """Return how many causes of each severity reach a level of --fail-on, or that there are any."""
+    worst: dict[str, str] = {}
+    for row in rows:
+        if _reaches(row, level):
+            worst[row["digest"]] = worst_of((row["severity"], worst.get(row["digest"], SEVERITIES[-1])))
+    counts = Counter(worst.values())
+    text = ", ".join(f"{counts[severity]:,} {severity}" for severity in SEVERITIES if counts[severity])
+    return f"{text} {by_count(len(worst), 'cause', 'causes')}" if worst else "findings"
 
 
 def _reaches(row: dict[str, Any], level: str) -> bool:

@@ -21,7 +21,7 @@ from auditor.causes.severity import UPGRADE
 from auditor.causes.table import read_rows
 from auditor.causes.topics import Cause, merged, topics_of
 from auditor.causes.upgrade_causes import upgrade_objects
-from auditor.causes.verdict import verdict_of
+from auditor.causes.verdict import state_of, verdict_of
 from auditor.store import allclear
 from auditor.store.clusters import is_fleet
 from auditor.store.manifest import manifest_bytes, parse_manifest, whole_report
@@ -170,14 +170,27 @@ class FindingsModel:
         )
 
     @property
+    def state(self) -> str:
+        """How bad it is: broken, at-risk, findings, incomplete or clean."""
+        is_whole = not allclear.unread_of(self.manifest)
+        return state_of(self.causes, is_whole=is_whole, is_judged=not self.not_judged)
+
+    @property
     def is_fleet(self) -> bool:
         """Whether the report is of several clusters."""
         return is_fleet(self.manifest)
 
     @property
+    def cluster_names(self) -> list[str]:
+        """The names of the clusters, those that were read first."""
+        names = [*self.run.clusters, *(source.get("cluster") for source in self.manifest["inputs"])]
+        names += [cluster["name"] for cluster in self.manifest.get("missing") or ()]
+        return list(filter(None, dict.fromkeys(names)))
+
+    @property
     def has_clusters(self) -> bool:
-        """Whether there is something to say of each cluster: several have a dump, or one has, and another has none."""
-        return self.is_fleet or bool(self.missing and self.run.clusters)
+        """Whether there is something to say of each cluster: there are several, perhaps some without a dump."""
+        return len(self.cluster_names) > 1
 
     def cause(self, beginning: str) -> Cause:
         """Return the cause whose id, or digest, begins with some digits.

@@ -1,4 +1,4 @@
-"""What a cause is called, in one line."""
+"""What a cause is called, in one line, and what to do about it, in the words of docs/guide/findings.md."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from auditor.causes.severity import UPGRADE
 
 if TYPE_CHECKING:
     from auditor.causes.keys import CauseKey
+    from auditor.causes.topics import Cause
 
 
 IMPACT_TITLES: Final = {
@@ -43,6 +44,35 @@ TYPE_TITLES: Final = {
 }
 
 
+REMEDIES_OF_IMPACT: Final = {
+    "crashes-server": "repair or delete the key in etcd first",
+    "breaks-list": "repair or delete the key in etcd; where the conversion webhook has no Service, restore the Service "
+    "and delete nothing",
+    "is-deleted": "save it before a server runs over the data; apply the definition anew afterwards",
+    "needs-webhook": "keep the webhook running; pass `--convert-with` to judge it",
+    "blocks-delete": "repair the fields in its findings, then remove the finalizers",
+    "loses-data": "add the fields to the schema, or accept the loss",
+    "unreadable": "restore or repair the value, or delete the key; see `breaks-list`",
+    "sealed": "pass `--encryption-config` or `--kms-decryptor`",
+    "needs-conversion": "pass `--convert-with`, or audit with `--at stored`",
+    "unserved": "serve its version again, or delete it; delete or rename the other definition (`reason` has the "
+    "server's words)",
+    "orphaned": "pass the definition with `--crds`, or delete the key",
+    "lacks-namespace": "create the namespace, or delete the objects",
+    "loses-namespace": "save the objects before their namespace is gone",
+}
+"""By impact or status."""
+REMEDIES_OF_TYPE: Final = {
+    "FieldValueRequired": "set it",
+    "FieldValueInvalid": "change it as the message says",
+    "FieldValueTypeInvalid": "write it in the type of the schema",
+    "FieldValueNotSupported": "use one that the message lists",
+    "FieldValueDuplicate": "remove one",
+    "FieldValueForbidden": "remove it, or restore the old value",
+    **dict.fromkeys(("FieldValueTooLong", "FieldValueTooMany"), "shorten it"),
+}
+"""By the server's cause of a finding."""
+_OTHER: Final = "repair the fields in its findings"
 _PATTERN: Final = re.compile(r"(?<=should match )'.*'", re.DOTALL)
 _STANDARD: Final = re.compile(r"\bRFC (?:N|[0-9]+)")
 _NUMBER: Final = re.compile(r"(?<![A-Za-z_])N(?=(?:[mnu]?s|[mhdk]|[KMGT]i?)?(?![A-Za-z_]))")
@@ -51,6 +81,13 @@ _NUMBER: Final = re.compile(r"(?<![A-Za-z_])N(?=(?:[mnu]?s|[mhdk]|[KMGT]i?)?(?![
 def kind_name(group: str, kind: str) -> str:
     """Return a kind with its group."""
     return f"{kind}.{group}" if group else kind
+
+
+def remedy_of(cause: Cause) -> str:
+    """Return what to do about a cause; empty for what an upgrade does, which its answer says."""
+    if cause.impact:
+        return REMEDIES_OF_IMPACT.get(cause.impact, "").replace("`", "")
+    return REMEDIES_OF_TYPE.get(cause.type or "", _OTHER)
 
 
 def title_of(key: CauseKey, message: str = "") -> str:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _PART = re.compile(r"part-([0-9]+)\.parquet")
 _INCOMPLETE = 3
+_OF_ALL = ("findings", "distinct", "not_rechecked", "worse", "better", "kinds", "notes")
+"""Entries of `diff` that count all clusters together: a manifest of some of them lacks these."""
 _TABLES = ("objects", "findings", "index")
 
 
@@ -137,7 +139,11 @@ def narrowed_manifest(manifest: dict[str, Any], wanted: Sequence[str]) -> dict[s
         stale = (section or {}).get("stale") or ()
         return {"stale": [dump for dump in stale if dump.get("cluster") in names]}
 
-    diff = {"diff": {**manifest["diff"], **fresh(manifest["diff"])}} if manifest.get("diff") else {}
+    diff = {}
+    if manifest.get("diff"):
+        compared = [part for part in manifest["diff"].get("clusters") or () if part["name"] in names]
+        kept = {name: value for name, value in manifest["diff"].items() if name not in _OF_ALL}
+        diff = {"diff": {**kept, **fresh(manifest["diff"]), "clusters": compared, "not_judged": 0}}
     return {
         **manifest,
         **fresh(manifest),
@@ -145,6 +151,9 @@ def narrowed_manifest(manifest: dict[str, Any], wanted: Sequence[str]) -> dict[s
         "clusters": own,
         "inputs": [source for source in manifest["inputs"] if source.get("cluster") in names],
         "exit_code": _INCOMPLETE if _INCOMPLETE in codes else max(codes),
+        "exit_reasons": [],
+        "encryption": [entry for cluster in own for entry in cluster.get("encryption") or ()],
+        "stored_versions": [],
         "counts": {
             **{
                 name: sum(cluster["counts"][name] for cluster in own)

@@ -227,8 +227,8 @@ def test_what_no_request_reaches_is_to_be_deleted_with_etcdctl(tmp_path, key, is
     ("key", "impact", "said"),
     [
         ("/registry/ranges/servicenodeports", "crashes-server", "until then the API server does not stay up"),
-        ("/registry/ranges/serviceips", None, "read the findings"),
-        ("/registry/masterleases/10.0.0.1", None, "read the findings"),
+        ("/registry/ranges/serviceips", None, "restore or repair the value"),
+        ("/registry/masterleases/10.0.0.1", None, "restore or repair the value"),
     ],
 )
 def test_a_torn_range_of_node_ports_ends_a_server_and_others_do_not(tmp_path, key, impact, said):

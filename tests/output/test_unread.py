@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -59,7 +60,7 @@ def test_json_has_null(nights: Path) -> None:
 @pytest.mark.parametrize("ending", ["md", "summary"])
 def test_markdown_does_not_count_what_was_not_read(nights: Path, ending: str) -> None:
     text = (nights / f"1.{ending}").read_text()
-    assert "causes unknown; problems: unknown; not everything was read" in text
+    assert "problems: unknown; not everything was read" in text
     assert "Next: nothing to do." not in text
 
 
@@ -133,12 +134,10 @@ def test_nothing_is_to_be_deleted_because_a_dump_is_damaged(tmp_path: Path) -> N
     """A damaged page may be the only reason for what a server could not read, or for an object without a definition."""
     dumps = {"a": Cluster("a", {"w1": "torn"}).snapshot(0)[:-32] + bytes(32)}
     ended = audit_night(tmp_path, 0, dumps)
-    assert "Next: take a whole dump before you repair or delete anything: this one is damaged" in " ".join(
-        ended.stdout.split()
-    )
+    assert "audit it before you repair or delete anything: this one is damaged" in " ".join(ended.stdout.split())
     dumps = {"a": Cluster("a", {"w1": "valid"}, definition="absent").snapshot(0)[:-32] + bytes(32)}
     said = " ".join(audit_night(tmp_path, 1, dumps).stdout.split())
-    assert "Next: take a whole dump: the definitions of the orphaned keys may be in what was not read." in said
+    assert "the definitions of the orphaned keys may be in what was not read." in said
 
 
 def test_a_fleet_shows_its_critical_causes_on_the_first_screen(tmp_path: Path) -> None:
@@ -153,4 +152,4 @@ def test_a_fleet_shows_its_critical_causes_on_the_first_screen(tmp_path: Path) -
     assert len(said.splitlines()) <= 25
     assert lines_of(said, ["c00", "c05", "c09"]).keys() == {"c00", "c05", "c09"}
     assert "CRITICAL 1 cause" in said
-    assert "Widget  cannot be listed or watched" in said
+    assert re.search("Widget +team/w2 +cannot be listed or watched +c09 ", said)

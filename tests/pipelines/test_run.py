@@ -106,14 +106,14 @@ def test_findings_have_the_servers_words(report):
     assert len(messages) == 5
 
 
-def test_a_broken_kind_comes_after_the_verdict_with_the_command_that_shows_it(report):
+def test_a_broken_kind_comes_after_the_state_with_the_command_that_shows_it(report):
     _, done = report
     lines = done.stdout.splitlines()
     at = lines.index("CRITICAL 1 cause")
-    assert lines[0].startswith("NOT COMPARED  ")
+    assert lines[0].startswith("BROKEN  ")
     assert at <= 2
-    assert "Order  cannot be listed or watched  1 key" in lines[at + 1]
-    assert lines[at + 2] == "      north/order-torn: unexpected end of JSON input"
+    assert "Order  north/order-torn  cannot be listed or watched" in lines[at + 1]
+    assert lines[at + 2] == "      unexpected end of JSON input; to do: repair or delete the key in etcd"
     assert lines[at + 3].split()[:3] == ["next:", "auditor", "show"]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import auditor
 from auditor.base.longtext import cut
+from auditor.base.wording import objects
 from auditor.causes.field_patterns import generic_field
 from auditor.causes.keys import CauseKey, form_of, ids_of
 from auditor.causes.model import Run, Source
@@ -161,7 +162,7 @@ def _sentence(refused: int, judged: int, *, is_whole: bool) -> str:
     """Return what would happen to the objects, which are all of them only if everything was read."""
     read = "" if is_whole else " that were read"
     if refused:
-        return f"{refused} of {judged} objects{read} would be refused."
+        return f"{refused} of {objects(judged)}{read} would be refused."
     return "No object is refused." if is_whole else "No object that was read is refused; not everything was read."
 
 

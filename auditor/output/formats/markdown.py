@@ -7,9 +7,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import visible
-from auditor.base.wording import counted
-from auditor.causes.verdict import VERDICT_WORDS
+from auditor.base.wording import counted, objects
+from auditor.causes.titles import remedy_of
+from auditor.causes.verdict import STATE_WORDS
 from auditor.output.formats.problems import cut
+from auditor.output.views.summary import clusters_text, severities_text
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -38,23 +40,26 @@ def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes:
         most: Bytes at most; what is left out is counted.
         causes: Causes at most.
     """
-    tally, run = content.tally(), content.run
+    run = content.run
     title = _escaped(cut(content.title, _LONGEST))
     head = [
-        f"**{title}** · {run.started:%Y-%m-%d %H:%M} UTC · {VERDICT_WORDS.get(content.verdict, '')}",
+        f"**{STATE_WORDS[content.state]}** **{title}** · {_escaped(content.headline)}",
         "",
-        f"{run.keys:,} keys, {_causes_text(content)}; problems: {content.problems_text}"
-        + (f"; {tally.accepted} accepted" if tally.accepted else ""),
+        f"{run.started:%Y-%m-%d %H:%M} UTC · {run.keys:,} keys · problems: {content.problems_text}"
+        + (f" · {objects(content.accepted)} accepted" if content.accepted else ""),
+        *([_escaped(content.exit_text)] if content.exit_text else ()),
     ]
-    if content.reasons:
-        head.append(f"Why: {_escaped(cut(', '.join(content.reasons), 500))}")
     head += [f"- {_escaped(cut(text, _LONGEST))}" for text in content.warnings[:20]]
     if len(content.warnings) > 20:
         head.append(f"- and {len(content.warnings) - 20} more")
     head += [f"- {_escaped(cut(text, _LONGEST))}" for text in content.deleting]
     table = []
     if content.open_causes:
-        table = ["", "| severity | cause | kind | objects | what | example |", "|---|---|---|---|---|---|"]
+        table = [
+            "",
+            "| severity | kind | example | what | what to do | objects | clusters | cause |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
     last = ["", _escaped(cut(content.all_clear, 500))]
     lines = [*head, *table]
     left = most - sum(len(line.encode()) + 1 for line in (*lines, *last)) - 100
@@ -66,17 +71,9 @@ def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes:
             break
         lines.append(line)
         shown += 1
-    if left := len(content.open_causes) - shown:
-        lines += ["", f"and {counted(left, 'more cause')}"]
+    if rest := content.open_causes[shown:]:
+        lines += ["", f"and {counted(len(rest), 'more cause')}: {severities_text(rest)}"]
     out.write("\n".join([*lines, *last]) + "\n")
-
-
-def _causes_text(content: Content) -> str:
-    """Return how many causes there are; if not everything was read, how many at least."""
-    text = counted(len(content.open_causes), "cause")
-    if content.is_whole:
-        return text
-    return f"at least {text}" if content.open_causes else "causes unknown"
 
 
 def _row(cause: Cause) -> str:
@@ -85,7 +82,16 @@ def _row(cause: Cause) -> str:
         what += f" (definition changed: {cut('; '.join(cause.schema_changes), _LONGEST)})"
     example = cut(cause.examples[0], _LONGEST) if cause.examples else ""
     change = f" {cause.change}" if cause.change in ("new", "more") else ""
-    cells = (cause.severity + change, cause.id, cause.kind_name, str(cause.objects), what, example)
+    cells = (
+        cause.severity + change,
+        cause.kind_name,
+        example,
+        what,
+        remedy_of(cause),
+        str(cause.objects),
+        clusters_text(cause.clusters),
+        cause.id,
+    )
     return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
 
 

@@ -14,10 +14,12 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.causes.exit_code import exit_text
 from auditor.causes.filters import Filters
 from auditor.causes.follows import noted, with_notes
 from auditor.causes.severity import SEVERITIES, UPGRADE
 from auditor.causes.titles import kind_name
+from auditor.causes.verdict import change_text, counts_text, state_of
 from auditor.output.views.advice import next_step
 from auditor.store.allclear import clusters_of, unread_of
 from auditor.store.clusters import chosen_clusters
@@ -182,6 +184,9 @@ class Content:
         clusters: The clusters, also those without a dump, and whether each was read whole tonight; one without a name
             is the empty text.
         last_values: The samples of the metrics that are replaced, as texts by metric and labels.
+        since: When the run of the earlier report began; empty without one.
+        exit_text: The exit code of the run and why it is that one; empty if that is not known.
+        table: A row for each cluster of a fleet, as `views.cluster_lines.cluster_rows` returns them.
     """
 
     title: str
@@ -203,6 +208,9 @@ class Content:
     unread: tuple[Problem, ...] = ()
     clusters: Mapping[str, bool] = field(default_factory=dict)
     last_values: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    since: str = ""
+    exit_text: str = ""
+    table: Sequence[dict[str, Any]] = ()
     _tally: ProblemTally | None = None
 
     @property
@@ -219,6 +227,22 @@ class Content:
         """Yield what was not read, then all problems: what a format lists that has a line for each problem."""
         yield from self.unread
         yield from self.problems()
+
+    @property
+    def state(self) -> str:
+        """How bad it is: broken, at-risk, findings, incomplete or clean."""
+        return state_of(self.causes, is_whole=self.is_whole, is_judged=not self.not_judged)
+
+    @property
+    def headline(self) -> str:
+        """The causes by severity, and what is new and gone since the earlier report."""
+        counts = counts_text(self.causes, is_whole=self.is_whole)
+        return " · ".join(filter(None, (counts, change_text(self.causes, self.since, is_whole=self.is_whole))))
+
+    @property
+    def accepted(self) -> int:
+        """Objects that are accepted, counted in each of their causes."""
+        return sum(cause.accepted_objects for cause in self.causes)
 
     @property
     def problems_text(self) -> str:
@@ -276,6 +300,7 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
     """
     from auditor.output.formats.chosen import of_clusters  # noqa: PLC0415 - it needs this package's neighbours
     from auditor.output.formats.series import bytes_of_kinds, nights_of  # noqa: PLC0415 - they read tables
+    from auditor.output.views.cluster_lines import cluster_rows  # noqa: PLC0415 - likewise
     from auditor.output.views.data import details_of  # noqa: PLC0415 - only JSON needs it
     from auditor.output.views.state import deleting_lines  # noqa: PLC0415 - likewise
 
@@ -305,6 +330,9 @@ def of_model(model: FindingsModel, clusters: Sequence[str] = (), history: Histor
         nights=nights_of(history) if history is not None else (),
         unread=unread_problems(unread_of(manifest)),
         clusters=clusters_of(manifest),
+        since=(manifest.get("diff") or {}).get("started") or "",
+        exit_text=exit_text(manifest),
+        table=cluster_rows(model) if model.has_clusters else (),
     )
 
 

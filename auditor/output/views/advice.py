@@ -14,6 +14,7 @@ from auditor.base.statuses import Impact, Status
 from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.causes.row_causes import IMPACTS, OF_NAMESPACES
+from auditor.causes.titles import remedy_of
 from auditor.output.views.upgrade_view import next_of_upgrade
 from auditor.store.allclear import failed_helpers, judged_rows, leftovers, not_judged, unexpected, unread_of
 
@@ -43,8 +44,12 @@ def next_step(manifest: dict[str, Any], report: str, causes: Sequence[Cause] = (
         return next_of_upgrade(manifest["upgrade"], report), ""
     if manifest["counts"]["out_of_scope"] and not manifest["counts"]["rows"]:
         return "change the scope; no key of the dump matches it.", ""
+    again = _again(manifest)
     if step := _problem(manifest, report, causes):
-        return step
+        text, command = step
+        return f"{again} Then {text}" if again else text, command
+    if again:
+        return again, ""
     reasons = not_judged(manifest)
     if not judged_rows(manifest):
         why = ", ".join(reasons[1:]) or "no object in it"
@@ -78,7 +83,7 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
         )
     command = _findings(report, causes)
     if statuses.get(Status.INVALID) or manifest["findings"] or statuses.get(Status.UNREADABLE):
-        return "read the findings.", command
+        return _remedy(causes), command
     if count := statuses.get(Status.UNSERVED):
         why = f"find out why a server answers 404 for {objects(count)}, whose definition it does not serve."
         return why, _findings(report, causes, Status.UNSERVED)
@@ -88,7 +93,7 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
         return text, _findings(report, causes, Impact.NEEDS_WEBHOOK, Status.NEEDS_CONVERSION)
     if serious := [name for name in impacts if impacts[name] and name not in _HARMLESS]:
         if set(serious) <= _CAUSES:
-            return "read the findings.", command
+            return _remedy(causes), command
         wanted = ", ".join(f"'{name}'" for name in serious)
         where = f"list_has_any(impacts, [{wanted}]) or impact in ({wanted})"
         return "read the objects.", _query(report, where)
@@ -106,6 +111,32 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
         text = "give the keys of the encrypted values (--encryption-config, --kms-decryptor): they were not judged."
         return text, ""
     return None
+
+
+def _again(manifest: dict[str, Any]) -> str:
+    """Return how to make the dumps that are missing, damaged or stale again; empty if there are none."""
+    names: dict[str, None] = {}
+    for part in unread_of(manifest):
+        if part.what != "lost":
+            names[part.cluster or part.source] = None
+    if not names:
+        return ""
+    formats = {source["format"] or "" for source in manifest["inputs"]}
+    if not any(name.startswith("etcd") for name in formats):
+        return f"make the dump of {_some(names, 'dump')} again."
+    file = visible(next(iter(names))).rpartition("/")[2].removesuffix(".db") if len(names) == 1 else "CLUSTER"
+    how = f"etcdctl snapshot save {shell_word(file)}.db; to check it: etcdutl snapshot status {shell_word(file)}.db"
+    nouns = by_count(len(names), "snapshot", "snapshots")
+    return f"take the {nouns} of {_some(names, 'cluster')} again ({how})."
+
+
+def _remedy(causes: Sequence[Cause]) -> str:
+    """Return what to do about the worst cause, and which that is."""
+    if not causes:
+        return "read the findings."
+    cause = causes[0]
+    example = "/".join(cause.examples[0].rsplit("/", 2)[-2:]) if cause.examples else ""
+    return f"{remedy_of(cause)}: {' '.join(filter(None, (cause.kind_name, example)))}, {cause.title}."
 
 
 def _findings(report: str, causes: Sequence[Cause], *impacts: str) -> str:
@@ -128,7 +159,7 @@ def _repair(manifest: dict[str, Any]) -> str:
     damaged = {part.cluster for part in unread_of(manifest) if part.what == "damaged"}
     if all((each.get("cluster") or manifest["options"].get("cluster") or "") in damaged for each in broken):
         return (
-            "take a whole dump before you repair or delete anything: this one is damaged, and may show faults that the "
+            "audit it before you repair or delete anything: this one is damaged, and may show faults that the "
             "cluster does not have."
         )
     lost = [match for entry in broken if (match := _LOST_SERVICE.search(entry["reason"]))]
@@ -178,9 +209,9 @@ def _orphaned(manifest: dict[str, Any]) -> str:
     return " Then ".join(advice)
 
 
-def _some(names: Iterable[str]) -> str:
+def _some(names: Iterable[str], noun: str = "kind") -> str:
     every = list(names)
-    return ", ".join(every[:5]) + (f" and {len(every) - 5} more kinds" if len(every) > 5 else "")
+    return ", ".join(every[:5]) + (f" and {counted(len(every) - 5, f'more {noun}')}" if len(every) > 5 else "")
 
 
 def _odd_keys(report: str) -> str:

@@ -21,8 +21,8 @@ _COLUMNS: Final = (
     TableColumn("VERDICT"),
     TableColumn("CRITICAL", is_number=True),
     TableColumn("HIGH", is_number=True),
-    TableColumn("NEW", is_number=True),
-    TableColumn("FIXED", is_number=True, may_go=1),
+    TableColumn("NEW OBJECTS", is_number=True),
+    TableColumn("FIXED OBJECTS", is_number=True, may_go=1),
     TableColumn("SNAPSHOT AGE", is_number=True, may_go=2),
 )
 _DAY: Final = 86400
@@ -32,7 +32,7 @@ _ORDER: Final = ("missing", "damaged", "stale", "worse", "not-compared", "same",
 
 
 def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
-    """Return a row for each cluster of a fleet, also for those without a dump; worst first.
+    """Return a row for each cluster of a fleet, also for those without a dump: most critical causes, then worst.
 
     A verdict is worse, same or better than the earlier report; missing, damaged or stale if the dump is; not-compared
     if no earlier report has the cluster, whose NEW and FIXED are then None. CRITICAL and HIGH are causes, NEW and FIXED
@@ -41,8 +41,6 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
     """
     rows = read_rows(model.path) or []
     manifest = model.manifest
-    names = dict.fromkeys([*model.run.clusters, *(source.get("cluster") for source in manifest["inputs"])])
-    missing = [cluster["name"] for cluster in manifest.get("missing") or ()]
     alone = {
         cluster["name"] for cluster in (manifest.get("diff") or {}).get("clusters") or () if cluster["report"] is None
     }
@@ -50,7 +48,7 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
     for part in unread_of(manifest):
         states.setdefault(part.cluster, part.what)  # the worst comes first
     out = []
-    for name in [*filter(None, names), *(cluster for cluster in missing if cluster not in names)]:
+    for name in model.cluster_names:
         own = [row for row in rows if row["cluster"] == name]
         current = [row for row in own if row["objects"] > row["accepted_objects"]]
         inputs = [
@@ -83,7 +81,12 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
             }
         )
     out.sort(
-        key=lambda row: (_ORDER.index(row["verdict"]), -(row["critical"] or 0), -(row["high"] or 0), row["cluster"])
+        key=lambda row: (
+            -int(row["critical"] or 0),
+            _ORDER.index(row["verdict"]),
+            -int(row["high"] or 0),
+            row["cluster"],
+        )
     )
     return out
 
@@ -92,6 +95,8 @@ def _age(modified: str, now: datetime.datetime) -> str:
     import datetime  # noqa: PLC0415
 
     seconds = max(0.0, (now - datetime.datetime.fromisoformat(modified)).total_seconds())
+    if seconds < _HOUR:
+        return "<1h"
     return f"{seconds / _DAY:.0f}d" if seconds >= 2 * _DAY else f"{seconds / _HOUR:.0f}h"
 
 

@@ -102,7 +102,7 @@ def details_of(model: FindingsModel) -> dict[str, Any]:
             {"what": part.what, "cluster": part.cluster or None, "source": part.source or None, "where": part.where}
             for part in unread_of(model.manifest)
         ],
-        "clusters": cluster_rows(model) if model.has_clusters else [],
+        "clusters": cluster_rows(model) if model.is_fleet or model.has_clusters else [],
         "topics": model.topics,
         "upgrade": model.manifest.get("upgrade"),
     }

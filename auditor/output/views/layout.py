@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _ELLIPSIS: Final = "…"
 _GAP: Final = 2
 _NARROWEST: Final = 8
+_LEAST: Final = 12
+"""Columns that a cell keeps as long as another column may go."""
 _STYLES: Final = {
     "critical": "1;31",
     "high": "31",
@@ -260,7 +262,7 @@ def _shrink(widths: dict[int, int], columns: Sequence[TableColumn], room: int) -
     flexible = [position for position in widths if columns[position].may_shrink]
     fixed = sum(size for position, size in widths.items() if position not in flexible)
     left = room - fixed
-    if not flexible or left < sum(min(widths[position], 2 * _NARROWEST) for position in flexible):
+    if not flexible or left < sum(min(widths[position], _LEAST) for position in flexible):
         return False
     while sum(widths[position] for position in flexible) > left:
         widest = max(flexible, key=lambda at: widths[at])

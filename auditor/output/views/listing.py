@@ -9,9 +9,19 @@ from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.causes.follows import FOLLOWS
 from auditor.causes.severity import UPGRADE
+from auditor.causes.titles import remedy_of
 from auditor.causes.upgrade_causes import DEFINITION, has_objects
 from auditor.output.views.layout import Line, TableColumn, clipped, command_lines, fitted, table_lines, wrapped
-from auditor.output.views.summary import UNDELETABLE, kind_text, marked, verdict_text
+from auditor.output.views.summary import (
+    UNDELETABLE,
+    cause_details,
+    clusters_text,
+    example_text,
+    kind_text,
+    marked,
+    severities_text,
+    verdict_text,
+)
 from auditor.store.allclear import unread_of
 
 if TYPE_CHECKING:
@@ -22,15 +32,17 @@ if TYPE_CHECKING:
 
 
 _COLUMNS: Final = (
-    TableColumn("CAUSE"),
     TableColumn("SEVERITY"),
     TableColumn("CHANGE", may_go=1),
-    TableColumn("OBJECTS", is_number=True),
-    TableColumn("NAMESPACES", is_number=True, may_go=3),
-    TableColumn("KIND", may_shrink=True, may_go=2),
+    TableColumn("KIND", may_shrink=True),
+    TableColumn("OBJECT", may_shrink=True, cuts_middle=True),
     TableColumn("WHAT", may_shrink=True),
+    TableColumn("WHAT TO DO", may_shrink=True, may_go=2),
+    TableColumn("CLUSTERS", may_shrink=True),
 )
 _WIDE: Final = (
+    TableColumn("OBJECTS", is_number=True),
+    TableColumn("NAMESPACES", is_number=True),
     TableColumn("VERSION"),
     TableColumn("CHECK"),
     TableColumn("FINDINGS", is_number=True),
@@ -40,8 +52,7 @@ _WIDE: Final = (
     TableColumn("OWNERS"),
     TableColumn("EXAMPLE"),
 )
-_ROOMY: Final = 100
-"""Columns of a terminal from which on numbers of namespaces are printed."""
+_ID: Final = TableColumn("CAUSE")
 _HEAD: Final = 3
 """Lines of the title of a cause, and of each fact about it."""
 
@@ -68,40 +79,58 @@ def listing_lines(
             Line(f"{text}, but not everything was read:"),
             *(wrapped_line for line in first for wrapped_line in wrapped(line, width)),
         ]
-    shown = causes if not most or len(causes) + 1 <= most else causes[: most - 2]
-    rows: list[tuple[Any, ...]] = []
-    for cause in shown:
-        row: tuple[Any, ...] = (
-            cause.id,
-            cause.severity,
-            marked(model, cause) or None,
-            cause.objects or (f"({cause.fixed_objects} fixed)" if cause.change != "not-rechecked" else None),
-            cause.namespaces,
-            cause.kind_name if wide else kind_text(model, cause),
-            cause.title,
+    rows = [_row(model, cause, wide=wide) for cause in causes]
+    is_known = [any(row[position] for row in rows) for position in range(len(_COLUMNS))]
+    columns = [column for column, known in zip(_COLUMNS, is_known, strict=True) if known]
+    columns += [*(_WIDE if wide else ()), _ID]
+    cells = [
+        (*(cell for cell, known in zip(row, is_known, strict=False) if known), *row[len(_COLUMNS) :]) for row in rows
+    ]
+    styles = [cause.severity if cause.is_open else "dim" for cause in causes]
+    head, *table = table_lines(columns, cells, 1 << 20 if wide else width, styles=styles)
+    lines, shown = [head], 0
+    for cause, line in zip(causes, table, strict=True):
+        details = (
+            [] if wide or cause.severity != "critical" or not cause.is_open else cause_details(model, cause, width)
         )
-        if wide:
-            row += (
-                cause.version,
-                cause.check or (cause.type if cause.impact == UPGRADE else cause.impact),
-                cause.findings,
-                cause.rejected,
-                cause.accepted_objects,
-                f"{cause.first_seen:%Y-%m-%d %H:%M}",
-                ", ".join(cause.owners) or None,
-                cause.examples[0] if cause.examples else None,
-            )
-        rows.append(row)
-    left_out = {"CHANGE"} if not model.run.compared_with else set()
-    left_out |= {"NAMESPACES"} if width < _ROOMY and not wide else set()
-    shown_at = [position for position, column in enumerate(_COLUMNS) if column.title not in left_out]
-    columns = [*(_COLUMNS[position] for position in shown_at), *(_WIDE if wide else ())]
-    rows = [(*(row[position] for position in shown_at), *row[len(_COLUMNS) :]) for row in rows]
-    styles = [cause.severity if cause.is_open else "dim" for cause in shown]
-    lines = table_lines(columns, rows, 1 << 20 if wide else width, styles=styles)
-    if len(shown) < len(causes):
-        lines.append(Line(f"and {counted(len(causes) - len(shown), 'more cause')}: --lines 0 prints all", "dim"))
+        if most and len(lines) + 1 + (shown + 1 < len(causes)) > most:
+            break
+        lines.append(line)
+        shown += 1
+        if not most or len(lines) + len(details) + (shown < len(causes)) <= most:
+            lines += details
+    if shown < len(causes):
+        what = severities_text(causes[shown:])
+        lines.append(Line(f"and {counted(len(causes) - shown, 'more cause')}: {what}: --lines 0 prints all", "dim"))
     return lines if wide else fitted(lines, width)
+
+
+def _row(model: FindingsModel, cause: Cause, *, wide: bool) -> tuple[Any, ...]:
+    """Return the cells of a cause: those of `_COLUMNS`, of `_WIDE` if they are wanted, and its id."""
+    gone = {"fixed": f"{cause.fixed_objects:,} fixed"}.get(cause.change or "", "")
+    row: tuple[Any, ...] = (
+        cause.severity,
+        marked(model, cause) if cause.change != "same" else "",
+        cause.kind_name if wide else kind_text(model, cause),
+        example_text(cause, cause.objects) if cause.objects or not gone else gone,
+        cause.title,
+        remedy_of(cause).partition(";")[0] if cause.is_open else "",
+        clusters_text(cause.clusters, len(cause.clusters) if wide else 1) if model.has_clusters else "",
+    )
+    if wide:
+        row += (
+            cause.objects,
+            cause.namespaces,
+            cause.version,
+            cause.check or (cause.type if cause.impact == UPGRADE else cause.impact),
+            cause.findings,
+            cause.rejected,
+            cause.accepted_objects,
+            f"{cause.first_seen:%Y-%m-%d %H:%M}",
+            ", ".join(cause.owners) or None,
+            cause.examples[0] if cause.examples else None,
+        )
+    return (*row, cause.id)
 
 
 def cause_lines(
@@ -124,6 +153,7 @@ def cause_lines(
     count = f"{cause.objects:,}{places}" if cause.objects and not is_of_definition else ""
     facts = [
         ("objects", count),
+        ("what to do", remedy_of(cause)),
         ("verdict", verdict_text(cause)),
         ("definition changed", "; ".join(cause.schema_changes)),
         ("rule", cause.rule or ""),

@@ -146,7 +146,7 @@ def _keys(manifest: dict[str, Any]) -> str:
 def _changes(manifest: dict[str, Any]) -> list[str]:
     """Return lines on the findings that are new or fixed since an earlier report, and on the objects that are worse."""
     diff = manifest.get("diff")
-    if not diff:
+    if not diff or "findings" not in diff:
         return []
     line = f"FINDINGS  {_by_change(diff['findings'])}"
     if diff.get("distinct") and diff["distinct"] != diff["findings"]:

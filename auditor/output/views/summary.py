@@ -1,4 +1,4 @@
-"""The summary of a report: the verdict against the last run first, then the worst and the new causes."""
+"""The summary of a report: its state first, then the critical causes, what was not read, and what is new."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
-from auditor.causes.severity import SEVERITIES, UPGRADE
+from auditor.causes.exit_code import exit_text
+from auditor.causes.severity import SEVERITIES, UPGRADE, rank
+from auditor.causes.titles import remedy_of
 from auditor.causes.topics import Topic
 from auditor.causes.upgrade_causes import DEFINITION
-from auditor.causes.verdict import VERDICT_WORDS
+from auditor.causes.verdict import STATE_WORDS, change_text, counts_text
 from auditor.output.views.advice import next_step
 from auditor.output.views.cluster_lines import cluster_lines
 from auditor.output.views.layout import (
@@ -28,11 +30,11 @@ from auditor.output.views.layout import (
 from auditor.output.views.state import kind_lines, state_lines
 from auditor.output.views.upgrade_view import LINES_OF_UPGRADE, answer_lines
 from auditor.releases import DEFAULT
-from auditor.store.allclear import count_or_none, judged_rows, unread_of
+from auditor.store.allclear import judged_rows, unread_of
 
 if TYPE_CHECKING:
     import datetime
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from auditor.causes.model import FindingsModel
     from auditor.causes.topics import Cause
@@ -52,23 +54,23 @@ _KEPT: Final = 2
 _MESSAGE: Final = 3
 """Lines of a message."""
 _DETAIL: Final = " " * 6
-_CAUSES: Final = 14
-"""Lines for causes that remain however much there is to say of the dumps."""
 _ROOMY: Final = 100
-"""Columns of a terminal from which on numbers of namespaces are printed."""
-_REASONS: Final = 3
-"""Lines of a tail from which on reasons against an all-clear are cut, unless there are lines for them."""
+"""Columns of a terminal from which on names of more clusters are printed."""
+_TABLE: Final = 6
+"""Lines of the table of clusters, and of known causes, that come before details of critical and new causes."""
 _COLUMNS: Final = (
-    TableColumn("CAUSE"),
     TableColumn("", may_go=2),
-    TableColumn("KIND", may_shrink=True, may_go=1),
+    TableColumn("KIND", may_shrink=True),
+    TableColumn("OBJECT", may_shrink=True, cuts_middle=True, may_go=1),
     TableColumn("WHAT", may_shrink=True),
-    TableColumn("OBJECTS", is_number=True),
+    TableColumn("CLUSTERS", may_shrink=True),
+    TableColumn("CAUSE"),
 )
+_ALL: Final = 1 << 20
 
 
 def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[Line]:
-    """Return the summary of a report.
+    """Return the summary of a report: state, critical causes, what was not read, new causes, clusters, the others.
 
     Args:
         model: The report.
@@ -76,30 +78,76 @@ def summary_lines(model: FindingsModel, width: int, most: int = LINES) -> list[L
         most: Lines at most.
     """
     shown = _of_upgrade(model) if "upgrade" in model.manifest else model
-    head = [
-        part
-        for line in _head(model)
-        for part in wrapped(line, width, between=" · " if "·" in line.text else " ", cuts_paths=False)
-    ]
-    if shown is not model:
+    if shown is model:
+        head = [part for line in _head(model) for part in wrapped(line, width, between=" · ", cuts_paths=False)]
+    else:
         most = max(most, LINES_OF_UPGRADE)
         answer = answer_lines(model, everything=most > LINES_OF_UPGRADE)
         head = [part for line in answer for part in sentence_lines(line, width)]
     head += [part for line in _servers(model) for part in wrapped(line, width)]
-    absent = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
-    if shown is not model:  # each is a reason why not all of an upgrade was judged
-        absent = [part for line in absent for part in sentence_lines(line, width)]
-    elif len(absent) > (most_absent := max(_ABSENT, most // 8)):
-        absent = [*absent[: most_absent - 1], Line(f"and {len(absent) - most_absent + 1} more such lines", "critical")]
-    absent = [part for line in absent for part in wrapped(line, width)]
-    if model.has_clusters:
-        absent += cluster_lines(model, width, most=max(8, most // 3))
     end = _end(model, width)
-    left = most - len(head) - len(absent) - len(end)
-    tail = _tail(model, width, left - len(_sections(shown, width, _CAUSES)))
-    causes = _sections(shown, width, left - len(tail))
-    table = kind_lines(model, width, left - len(tail) - len(causes))
-    return [*fitted([*head, *absent, *causes, *table, *tail], width), *end]
+    left = most - len(head) - len(end)
+    body = _body(shown, width, _ALL)
+    if len(body) > left:
+        body = _body(shown, width, left)
+    return [*fitted([*head, *body], width), *end]
+
+
+def _body(model: FindingsModel, width: int, most: int) -> list[Line]:
+    """Return what is between the first and the last lines.
+
+    Each critical cause has a line before anything else has one; details have those that are left.
+    """
+    critical, fresh, *known = _groups(model)
+    left = most - len(tail := _tail(model, width, 2)) - len(absent := _absent(model, width, most))
+    rows = sum(len(entries) + 1 for _, _, entries in known if entries)
+    table = min(len(model.cluster_names) + 1, _TABLE) if model.has_clusters else 0
+    of_new = sum(1 + len(_details(model, entry, width, is_brief=True)) for entry in fresh[2][:_KEPT])
+    later = [1 + of_new if fresh[2] else 0, table, min(rows, _TABLE)]
+    out: list[Line] = []
+    entries = [entry for _, _, entries in (critical, fresh, *known) for entry in entries]
+    hidden = {cause.id: cause for entry in entries for cause in entry.causes}
+
+    def add(group: _Group, most_lines: int, kept: int) -> None:
+        lines, shown = _section(model, group, width, most_lines, kept, is_brief=most < _ALL)
+        out.extend(lines)
+        for cause in shown:
+            hidden.pop(cause.id, None)
+
+    add(critical, left - bool(fresh[2] or known) - min(later[0], left // 2), sum(later))
+    out += absent
+    left += len(absent)
+    add(fresh, left - len(out) - bool(hidden), min(sum(later[1:]), max(0, left - len(out) - later[0] - 1)))
+    if table and (lines := left - len(out) - 1) >= min(table, _ABSENT):
+        out += cluster_lines(model, width, most=max(table, lines - later[2]) if lines > table else lines)
+    for group in known:
+        add(group, left - len(out) - 1, 0)
+    if hidden:
+        what = f"{len(hidden):,} more {by_count(len(hidden), 'cause', 'causes')}: {severities_text(hidden.values())}"
+        out.append(_more(what, "auditor findings", model, width))
+    tail = _tail(model, width, left + len(tail) - len(out))
+    return [*out, *kind_lines(model, width, most - len(out) - len(tail)), *tail]
+
+
+def severities_text(causes: Iterable[Cause]) -> str:
+    """Return how many causes of each severity there are; of critical ones also that there are none."""
+    counts = Counter(cause.severity for cause in causes)
+    shown = [severity for severity in SEVERITIES if counts[severity] or not rank(severity)]
+    return ", ".join(f"{counts[severity]:,} {severity}" for severity in shown)
+
+
+def _absent(model: FindingsModel, width: int, most: int) -> list[Line]:
+    """Return lines on what is missing, stale or damaged: a few of one line each unless there are lines for all."""
+    lines = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
+    if most == _ALL or "upgrade" in model.manifest:  # each is a reason why not all of an upgrade was judged
+        return [part for line in lines for part in sentence_lines(line, width)]
+    first: dict[tuple[str, ...], str] = {}
+    for part in unread_of(model.manifest):
+        first.setdefault((part.what, part.cluster, part.source), part.line)
+    lines = [Line(visible(text), "critical") for text in first.values()]
+    if len(lines) > _ABSENT:
+        lines = [*lines[: _ABSENT - 1], Line(f"and {len(lines) - _ABSENT + 1} more such lines", "critical")]
+    return fitted(lines, width)
 
 
 def _of_upgrade(model: FindingsModel) -> FindingsModel:
@@ -109,28 +157,32 @@ def _of_upgrade(model: FindingsModel) -> FindingsModel:
 
 
 def _head(model: FindingsModel) -> list[Line]:
-    run, word = model.run, model.verdict.word
-    name = ", ".join(run.clusters[:3]) + (f" and {len(run.clusters) - 3} more" if len(run.clusters) > 3 else "")
+    run, manifest = model.run, model.manifest
+    name = ", ".join(run.clusters) if len(run.clusters) <= _ABSENT else counted(len(run.clusters), "cluster")
     sources = {source.name: source for source in run.sources}.values()  # API servers may share a dump
     dumps = [source.name.rstrip("/").rpartition("/")[2] or source.name for source in sources]
     file = visible(dumps[0]) if len(dumps) == 1 else counted(len(dumps), "dump")
     revisions = [source.revision for source in sources if source.revision is not None]
     if len(revisions) == 1:
         file += f" at revision {revisions[0]}"
-    work = f"{run.keys:,} {by_count(run.keys, 'key', 'keys')}"
+    is_whole, diff = not unread_of(manifest), manifest.get("diff") or {}
+    change = change_text(model.causes, diff.get("started") or "", is_whole=is_whole)
+    state = [visible(name or dumps[0] if dumps else name), counts_text(model.causes, is_whole=is_whole), change]
+    style = {"broken": "critical", "at-risk": "worse", "incomplete": "worse", "clean": "better"}.get(
+        model.state, "bold"
+    )
+    work = f"{run.keys:,} {by_count(run.keys, 'key', 'keys')}, {run.seconds:.1f} s"
     release = "" if run.kubernetes == DEFAULT.version else f"Kubernetes {visible(run.kubernetes)}"
-    parts = [visible(name), file, release, f"{run.started:%Y-%m-%d %H:%M} UTC", f"{work}, {run.seconds:.1f} s"]
-    line = f"{VERDICT_WORDS[word]}  " + " · ".join(filter(None, parts))
-    out = [Line(line, {"incomplete": "worse"}.get(word, word) if word in ("worse", "incomplete", "better") else "bold")]
-    why = ", ".join(model.verdict.reasons)
+    facts = [file, release, f"{run.started:%Y-%m-%d %H:%M} UTC", work]
     if run.compared_with:
-        reports = [cluster["report"] for cluster in model.manifest["diff"].get("clusters") or ()]
+        reports = [cluster["report"] for cluster in diff.get("clusters") or ()]
         others = sum(report is not None and report != run.compared_with for report in reports)
-        more = f", {counted(others, 'cluster')} with an earlier report" if others else ""
-        out.append(Line(f"  {why or 'nothing changed'} (compared with {visible(run.compared_with)}{more})"))
-    elif why:
-        out.append(Line(f"  {why}"))
-    return out
+        more = f" ({counted(others, 'cluster')} with an earlier report)" if others else ""
+        facts += [f"compared with {visible(run.compared_with)}{more}", *model.verdict.changes]
+    return [
+        Line(f"{STATE_WORDS[model.state]}  {' · '.join(filter(None, state))}", style),
+        Line(f"  {' · '.join(filter(None, facts))}"),
+    ]
 
 
 def _servers(model: FindingsModel) -> list[Line]:
@@ -151,48 +203,29 @@ _Group = tuple[str, str, list[Topic]]
 """A section: its title, the style of that, its lines."""
 
 
-def _sections(model: FindingsModel, width: int, left: int) -> list[Line]:
-    """Return the causes, worst and new ones first, in at most that many lines; those of a topic together."""
-    groups = _groups(model)
-    if sum(len(entries) for _, _, entries in groups) <= left:  # each has a line
-        whole = _section_lines(model, groups, width, 1 << 20, is_brief=False)
-        if len(whole) <= left:
-            return whole
-    return _section_lines(model, groups, width, left, is_brief=True)
+def _section(
+    model: FindingsModel, group: _Group, width: int, most: int, kept: int, *, is_brief: bool
+) -> tuple[list[Line], list[Cause]]:
+    """Return a title, a line for each entry and their details, in at most so many lines; and the causes that are shown.
 
-
-def _section_lines(
-    model: FindingsModel, groups: Sequence[_Group], width: int, left: int, *, is_brief: bool
-) -> list[Line]:
-    """Return the causes, with fewer details of each if it is to be brief."""
-    out: list[Line] = []
-    hidden = sum(len(entry.causes) for _, _, entries in groups for entry in entries)
-    kept = _kept_for_new(model, groups[1][2], width, left)
-    for number, (title, style, entries) in enumerate(groups):
-        if not entries or left - len(out) - (hidden > len(entries[0].causes)) < 2:  # a title and a cause
-            continue
-        kept = 0 if number else kept  # only the critical causes come before the new ones
-        out.append(Line(title, style))
-        details: list[list[Line]] = []
-        for entry in entries:
-            used = len(out) + sum(1 + len(lines) for lines in details)
-            left_for_new = kept if details else 0  # a title is never alone
-            free = left - used - left_for_new - (hidden > len(entry.causes))  # a line says how many are left out
-            if free < 1:
-                break
-            details.append(first_lines(_details(model, entry, width, is_brief=is_brief), free - 1))
-            hidden -= len(entry.causes)
-        for row, lines in zip(_rows(model, entries[: len(details)], width), details, strict=True):
-            out += [row, *lines]
-    if hidden:
-        out.append(_more(counted(hidden, "more cause"), "auditor findings", model, width))
-    return out
-
-
-def _kept_for_new(model: FindingsModel, fresh: Sequence[Topic], width: int, left: int) -> int:
-    """Return the lines that critical causes leave for the first new ones: their title, a line and details for each."""
-    kept = sum(1 + len(_details(model, entry, width, is_brief=True)) for entry in fresh[:_KEPT])
-    return min(1 + kept, left // 2) if fresh else 0
+    Args:
+        model: The report.
+        group: The section.
+        width: Columns of the terminal.
+        most: Lines at most.
+        kept: Lines of `most` that no details take.
+        is_brief: Whether details are brief.
+    """
+    title, style, entries = group
+    if not entries or most < 2:
+        return [], []
+    shown = entries[: most - 1]
+    out, spare = [Line(title, style)], most - 1 - len(shown) - kept
+    for entry, row in zip(shown, _rows(model, shown, width), strict=True):
+        details = first_lines(_details(model, entry, width, is_brief=is_brief), max(0, spare))
+        spare -= len(details)
+        out += [row, *details]
+    return out, [cause for entry in shown for cause in entry.causes]
 
 
 def _groups(model: FindingsModel) -> list[_Group]:
@@ -250,8 +283,10 @@ def _growth(cause: Cause) -> str:
 
 def _more(what: str, command: str, model: FindingsModel, width: int, *options: str) -> Line:
     """Return a line on what is left out, and the command that prints it; without the report's name if it is long."""
-    texts = [f"and {what}: {' '.join((command, name, *options))}" for name in (shell_word(model.shown), "REPORT")]
-    return Line(texts[width_of(texts[0]) > width], "dim")
+    commands = [f": {' '.join((command, name, *options))}" for name in (shell_word(model.shown), "REPORT")]
+    texts = [f"and {what}{text}" for text in commands]
+    texts.append(f"and {what.partition(':')[0]}: {command} REPORT")
+    return Line(next((text for text in texts if width_of(text) <= width), texts[-1]), "dim")
 
 
 def _title(
@@ -275,20 +310,34 @@ def _title(
 
 
 def _rows(model: FindingsModel, entries: Sequence[Topic], width: int) -> list[Line]:
-    """Return a line for each topic; one with a single cause is shown as that cause."""
+    """Return a line for each topic, its id last; one with a single cause is shown as that cause."""
     cells = []
     for entry in entries:
         cause = entry.causes[0]
         is_one = len(entry.causes) == 1
         mark = marked(model, cause if is_one else replace(cause, change=entry.change))
-        count = count_text(cause, with_namespaces=width >= _ROOMY) if is_one else objects(entry.objects)
-        cells.append((cause.id if is_one else entry.id, mark, kind_text(model, cause), entry.title, count))
-    shown = [
-        position for position, column in enumerate(_COLUMNS) if column.title or any(row[position] for row in cells)
-    ]
+        clusters = dict.fromkeys(name for cause in entry.causes for name in cause.clusters)
+        where = clusters_text(list(clusters), 2 if width >= _ROOMY else 1) if model.has_clusters else ""
+        example = example_text(cause, cause.objects if is_one else entry.objects)
+        cells.append((mark, kind_text(model, cause), example, entry.title, where, cause.id if is_one else entry.id))
+    shown = [position for position, _ in enumerate(_COLUMNS) if any(row[position] for row in cells)]
     rows = [[row[position] for position in shown] for row in cells]
     styles = [entry.severity for entry in entries]
     return table_lines([_COLUMNS[position] for position in shown], rows, width, styles=styles, indent=2, header=False)
+
+
+def clusters_text(names: Sequence[str], most: int = 2) -> str:
+    """Return the names of clusters, in so many words: `prod, c39 and 11 more`."""
+    if len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def example_text(cause: Cause, count: int) -> str:
+    """Return an object of a cause, and how many more there are: `north/route-00 +23`."""
+    if not cause.examples or (cause.impact == UPGRADE and cause.check != DEFINITION):
+        return objects(count)
+    return short_name(cause.examples[0]) + (f" +{count - 1:,}" if count > 1 else "")
 
 
 def _details(model: FindingsModel, entry: Topic, width: int, *, is_brief: bool) -> list[Line]:
@@ -303,14 +352,23 @@ def _details(model: FindingsModel, entry: Topic, width: int, *, is_brief: bool) 
     if not is_brief and cause.change == "new" and (cause.rejected or cause.tolerated_while_unchanged):
         details.append(verdict_text(cause))
     lines = [Line(f"{_DETAIL}{visible(text)}", "dim") for text in details]
-    if cause.severity == "critical" and cause.examples:
-        text = ": ".join(filter(None, (short_name(cause.examples[0]), _message(model, cause))))
-        lines += wrapped(Line(f"{_DETAIL}{visible(text)}", "dim"), width, indent=len(_DETAIL) + 2)[:_MESSAGE]
-        if cause.last_good and cause.last_good[0]:
-            good = cause.last_good[0].replace("T", " ").replace("Z)", " UTC)")
-            lines.append(Line(visible(f"{_DETAIL}last good revision {good}"), "dim"))
-        lines += _show_command(model, cause, width)
+    if cause.severity == "critical":
+        lines += cause_details(model, cause, width)
     return lines
+
+
+def cause_details(model: FindingsModel, cause: Cause, width: int) -> list[Line]:
+    """Return what is wrong with the first object of a critical cause, its last good revision, and how to see it."""
+    if not cause.examples:
+        return []
+    lines: list[Line] = []
+    message = "; to do: ".join(filter(None, (_message(model, cause), remedy_of(cause).partition(";")[0])))
+    if message:
+        lines = wrapped(Line(f"{_DETAIL}{visible(message)}", "dim"), width, indent=len(_DETAIL) + 2)[:_MESSAGE]
+    if cause.last_good and cause.last_good[0]:
+        good = cause.last_good[0].replace("T", " ").replace("Z)", " UTC)")
+        lines.append(Line(visible(f"{_DETAIL}last good revision {good}"), "dim"))
+    return [*lines, *_show_command(model, cause, width)]
 
 
 def _message(model: FindingsModel, cause: Cause) -> str:
@@ -346,16 +404,6 @@ def short_name(key: str) -> str:
     return "/".join(key.rsplit("/", 2)[-2:]) if key.startswith("/") else key
 
 
-def count_text(cause: Cause, *, with_namespaces: bool) -> str:
-    """Return how many objects a cause has, and in how many namespaces if that is wanted."""
-    if cause.check == DEFINITION and cause.impact == UPGRADE:
-        return "definition"
-    noun = "key" if cause.impact in ("crashes-server", "breaks-list", "breaks-watch") else "object"
-    text = f"{cause.objects:,} {noun}{'' if cause.objects == 1 else 's'}"
-    namespaces = cause.namespaces or 0
-    return text + (f", {counted(namespaces, 'namespace')}" if with_namespaces and namespaces > 1 else "")
-
-
 def verdict_text(cause: Cause) -> str:
     """Return how many objects of a cause are refused, and how many are tolerated."""
     parts = []
@@ -375,41 +423,37 @@ def marked(model: FindingsModel, cause: Cause) -> str:
         return cause.change.upper()
     if cause.change == "not-rechecked":
         return "NOT CHECKED"
-    return age_text(cause.first_seen, model.run.started) if model.run.compared_with else ""
+    return f"for {age_text(cause.first_seen, model.run.started)}" if model.run.compared_with else ""
 
 
 def age_text(since: datetime.datetime, now: datetime.datetime) -> str:
     """Return a span of time as days or hours."""
     seconds = max(0.0, (now - since).total_seconds())
+    if seconds < _HOUR:
+        return "<1h"
     return f"{seconds / _DAY:.0f}d" if seconds >= _DAY else f"{seconds / _HOUR:.0f}h"
 
 
 def _tail(model: FindingsModel, width: int, most: int) -> list[Line]:
-    """Return lines on what is fixed, accepted, and not judged, in about that many lines."""
-    fixed = [cause for cause in model.causes if cause.fixed_objects or cause.fixed_findings]
+    """Return lines on what is accepted and not judged, in about that many lines."""
     counts, is_whole = [], not unread_of(model.manifest)
-    if model.run.compared_with:
-        count = count_or_none(sum(cause.fixed_objects for cause in fixed), is_whole=is_whole)
-        counts.append("FIXED -" if count is None else f"FIXED {count:,}")
     if model.accepted:
         due = model.accepted.get("expiring", 0)
         accepted = sum(cause.accepted_objects for cause in model.causes)
-        counts.append(f"ACCEPTED {accepted:,}" + (f" ({due} expire within 7 days)" if due else ""))
+        counts.append(f"ACCEPTED {objects(accepted)}" + (f" ({due} expire within 7 days)" if due else ""))
         states = ("expired", "unmatched") if is_whole else ("expired",)  # what was not read may match
         counts += [f"{name.upper()} {model.accepted[name]}" for name in states if model.accepted.get(name)]
     judged = judged_rows(model.manifest)
     counts.append(f"JUDGED {judged:,} {by_count(judged, 'object', 'objects')}")
-    counts += [] if model.not_judged else ["NOT JUDGED 0"]
-    out = [Line(" · ".join(counts))]
-    if model.not_judged:
-        reasons = Line(visible(f"NOT JUDGED  {', '.join(model.not_judged)}"), "medium")
-        lines = wrapped(reasons, width)
-        out += lines if len(lines) < max(most, _REASONS) else fitted([reasons], width)
+    counts.append(f"NOT JUDGED  {', '.join(model.not_judged)}" if model.not_judged else "NOT JUDGED 0")
+    reasons = Line(visible(" · ".join(counts)), "medium" if model.not_judged else "")
+    out = wrapped(reasons, width)
+    if len(out) >= most:
+        out = fitted([reasons], width)
     state = [wrapped(line, width) for line in state_lines(model)]
     shown = [part for parts in state for part in parts]
     if len(out) + len(shown) > most:
-        warnings = sum(bool(parts[0].style) for parts in state)
-        while len(out) + len(shown) >= most and len(state) > warnings:
+        while len(out) + len(shown) >= most and state:
             state.pop()
             shown = [part for parts in state for part in parts]
         shown.append(_more("more about the dumps", "auditor summary", model, width, "--lines 0"))
@@ -420,8 +464,8 @@ def _end(model: FindingsModel, width: int) -> list[Line]:
     """Return where the report is, why the run failed, and what to do next."""
     manifest, report = visible_tree(model.manifest), visible(model.shown)
     out = command_lines(Line(f"Report: {report}"), width, indent=0)
-    if model.run.exit_code == 1 and manifest.get("exit_reasons"):
-        out += wrapped(Line(f"Exit code 1: {'; '.join(manifest['exit_reasons'])}."), width)
+    if "upgrade" not in manifest or manifest.get("exit_reasons"):
+        out += wrapped(Line(exit_text(manifest)), width)
     current = [cause for cause in model.causes if cause.is_open]
     if not current and any(cause.accepted_objects for cause in model.causes):
         text = "every finding is accepted; to read them:"

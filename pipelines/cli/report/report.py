@@ -76,11 +76,11 @@ def report(report: str, cluster: tuple[str, ...], history: str, outputs: tuple[s
         write_report(report, wanted, cluster, history_at(history, cluster) if history else None)
 
 
-@click.command(short_help="Show the summary of a report: verdict, worst and new causes.")
+@click.command(short_help="Show the summary of a report: state, critical and new causes.")
 @click.argument("report", metavar="REPORT")
 @options("clusters_of_fleet output lines color")
 def summary(report: str, cluster: tuple[str, ...], output: str, lines: int, color: str) -> None:
-    """Show the summary of a report: the verdict against the last run, then causes, worst and new ones first.
+    """Show the summary of a report: its state, critical causes, what was not read, what is new.
 
     REPORT is a folder that `auditor audit` or `auditor upgrade` wrote, or its URL in an object store.
 

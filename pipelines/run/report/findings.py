@@ -18,6 +18,7 @@ from auditor.causes.model import FindingsModel
 from auditor.causes.severity import UPGRADE
 from auditor.causes.table import CAUSES_FILE
 from auditor.causes.upgrade_causes import is_of_definition
+from auditor.output.formats.chosen import of_clusters
 from auditor.output.views.data import written
 from auditor.output.views.layout import Line, painted, undivided
 from auditor.output.views.listing import cause_lines, listing_lines
@@ -98,7 +99,8 @@ def _write(parts: Iterable[str]) -> None:
 
 def run_summary(options: ViewOptions) -> int:
     """Print the summary of a report."""
-    with opened(options.report, options.filters.clusters) as model:
+    with opened(options.report, options.filters.clusters) as whole:
+        model = of_clusters(whole, options.filters.clusters)
         if options.output in ("table", "wide"):
             _print_summary(model, options.color, options.lines)
         else:

@@ -225,7 +225,7 @@ def test_a_job_summary_of_many_causes_stays_below_its_bound() -> None:
     for name, most in (("github-summary", 1 << 20), ("markdown", 60_000)):
         text = written(name, what)
         assert len(text.encode()) <= most
-        rows = len(re.findall(r"^\| \w+(?: \w+)? \| [0-9a-f]{8} ", text, re.MULTILINE))
+        rows = len(re.findall(r"^\| .* \| [0-9a-f]{8} \|$", text, re.MULTILINE))
         assert rows > 40
         assert f"and {5000 - rows} more causes" in text
         assert "and 880 more" in text

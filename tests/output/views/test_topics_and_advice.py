@@ -48,7 +48,8 @@ def test_the_last_line_shows_the_cause_that_the_advice_is_about(broken):
 
 def test_why_an_object_cannot_be_deleted_is_said(broken):
     why = "its finalizers cannot be removed: every update is refused"
-    assert f"      team/stuck: {why}" in texts(summary_lines(broken, 120))
+    todo = "to do: repair the fields in its findings, then remove the finalizers"
+    assert f"{why}; {todo}" in " ".join(" ".join(texts(summary_lines(broken, 120))).split())
     cause = next(one for one in broken.causes if one.impact == "blocks-delete")
     rows = broken.objects(Filters(causes=(cause.digest,)))
     lines = texts(cause_lines(broken, cause, rows, 120, LINES))
@@ -119,7 +120,9 @@ def test_a_new_cause_has_a_line_however_many_critical_ones_there_are(count, widt
     lines = texts(summary_lines(replace(broken, causes=[*critical, new], topics=[topic]), width))
     assert len(lines) <= LINES
     at = lines.index("NEW 1 cause")
-    assert lines[at + 1].split()[:2] == [new.id, "NEW"]
+    words = lines[at + 1].split()
+    assert (words[0], words[-1]) == ("NEW", new.id)
     assert lines[at + 2] == "      definition changed: required: + spec.tier"
     assert any(line.startswith("CRITICAL ") for line in lines[:at])
-    assert [line for line in lines[:at] if line.startswith("  00000000 ")]
+    assert [line for line in lines[:at] if line.endswith("  00000000")]
+    assert sum(line.split()[-1].startswith("000000") for line in lines[:at]) >= min(count, 8)

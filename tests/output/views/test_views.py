@@ -57,14 +57,16 @@ def test_every_line_fits_and_there_are_at_most_25(made, width, request):
             assert "\u202e" not in text
 
 
-def test_the_summary_begins_with_the_verdict_and_ends_with_what_to_do(model):
+def test_the_summary_begins_with_the_state_and_ends_with_what_to_do(model):
     lines = texts(summary_lines(model, 120))
-    assert lines[0].startswith("NOT COMPARED  sample.db at revision 50 · ")
-    assert "46 keys" in lines[0]
-    assert lines[1] == "CRITICAL 1 cause"
-    assert "cannot be listed or watched" in lines[2]
-    assert "unexpected end of JSON input" in lines[3]
-    assert lines[4].startswith("      next: auditor show ")
+    assert lines[0] == "BROKEN  sample.db · 1 critical, 1 high, 4 medium, 2 low causes"
+    assert lines[1].startswith("  sample.db at revision 50 · ")
+    assert "46 keys" in lines[1]
+    assert lines[2] == "CRITICAL 1 cause"
+    assert "cannot be listed or watched" in lines[3]
+    assert "unexpected end of JSON input; to do: repair or delete the key in etcd" in lines[4]
+    assert lines[5].startswith("      next: auditor show ")
+    assert "Exit code 1: 1 critical, 1 high" in " ".join(lines)
     assert f"Report: {model.shown}" in lines
     assert (
         "Next: repair or delete the keys that break lists first; until then no client can list or watch these kinds whole."
@@ -88,7 +90,8 @@ def test_the_summary_says_what_was_seen_of_the_dumps(model):
 
 def test_causes_that_do_not_fit_are_counted(hostile):
     lines = texts(listing_lines(hostile, hostile.causes, 80, LINES))
-    assert lines[-1] == f"and {len(hostile.causes) - LINES + 2} more causes: --lines 0 prints all"
+    count = len(hostile.causes) - LINES + 2
+    assert lines[-1] == f"and {count} more causes: 0 critical, {count} medium: --lines 0 prints all"
     assert len(listing_lines(hostile, hostile.causes, 80, 0)) == len(hostile.causes) + 1
 
 

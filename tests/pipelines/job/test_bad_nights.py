@@ -221,7 +221,7 @@ def test_a_cluster_that_no_report_has_counts_with_only_new(tmp_path: Path, optio
     rows = {one["cluster"]: (one["verdict"], one["new"], one["fixed"]) for one in said["clusters"]}
     assert rows == {"east": ("same", 0, 0), "west": ("not-compared", None, None)}
     if "medium" not in options:
-        assert "findings that are new, or compared with nothing, reach invalid" in " ".join(night.stdout.split())
+        assert "that are new, or compared with nothing, at or above --fail-on invalid" in " ".join(night.stdout.split())
 
 
 @second_check("cases/nights", by="tests/pipelines/job/test_bad_nights.py")

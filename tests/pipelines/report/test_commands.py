@@ -35,7 +35,7 @@ def test_an_audit_takes_all_options_of_its_outcome(dump, tmp_path):
     assert done.code == 0, done.stderr
     done = auditor("summary", tmp_path / "two")
     assert done.code == 0
-    assert "ACCEPTED 1" in done.stdout
+    assert "ACCEPTED 1 object" in done.stdout
     done = auditor("trend", tmp_path / "history", "--color", "always")
     assert done.code == 0
     assert "\x1b[1mCAUSE" in done.stdout
@@ -64,8 +64,8 @@ def test_options_of_another_form_are_usage_errors(dump, tmp_path, words):
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
-        (["summary", "REPORT"], 0, "Next: read the findings."),
-        (["findings", "REPORT"], 0, "spec.size: Invalid val"),
+        (["summary", "REPORT"], 0, "Next: change it as the message says: Widget"),
+        (["findings", "REPORT"], 0, "spec.size: Invalid v"),
         (["findings", "REPORT", "--severity", "low"], 0, "No cause matches."),
         (["findings", "REPORT", "zz"], 2, "has no cause zz"),
         (["summary", "missing"], 2, "is not a report"),

@@ -142,7 +142,7 @@ def test_a_mail_is_sent_to_all(report, mail):
     assert "rcpt to:<a@example.com>" in asked
     assert "rcpt to:<b@example.com>" in asked
     subject = text[text.index("Subject:") :].partition("Content-")[0]
-    assert "auditor: NOT COMPARED" in " ".join(subject.split())
+    assert "auditor: AT RISK" in " ".join(subject.split())
     assert "Widget.example.com" in text
 
 

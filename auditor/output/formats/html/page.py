@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,10 +14,12 @@ from markupsafe import Markup, escape
 from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.causes.severity import SEVERITIES
-from auditor.causes.verdict import VERDICT_WORDS
+from auditor.causes.titles import remedy_of
+from auditor.causes.verdict import STATE_WORDS, VERDICT_WORDS
 from auditor.output.formats.html.charts import bars, columns, stacked_bars
 from auditor.output.formats.html.data import packed
 from auditor.output.formats.problems import cut
+from auditor.output.views.summary import clusters_text, short_name
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -63,9 +66,9 @@ def _page(content: Content) -> str:
         data=Markup(data),  # noqa: S704 - JSON in which `<` is escaped, or base64
         form=form,
         left_out=left,
-        words=VERDICT_WORDS,
+        words=STATE_WORDS,
+        verdicts=VERDICT_WORDS,
         severities=SEVERITIES,
-        tally=tally,
         total=sum(tally.by_severity.values()),
         causes=causes[:_MOST_CAUSES],
         more_causes=max(0, len(causes) - _MOST_CAUSES),
@@ -86,6 +89,10 @@ def _page(content: Content) -> str:
         more_space=max(0, len(space) - _MOST_KINDS),
         trend_chart=_trend_chart(content),
         known=lambda count: _known(count, is_whole=content.is_whole),
+        by_severity=Counter(cause.severity for cause in causes),
+        remedy_of=remedy_of,
+        clusters_text=clusters_text,
+        short_name=short_name,
         cut=cut,
         counted=counted,
     )

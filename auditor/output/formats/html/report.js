@@ -1,7 +1,7 @@
 "use strict";
 // Shows all problems in place of the worst ones: rows of one height, of which only the visible ones are in the document.
 (async function () {
-  const HEIGHT = 28, SPARE = 20, NAMES = ["severity", "cause", "kind", "object", "field", "message"];
+  const HEIGHT = 28, SPARE = 20, NAMES = ["severity", "kind", "object", "field", "message", "cause"];
   const RANK = {critical: 0, high: 1, medium: 2, low: 3};
   const box = document.getElementById("rows"), part = document.getElementById("all");
   const source = document.getElementById("data");
@@ -86,7 +86,7 @@
         cell.setAttribute("role", "cell");
         cell.title = value(at);
         if (!number) cell.className = value(at);
-        if (number === 1) {
+        if (NAMES[number] === "cause") {
           const link = document.createElement("a");
           link.href = `#${value(at)}`;
           link.textContent = value(at);
