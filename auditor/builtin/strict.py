@@ -8,6 +8,7 @@ Source: sigs.k8s.io/json, internal/golang/encoding/json decode.go and kubernetes
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.builtin.gotyped import Decoding, GoDecodeError, Members
@@ -125,12 +126,17 @@ def metadata_error(parsed: Any) -> GoDecodeError | None:
     """
     decoding = _StrictDecoding()
     decoding.struct, decoding.field, decoding.place = "metadataOnlyObject", ("metadata",), "metadata"
-    number = next(position for position, entry in enumerate(types()) if entry[:2] == ["struct", "v1.ObjectMeta"])
     try:
-        _decode(decoding, parsed, number)
+        _decode(decoding, parsed, _metadata_type())
     except GoDecodeError as error:
         return error
     return None
+
+
+@functools.cache
+def _metadata_type() -> int:
+    """Return the number of the type of metadata; all releases share the table of types."""
+    return next(position for position, entry in enumerate(types()) if entry[:2] == ["struct", "v1.ObjectMeta"])
 
 
 def _decode(decoding: _StrictDecoding, parsed: Any, number: int) -> None:

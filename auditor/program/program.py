@@ -268,6 +268,25 @@ class AuditProgram:
         audited = self._audited(obj, pruned, defaulted, [], stored_version, program.select)
         return Judgement(audited, effect, proven=True)
 
+    def proves(self, data: bytes) -> bool:
+        """Return whether generated code proves an object valid that a read leaves as it is, except defaults."""
+        run, log = self._own().run, self._log
+        if run is None or (self.rule_program is not None and self.rule_program.broken):
+            return False
+        try:
+            obj = orjson.loads(data)
+            check_paths(obj, len(data))
+            is_proven = obj["apiVersion"] == self._api_version and run(obj, log, len(data))
+            is_same = not log.pruned and not log.effect
+            return is_proven and is_same and (not self.rules or self._why_rules_fail(obj, data) is None)
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001 - not known
+            self.fallbacks.caught(Part.OBJECT, error)
+            return False
+        finally:
+            log.clear()
+
     def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
         """Read an object stored at another version.
 

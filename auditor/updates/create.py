@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import orjson
+
 from auditor.base.errors import AuditorError
 from auditor.base.records import Finding
 from auditor.base.statuses import Status
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.builtin.scheme import ServedKind
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.program.program import AuditProgram
     from auditor.validation.rules.evaluate import RuleTime
 
 
@@ -46,6 +49,8 @@ _SYSTEM_FIELDS: Final = ("managedFields", "deletionTimestamp", "deletionGracePer
 _LONGEST_BASE: Final = 58
 _SUFFIX: Final = "xxxxx"
 """Placeholder for the five random characters of the server."""
+_WARM_UP: Final = 60
+"""Number of manifests of a version before code is generated, as generating it for few takes longer."""
 _STRICT: Final = {UNKNOWN: "UnknownField", REPEATED: "DuplicateField"}
 
 
@@ -137,6 +142,9 @@ class CreateJudge:
         program = None if builtin else self._served(names)
         if isinstance(program, CreateAnswer):
             return program
+        if program is not None and not repeated and not self.enforce and program.is_proven(value, self.namespace):
+            namespace = (names.namespace or self.namespace) if program.definition.namespaced else ""
+            return CreateAnswer(names._replace(namespace=namespace))
         if "metadata" in value:
             wrong = metadata_error(parse_members(encode(value["metadata"]).encode()))
             if wrong is not None:
@@ -277,6 +285,42 @@ class _VersionProgram:
         self.rules = RuleProgram.of(version.structural)
         if self.rules is not None and rule_time is not None:
             self.rules.time = rule_time
+        self._seen = 0
+        self._prover: AuditProgram | None = None
+
+    def is_proven(self, obj: JsonObject, namespace: str) -> bool:
+        """Return whether generated code proves that a create is accepted without a word; False is no answer.
+
+        A stored object is proven: what a create takes from the client, and what it sets, is the same or cannot matter.
+
+        Args:
+            obj: The object; it is not changed.
+            namespace: That of an object that names none.
+        """
+        self._seen += 1
+        metadata = obj.get("metadata")
+        if self._seen <= _WARM_UP or type(metadata) is not dict or not metadata.get("name"):
+            return False
+        if "generateName" in metadata:
+            return False
+        metadata = {"generation": 1, **metadata}
+        if self.definition.namespaced and metadata.get("namespace", "") == "":
+            metadata["namespace"] = namespace
+        obj = {**obj, "metadata": metadata}
+        try:
+            data = orjson.dumps(obj)
+            stored = [data]
+            if self.version.has_status and "status" in obj:  # it is decoded, then dropped
+                stored.append(orjson.dumps({key: value for key, value in obj.items() if key != "status"}))
+        except TypeError:
+            return False
+        if b"null" in data:
+            return False
+        if self._prover is None:
+            from auditor.program.program import AuditProgram  # noqa: PLC0415 - few manifests need none of it
+
+            self._prover = AuditProgram(self.definition, self.version)
+        return all(map(self._prover.proves, stored))
 
     def findings(self, obj: JsonObject) -> tuple[list[Finding], int, bool]:
         """Return the findings, the number of rules without an answer, and whether rules exceeded a limit."""

@@ -122,7 +122,7 @@ def answers(judge: CreateJudge, text: bytes) -> list[CreateAnswer | str]:
             out.append(document.error)
             continue
         for places, value in objects_in(document.value):
-            repeated = [] if document.root is None else repeated_keys(document.root, places)
+            repeated = repeated_keys(document, places)
             out.append(judge.judge(value, repeated))
     return out
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from auditor.sources.manifests.placed import TEMPLATE, objects_in, placed_documents, repeated_keys
+from auditor.updates import create
 from auditor.updates.create import CreateAnswer, CreateJudge
 from tests.updates.create_cases import CASES, DEFINITIONS
 
@@ -25,7 +26,7 @@ def answers(text: str, **options: Any) -> list[CreateAnswer | str]:
             out.append(document.error)
             continue
         for places, value in objects_in(document.value):
-            repeated = [] if document.root is None else repeated_keys(document.root, places)
+            repeated = repeated_keys(document, places)
             out.append(judge.judge(value, repeated))
     return out
 
@@ -92,3 +93,40 @@ def test_a_manifest_is_answered_as_a_server_answered_it(name: str) -> None:
         assert own in recorded["said"]
     else:
         assert said_of(answer) == without_drawn_names(said)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_proof_changes_no_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = answers(CASES[name])
+    monkeypatch.setattr(create, "_WARM_UP", 0)
+    assert answers(CASES[name]) == exact
+
+
+def _gear(number: int, *, status: str = "", metadata: str = "") -> str:
+    head = f'{{"apiVersion":"create.example.com/v1","kind":"Gear","metadata":{{"name":"a{number}"{metadata}}}'
+    return f'{head},"spec":{{"size":1}}{status}}}\n'
+
+
+def test_manifests_that_are_proven_are_not_judged_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = []
+    exact = CreateJudge._custom
+
+    def noted(judge: CreateJudge, *words: Any) -> None:
+        judged.append(words)
+        exact(judge, *words)
+
+    monkeypatch.setattr(CreateJudge, "_custom", noted)
+    found = answers("".join(map(_gear, range(create._WARM_UP + 40))))
+    assert len(judged) == create._WARM_UP
+    assert {answer.status for answer in found if isinstance(answer, CreateAnswer)} == {"valid"}
+    assert {answer.names.namespace for answer in found if isinstance(answer, CreateAnswer)} == {"default"}
+
+
+@pytest.mark.parametrize(
+    ("rest", "field"),
+    [({"status": ',"status":{"other":1}'}, "status.other"), ({"metadata": ',"other":1'}, "metadata.other")],
+)
+def test_fields_that_a_create_drops_are_no_proof(rest: dict[str, str], field: str) -> None:
+    found = answers("".join(map(_gear, range(create._WARM_UP))) + _gear(0, **rest))
+    assert isinstance(found[-1], CreateAnswer)
+    assert (found[-1].status, found[-1].unknown) == ("invalid", [field])

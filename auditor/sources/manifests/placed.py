@@ -9,9 +9,13 @@ Source: k8s.io/apimachinery/pkg/util/yaml, YAMLOrJSONDecoder; k8s.io/cli-runtime
 from __future__ import annotations
 
 import codecs
+import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+import orjson
 
 from auditor.golang import jsontext
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
 
 TEMPLATE: Final = " (a template? render it first, for example with `helm template`)"
+_SPACE: Final = b" \t\r\n"
 LARGEST: Final = 4 << 20
 """Size in bytes of the largest document for which the lines of fields are computed."""
 
@@ -40,15 +45,26 @@ class PlacedDocument:
         line: The line on which it starts, from 1; the line of the error if it cannot be read.
         value: The value that a server receives, with numbers as kubectl sends them; None if the document is empty.
         error: Why it cannot be read.
-        root: Its tree with the lines of all nodes; None if it is too large, or JSON that is not valid YAML.
         above: Number of lines before the tree.
+        text: JSON, whose tree is not composed yet.
+        tree: The tree, once it is composed.
+        once: Whether the text is known to have no key twice in an object.
     """
 
     line: int
     value: Any = None
     error: str = ""
-    root: YamlNode | None = None
     above: int = 0
+    text: bytes = b""
+    tree: YamlNode | None = None
+    once: bool = False
+
+    @property
+    def root(self) -> YamlNode | None:
+        """Its tree with the lines of all nodes; None if it is too large, or JSON that is not valid YAML."""
+        if self.text:
+            self.tree, self.text = _tree(self.text), b""
+        return self.tree
 
 
 def placed_documents(data: bytes) -> Iterator[PlacedDocument]:
@@ -74,7 +90,7 @@ def _json(data: bytes) -> Iterator[PlacedDocument]:
             yield from _yaml(data[position:], above)
             return
         try:
-            end = _end(data, position)
+            end = _end(data, position) if position > start else _end_of_first(data, start)
             text = data[position:end]
             value = to_json_value(jsontext.decode(text))
         except (JsonSyntaxError, UnexpectedEnd, jsontext.GoJsonError) as error:
@@ -91,8 +107,17 @@ def _json(data: bytes) -> Iterator[PlacedDocument]:
             yield PlacedDocument(data.count(b"\n", 0, wrong) + 1, error=said + hint)
             return
         if value is not None:
-            yield PlacedDocument(above + 1, value, "", _tree(text), above)
+            yield PlacedDocument(above + 1, value, "", above, text)
         position = skip_space(data, end)
+
+
+def _end_of_first(data: bytes, at: int) -> int:
+    """Return the end of the first JSON value, as `_end`; in most files nothing follows it."""
+    if data[at : at + 1] == b"{" and len(data) <= LARGEST:
+        with suppress(orjson.JSONDecodeError):
+            orjson.loads(memoryview(data)[at:])
+            return len(data.rstrip(_SPACE))
+    return _end(data, at)
 
 
 def _end(data: bytes, at: int) -> int:
@@ -160,7 +185,8 @@ def _yaml_document(text: bytes, above: int) -> PlacedDocument | None:
         return PlacedDocument(above + (where or _first_line(text)), error=shown)
     if value is None:
         return None
-    return PlacedDocument(above + (root.line + 1 if root is not None else _first_line(text)), value, "", root, above)
+    line = root.line + 1 if root is not None else _first_line(text)
+    return PlacedDocument(above + line, value, "", above, tree=root)
 
 
 def _hint(text: bytes) -> str:
@@ -215,6 +241,8 @@ def field_line(document: PlacedDocument, path: str, items: tuple[int, ...] = (),
         items: Indexes of the object in the Lists that contain it, outermost first.
         bad: The invalid value; if it is a key or a value in the field, its line is returned.
     """
+    if not (path or items):
+        return document.line
     node = document.root
     if node is None:
         return document.line
@@ -286,14 +314,36 @@ def _used(rest: str, key: str) -> int:
     return 0
 
 
-def repeated_keys(root: YamlNode, items: tuple[int, ...] = ()) -> list[str]:
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+    if len(pairs) > 1 and len(dict(pairs)) < len(pairs):
+        raise ValueError
+
+
+_OF_PAIRS: Final = json.JSONDecoder(object_pairs_hook=_refuse_repeated)
+
+
+def _is_once(text: bytes) -> bool:
+    """Return True if no object in a JSON text has a key twice; False if that is not known."""
+    try:
+        _OF_PAIRS.decode(text.decode())
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def repeated_keys(document: PlacedDocument, items: tuple[int, ...] = ()) -> list[str]:
     """Return the paths of repeated keys, each once, in the order of the text.
 
     Args:
-        root: The tree of a document.
+        document: The document.
         items: As for `field_line`; paths are those below the object.
     """
-    node = root
+    document.once = document.once or (bool(document.text) and _is_once(document.text))
+    if document.once:
+        return []
+    node = document.root
+    if node is None:
+        return []
     for number in items:
         _, held = _entry(node, "items", 0)
         if held is None or held.kind != SEQUENCE or number >= len(held.children):

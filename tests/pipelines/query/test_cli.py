@@ -327,4 +327,6 @@ def test_each_kind_that_is_named_is_shown_at_the_version_asked_for(
 def test_an_error_of_a_jsonpath_quotes_the_template_as_go_does(target: Path) -> None:
     done = auditor("query", target, "loaves", "-o", 'jsonpath={.items[0].kind[?(@.b=="x")]}')
     # as kubectl 1.37.2 prints it
-    assert done.stderr.startswith('error: error executing jsonpath "{.items[0].kind[?(@.b==\\"x\\")]}": Error executing')
+    assert done.stderr.startswith(
+        'error: error executing jsonpath "{.items[0].kind[?(@.b==\\"x\\")]}": Error executing'
+    )

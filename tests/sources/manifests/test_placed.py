@@ -87,10 +87,10 @@ def test_repeated_keys_are_those_of_one_object() -> None:
     first, _, third = placed_documents(LIST)
     assert first.root is not None
     assert third.root is not None
-    assert repeated_keys(first.root) == ["items[1].spec.a"]
-    assert repeated_keys(first.root, (1,)) == ["spec.a"]
-    assert repeated_keys(first.root, (0,)) == []
-    assert repeated_keys(third.root) == ["b"]
+    assert repeated_keys(first) == ["items[1].spec.a"]
+    assert repeated_keys(first, (1,)) == ["spec.a"]
+    assert repeated_keys(first, (0,)) == []
+    assert repeated_keys(third) == ["b"]
     assert field_line(third, "b") == 23
 
 
@@ -164,3 +164,20 @@ def test_lines_after_a_broken_json_document_are_counted() -> None:
     )
     assert read(b'{"a": 1}\nnonsense\n{"a": 2}\n')[1][2].endswith("; 1 more line was not read")
     assert read(b'{"a": 1}\nnonsense\n')[1][2].endswith("(expecting 'u')")
+
+
+def test_the_tree_of_json_is_composed_for_findings_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    composed = []
+    compose = placed.compose
+    monkeypatch.setattr(placed, "compose", lambda text: composed.append(text) or compose(text))
+    (document,) = placed_documents(b'{"kind": "A",\n "spec": {"a": 1,\n  "b": [{"c": 1}, {"c": 1}]}}\n')
+    assert repeated_keys(document) == []
+    assert field_line(document, "") == 1
+    assert not composed
+    assert field_line(document, "spec.b") == 3
+    assert len(composed) == 1
+
+
+def test_equal_keys_in_json_are_found_however_they_are_escaped() -> None:
+    (document,) = placed_documents(b'{"spec": {"a": {"x": 1}, "\\u0061": 2}}')
+    assert repeated_keys(document) == ["spec.a"]
