@@ -156,10 +156,15 @@ class ProofCheck:
     def __init__(self, share: float) -> None:
         self.below = "" if share <= 0 else _ABOVE_ALL if share >= 1 else f"{int(share * 2**_BITS):016x}"
         self._exact: dict[AuditProgram, AuditProgram] = {}
+        self._asked: tuple[bytes | None, bool] = (None, False)
 
     def has(self, data: bytes) -> bool:
-        """Return whether an object is in the share."""
-        return bool(self.below) and sha256(data).hexdigest() < self.below
+        """Return whether an object is in the share; the last answer is cached, for the same bytes object."""
+        if not self.below:
+            return False
+        if data is not self._asked[0]:
+            self._asked = data, sha256(data).hexdigest() < self.below
+        return self._asked[1]
 
     def exact(self, program: AuditProgram) -> AuditProgram:
         """Return the program of the same version without generated code."""

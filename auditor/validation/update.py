@@ -70,7 +70,7 @@ class UpdateValidator:
         if ratchet and not (is_proven and (rules is None or not create.has_rules)):
             twin = CorrelatedObject(new, old, create.version.structural)
             twin.dropped = dropped
-            if known is not None:
+            if known is not None and not is_proven:
                 twin.faults = create.faults_of(new)
         findings = create.check_type_meta(new)
         if not findings:
@@ -122,12 +122,12 @@ class UpdateValidator:
         """
         create = self.create
         twin = CorrelatedObject(new, old, create.version.structural) if ratchet else None
-        if twin is not None and known is not None:
-            twin.faults = create.faults_of(new)
         findings = create.check_type_meta(new)
         if not findings:
             findings = self.check_metadata(new, old, known)
             if known is None or _status_may_fail(known):
+                if twin is not None and known is not None:
+                    twin.faults = create.faults_of(new)
                 findings += self._status(new, old, twin)
             findings += check_scale_status(new, create.version.scale)
         findings += self._list_types(new, old, known, ratchet=True)
