@@ -16,6 +16,8 @@ class BuiltinKind:
 
     Attributes:
         prefix: First segments of its keys below the prefix of the server.
+        keeps_from_ready: /readyz of a server fails as long as the server cannot list the kind.
+        ends_server: A server that cannot list the kind ends a minute after its start.
     """
 
     group: str
@@ -26,6 +28,8 @@ class BuiltinKind:
     categories: tuple[str, ...] = ()
     namespaced: bool = True
     prefix: str = ""
+    keeps_from_ready: bool = False
+    ends_server: bool = False
 
     @property
     def singular(self) -> str:
@@ -34,25 +38,26 @@ class BuiltinKind:
 
 
 # group, version: Kind plural[=key prefix] [short,short] [*: category all] [+: api-extensions] [-: cluster-scoped]
+# [!: /readyz fails without it] [^: a server ends without it]
 _TABLE: Final = """
  v1
   ConfigMap configmaps cm
   Endpoints endpoints=services/endpoints ep
   Event events ev
-  LimitRange limitranges limits
-  Namespace namespaces ns -
-  Node nodes=minions no -
-  PersistentVolume persistentvolumes pv -
+  LimitRange limitranges limits !
+  Namespace namespaces ns - !
+  Node nodes=minions no - !
+  PersistentVolume persistentvolumes pv - !
   PersistentVolumeClaim persistentvolumeclaims pvc
-  Pod pods po *
+  Pod pods po * !
   PodTemplate podtemplates
   ReplicationController replicationcontrollers=controllers rc *
-  ResourceQuota resourcequotas quota
-  Secret secrets
-  Service services=services/specs svc *
-  ServiceAccount serviceaccounts sa
+  ResourceQuota resourcequotas quota !
+  Secret secrets !
+  Service services=services/specs svc * ! ^
+  ServiceAccount serviceaccounts sa !
 apiregistration.k8s.io v1
-  APIService apiservices=apiregistration.k8s.io/apiservices - +
+  APIService apiservices=apiregistration.k8s.io/apiservices - + !
 apps v1
   ControllerRevision controllerrevisions
   DaemonSet daemonsets ds *
@@ -71,38 +76,38 @@ batch v1
 certificates.k8s.io v1
   CertificateSigningRequest certificatesigningrequests csr -
   ClusterTrustBundle clustertrustbundles -
-  PodCertificateRequest podcertificaterequests
+  PodCertificateRequest podcertificaterequests !
 networking.k8s.io v1
-  IPAddress ipaddresses ip -
+  IPAddress ipaddresses ip - ! ^
   Ingress ingresses=ingress ing
-  IngressClass ingressclasses -
+  IngressClass ingressclasses - !
   NetworkPolicy networkpolicies netpol
-  ServiceCIDR servicecidrs -
+  ServiceCIDR servicecidrs - ! ^
 policy v1
   PodDisruptionBudget poddisruptionbudgets pdb
 rbac.authorization.k8s.io v1
-  ClusterRole clusterroles -
-  ClusterRoleBinding clusterrolebindings -
-  Role roles
-  RoleBinding rolebindings
+  ClusterRole clusterroles - !
+  ClusterRoleBinding clusterrolebindings - !
+  Role roles !
+  RoleBinding rolebindings !
 storage.k8s.io v1
   CSIDriver csidrivers -
   CSINode csinodes -
   CSIStorageCapacity csistoragecapacities
-  StorageClass storageclasses sc -
-  VolumeAttachment volumeattachments -
+  StorageClass storageclasses sc - !
+  VolumeAttachment volumeattachments - !
   VolumeAttributesClass volumeattributesclasses vac -
 admissionregistration.k8s.io v1
-  MutatingAdmissionPolicy mutatingadmissionpolicies - +
-  MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings - +
-  MutatingWebhookConfiguration mutatingwebhookconfigurations - +
-  ValidatingAdmissionPolicy validatingadmissionpolicies - +
-  ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings - +
-  ValidatingWebhookConfiguration validatingwebhookconfigurations - +
+  MutatingAdmissionPolicy mutatingadmissionpolicies - + !
+  MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings - + !
+  MutatingWebhookConfiguration mutatingwebhookconfigurations - + !
+  ValidatingAdmissionPolicy validatingadmissionpolicies - + !
+  ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings - + !
+  ValidatingWebhookConfiguration validatingwebhookconfigurations - + !
 apiextensions.k8s.io v1
-  CustomResourceDefinition customresourcedefinitions=apiextensions.k8s.io/customresourcedefinitions crd,crds - +
+  CustomResourceDefinition customresourcedefinitions=apiextensions.k8s.io/customresourcedefinitions crd,crds - + !
 scheduling.k8s.io v1
-  PriorityClass priorityclasses pc -
+  PriorityClass priorityclasses pc - !
 scheduling.k8s.io v1beta1
   PodGroup podgroups
   Workload workloads
@@ -111,19 +116,19 @@ coordination.k8s.io v1
 coordination.k8s.io v1beta1
   LeaseCandidate leasecandidates
 node.k8s.io v1
-  RuntimeClass runtimeclasses -
+  RuntimeClass runtimeclasses - !
 discovery.k8s.io v1
-  EndpointSlice endpointslices
+  EndpointSlice endpointslices !
 flowcontrol.apiserver.k8s.io v1
-  FlowSchema flowschemas -
-  PriorityLevelConfiguration prioritylevelconfigurations -
+  FlowSchema flowschemas - !
+  PriorityLevelConfiguration prioritylevelconfigurations - !
 internal.apiserver.k8s.io v1alpha1
   StorageVersion storageversions -
 resource.k8s.io v1
-  DeviceClass deviceclasses -
-  ResourceClaim resourceclaims
+  DeviceClass deviceclasses - !
+  ResourceClaim resourceclaims !
   ResourceClaimTemplate resourceclaimtemplates
-  ResourceSlice resourceslices -
+  ResourceSlice resourceslices - !
   DeviceTaintRule devicetaintrules -
 storagemigration.k8s.io v1
   StorageVersionMigration storageversionmigrations -
@@ -139,7 +144,7 @@ def _kinds() -> tuple[BuiltinKind, ...]:
             continue
         kind, plural, *rest = line.split()
         name, _, prefix = plural.partition("=")
-        shorts = [word for word in rest if word not in ("*", "+", "-")]
+        shorts = [word for word in rest if word not in ("*", "+", "-", "!", "^")]
         out.append(
             BuiltinKind(
                 group=group,
@@ -150,6 +155,8 @@ def _kinds() -> tuple[BuiltinKind, ...]:
                 categories=tuple(name for mark, name in (("*", "all"), ("+", "api-extensions")) if mark in rest),
                 namespaced="-" not in rest,
                 prefix=prefix or name,
+                keeps_from_ready="!" in rest,
+                ends_server="^" in rest,
             )
         )
     return tuple(out)

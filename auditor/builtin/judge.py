@@ -13,6 +13,7 @@ import functools
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from auditor.base.statuses import Impact, Status
+from auditor.builtin.builtin_kinds import BUILTIN_KINDS
 from auditor.builtin.protobuf import MAGIC
 from auditor.builtin.quick import Prover
 from auditor.builtin.quick_json import JsonProver
@@ -28,9 +29,7 @@ NOT_DECODED = "not decoded"
 """Reason of a value that `--skip` excludes from decoding."""
 _NODE_PORTS: Final = ("ranges", "servicenodeports")
 """The one range that every server reads; addresses of services are objects since 1.33."""
-_LISTED_AT_START: Final = frozenset(
-    {("", "services"), ("networking.k8s.io", "ipaddresses"), ("networking.k8s.io", "servicecidrs")}
-)
+_LISTED_AT_START: Final = frozenset((kind.group, kind.plural) for kind in BUILTIN_KINDS if kind.ends_server)
 """Kinds that a server lists at its start, to check addresses and ports of services; it fails a minute later without.
 
 Source: pkg/registry/core/rest/storage_core.go (PostStartHook) and the repair loops of ipallocator and portallocator.
@@ -129,7 +128,7 @@ def judge_at(group: str | None, plural: str | None, data: bytes, name: str | Non
     judged = judge_stored(target, plural, data, namespaced=bool(is_namespaced(plural)))
     if judged.status is Status.UNREADABLE and (plural, name) == _NODE_PORTS:
         return judged._replace(reason=f"{judged.reason}{_NO_START}", impacts=(Impact.CRASHES_SERVER,))
-    if judged.status is Status.UNREADABLE and (group or "", plural) in _LISTED_AT_START:
+    if judged.impact in (Impact.BREAKS_LIST, Impact.BREAKS_WATCH) and (group or "", plural) in _LISTED_AT_START:
         return judged._replace(impacts=(Impact.CRASHES_SERVER, *judged.impacts))
     return judged
 

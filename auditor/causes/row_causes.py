@@ -262,8 +262,8 @@ def _in_namespaces(columns: dict[str, Coded], namespaces: dict[tuple[str, str], 
 def _impacts(impacts: list[str] | tuple[()], status: str | None) -> list[str]:
     """Return the impacts that are causes: of those that break the kind only the worst."""
     shown = [impact for impact in IMPACTS if impact in impacts]
-    if "crashes-server" in shown and "breaks-list" in shown:
-        shown.remove("breaks-list")
+    if "crashes-server" in shown:
+        shown = [impact for impact in shown if impact not in ("breaks-list", "breaks-watch")]
     if status == "needs-conversion" and "needs-webhook" in shown:
         shown.remove("needs-webhook")
     if status in _STATUSES and not (status == "unreadable" and shown):

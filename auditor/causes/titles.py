@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from auditor.builtin.builtin_kinds import BUILTIN_KINDS
 from auditor.causes.severity import UPGRADE
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ IMPACT_TITLES: Final = {
     "orphaned": "has no definition",
     "sealed": "is encrypted, and there was no key for it",
 }
+_READ_AT_START: Final = {(kind.group, kind.kind): kind for kind in BUILTIN_KINDS if kind.keeps_from_ready}
 TYPE_TITLES: Final = {
     "FieldValueRequired": "Required value",
     "FieldValueInvalid": "Invalid value",
@@ -83,6 +85,14 @@ def kind_name(group: str, kind: str) -> str:
     return f"{kind}.{group}" if group else kind
 
 
+def _impact_title(key: CauseKey) -> str:
+    title = IMPACT_TITLES.get(key.impact, key.impact)
+    kind = _READ_AT_START.get((key.group, key.kind))
+    if key.impact == "crashes-server" and (kind is not None or not key.group):  # a core group has no custom resources
+        return "ends the API server process a minute after its start"
+    return f"{title}; /readyz fails" if kind is not None and key.impact in ("breaks-list", "breaks-watch") else title
+
+
 def remedy_of(cause: Cause) -> str:
     """Return what to do about a cause; empty for what an upgrade does, which its answer says."""
     if cause.impact:
@@ -100,7 +110,7 @@ def title_of(key: CauseKey, message: str = "") -> str:
     if key.impact == UPGRADE:
         return f"{key.type} {key.form}".rstrip()  # a report has the line itself
     if key.impact:
-        return f"{key.form} {IMPACT_TITLES.get(key.impact, key.impact)}".lstrip()
+        return f"{key.form} {_impact_title(key)}".lstrip()
     field = "the object" if key.field == "<nil>" else key.field
     problem = TYPE_TITLES.get(key.type, key.type)
     detail = f"rule {_short(key.rule)}" if key.rule else _short(_detail_of(key.form, problem, message))

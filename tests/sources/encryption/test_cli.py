@@ -85,7 +85,7 @@ def test_a_key_that_was_given_and_fails_is_broken_still(dump: Path) -> None:
     output, manifest, rows, _ = audit(dump, "--kms-decryptor", "echo another key")
     assert [(row["status"], row["impacts"]) for row in rows] == [("unreadable", ["breaks-list"])]
     assert "sealed" not in manifest["encryption"][0]
-    assert "Secret  cannot be listed or watched  1 key\n" in output
+    assert "Secret  cannot be listed or watched; /readyz fails  1 key\n" in output
     assert "SEALED" not in output
 
 

@@ -58,7 +58,7 @@ def etcdutl() -> Path:
     return Path(found) if found else built("etcdutl", "3.6")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
@@ -74,8 +74,8 @@ class Etcd:
 
     def __init__(self, binary: Path, folder: Path, *flags: str) -> None:
         self.folder = folder
-        self.url = f"http://127.0.0.1:{_free_port()}"
-        peer = f"http://127.0.0.1:{_free_port()}"
+        self.url = f"http://127.0.0.1:{free_port()}"
+        peer = f"http://127.0.0.1:{free_port()}"
         self.process = subprocess.Popen(
             [str(binary), "--name", "one", "--data-dir", str(folder), "--listen-client-urls", self.url,
              "--advertise-client-urls", self.url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
