@@ -71,7 +71,7 @@ QUESTIONS = {
         lambda: (
             answer_to_one(TORN),
             answer_to_one(TORN._replace(is_closed=True)),
-            refused_read("torn", "/a", 7).message,
+            refused_read("torn", 7).message,
         ),
         (("", "torn"), ("InternalError", "Internal error occurred: torn"), "torn"),
         (
@@ -80,7 +80,7 @@ QUESTIONS = {
                 "InternalError",
                 f"Internal error occurred: {CORRUPT}data from the storage is not transformable revision=0: torn",
             ),
-            f"Internal error occurred: {CORRUPT}object not decodable revision=7: torn",
+            "object not decodable revision=7: torn",
         ),
     ),
     changes.WHOLE_NUMBERS: (
