@@ -183,8 +183,8 @@ def try_update(
         stored: The bytes of the value, decrypted: JSON or CBOR.
         key: Its etcd key, e.g. ``/registry/example.com/widgets/default/a``: kind, namespace and name of the request.
         revision: The key's modification revision, the object's resourceVersion.
-        new: The body of the client; None for the object as a GET shows it, sent back unchanged (patches add their
-            change).
+        new: The body of the client, with the resourceVersion that it read; None for the object as a GET shows it, sent
+            back unchanged (patches add their change).
         version: The version of the request. None means that of `new`, or of what is stored, as in `audit_object`.
         request: ``put``; ``label``: a merge patch that adds one label; ``status``: a PUT of /status; or
             ``remove-finalizer``: a merge patch that removes all finalizers.
