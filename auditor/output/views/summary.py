@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from auditor.causes.topics import Cause
 
 
-LINES: Final = 25
-"""Lines of output unless a user asks for more."""
+LINES: Final = 24
+"""Lines of output unless a user asks for more: with the prompt of a shell they fill a terminal of 25."""
 UNDELETABLE: Final = "its finalizers cannot be removed: every update is refused"
 """Why an object cannot be deleted, where no more is known."""
 _DAY: Final = 86400

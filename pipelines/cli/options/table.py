@@ -125,7 +125,7 @@ TABLE: Final[dict[str, Declared]] = {
         SHOWS,
         "read",
     ),
-    "lines": Declared("--lines", "Lines at most; 0 prints all.", SHOWS, 25, form=0),
+    "lines": Declared("--lines", "Lines at most; 0 prints all.", SHOWS, 24, form=0),
     "color": Declared(
         "--color",
         "auto: on a terminal, unless NO_COLOR is set.",

@@ -40,7 +40,7 @@ def texts(lines):
 
 @pytest.mark.parametrize("width", [60, 72, 80, 120, 200])
 @pytest.mark.parametrize("made", ["model", "hostile"])
-def test_every_line_fits_and_there_are_at_most_25(made, width, request):
+def test_every_line_fits_and_there_are_at_most_24(made, width, request):
     model = request.getfixturevalue(made)
     cause = next(one for one in model.causes if one.findings)
     rows = model.findings(Filters(causes=(cause.digest,)), distinct=True)
