@@ -10,7 +10,6 @@ from auditor.causes.severity import UPGRADE
 
 if TYPE_CHECKING:
     from auditor.causes.keys import CauseKey
-    from auditor.causes.topics import Cause
 
 
 IMPACT_TITLES: Final = {
@@ -50,11 +49,13 @@ REMEDIES_OF_IMPACT: Final = {
     "crashes-server": "repair or delete the key in etcd first",
     "breaks-list": "repair or delete the key in etcd; where the conversion webhook has no Service, restore the Service "
     "and delete nothing",
+    "breaks-watch": "write it anew with `metadata.name` and `metadata.namespace` as in its key, or delete the key in "
+    "etcd",
     "is-deleted": "save it before a server runs over the data; apply the definition anew afterwards",
     "needs-webhook": "keep the webhook running; pass `--convert-with` to judge it",
     "blocks-delete": "repair the fields in its findings, then remove the finalizers",
     "loses-data": "add the fields to the schema, or accept the loss",
-    "unreadable": "restore or repair the value, or delete the key; see `breaks-list`",
+    "unreadable": "restore or repair the value, or delete the key; see `breaks-list` and `breaks-watch`",
     "sealed": "pass `--encryption-config` or `--kms-decryptor`",
     "needs-conversion": "pass `--convert-with`, or audit with `--at stored`",
     "unserved": "serve its version again, or delete it; delete or rename the other definition (`reason` has the "
@@ -93,11 +94,9 @@ def _impact_title(key: CauseKey) -> str:
     return f"{title}; /readyz fails" if kind is not None and key.impact in ("breaks-list", "breaks-watch") else title
 
 
-def remedy_of(cause: Cause) -> str:
+def remedy_of(impact: str, type_: str) -> str:
     """Return what to do about a cause; empty for what an upgrade does, which its answer says."""
-    if cause.impact:
-        return REMEDIES_OF_IMPACT.get(cause.impact, "").replace("`", "")
-    return REMEDIES_OF_TYPE.get(cause.type or "", _OTHER)
+    return REMEDIES_OF_IMPACT.get(impact, "").replace("`", "") if impact else REMEDIES_OF_TYPE.get(type_, _OTHER)
 
 
 def title_of(key: CauseKey, message: str = "") -> str:

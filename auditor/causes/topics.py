@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.causes.keys import area_of
 from auditor.causes.severity import SEVERITIES, rank, worst_of
-from auditor.causes.titles import kind_name
+from auditor.causes.titles import kind_name, remedy_of
 
 if TYPE_CHECKING:
     import datetime
@@ -125,6 +125,11 @@ class Cause:
     def kind_name(self) -> str:
         """The kind with its group."""
         return kind_name(self.group, self.kind)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it; empty for what an upgrade does."""
+        return remedy_of(self.impact or "", self.type or "")
 
 
 @dataclass(frozen=True, slots=True)

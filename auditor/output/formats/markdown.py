@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.visible import visible
 from auditor.base.wording import counted, objects
-from auditor.causes.titles import remedy_of
 from auditor.causes.verdict import STATE_WORDS
 from auditor.output.formats.problems import cut
 from auditor.output.views.summary import clusters_text, severities_text
@@ -87,7 +86,7 @@ def _row(cause: Cause) -> str:
         cause.kind_name,
         example,
         what,
-        remedy_of(cause),
+        cause.remedy,
         str(cause.objects),
         clusters_text(cause.clusters),
         cause.id,

@@ -14,7 +14,6 @@ from auditor.base.statuses import Impact, Status
 from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.causes.row_causes import IMPACTS, OF_NAMESPACES
-from auditor.causes.titles import remedy_of
 from auditor.output.views.upgrade_view import next_of_upgrade
 from auditor.store.allclear import failed_helpers, judged_rows, leftovers, not_judged, unexpected, unread_of
 
@@ -136,7 +135,7 @@ def _remedy(causes: Sequence[Cause]) -> str:
         return "read the findings."
     cause = causes[0]
     example = "/".join(cause.examples[0].rsplit("/", 2)[-2:]) if cause.examples else ""
-    return f"{remedy_of(cause)}: {' '.join(filter(None, (cause.kind_name, example)))}, {cause.title}."
+    return f"{cause.remedy}: {' '.join(filter(None, (cause.kind_name, example)))}, {cause.title}."
 
 
 def _findings(report: str, causes: Sequence[Cause], *impacts: str) -> str:

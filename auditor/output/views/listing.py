@@ -9,7 +9,6 @@ from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.causes.follows import FOLLOWS
 from auditor.causes.severity import UPGRADE
-from auditor.causes.titles import remedy_of
 from auditor.causes.upgrade_causes import DEFINITION, has_objects
 from auditor.output.views.layout import Line, TableColumn, clipped, command_lines, fitted, table_lines, wrapped
 from auditor.output.views.summary import (
@@ -114,7 +113,7 @@ def _row(model: FindingsModel, cause: Cause, *, wide: bool) -> tuple[Any, ...]:
         cause.kind_name if wide else kind_text(model, cause),
         example_text(cause, cause.objects) if cause.objects or not gone else gone,
         cause.title,
-        remedy_of(cause).partition(";")[0] if cause.is_open else "",
+        cause.remedy.partition(";")[0] if cause.is_open else "",
         clusters_text(cause.clusters, len(cause.clusters) if wide else 1) if model.has_clusters else "",
     )
     if wide:
@@ -153,7 +152,7 @@ def cause_lines(
     count = f"{cause.objects:,}{places}" if cause.objects and not is_of_definition else ""
     facts = [
         ("objects", count),
-        ("what to do", remedy_of(cause)),
+        ("what to do", cause.remedy),
         ("verdict", verdict_text(cause)),
         ("definition changed", "; ".join(cause.schema_changes)),
         ("rule", cause.rule or ""),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.visible import visible
 from auditor.base.wording import counted, objects
 from auditor.causes.severity import SEVERITIES
-from auditor.causes.titles import remedy_of
 from auditor.causes.verdict import STATE_WORDS
 from auditor.output.formats.problems import cut
 from auditor.output.views.summary import clusters_text, severities_text
@@ -53,7 +52,7 @@ def message_text(content: Content) -> str:
         lines.append(f"Accepted: {objects(content.accepted)}")
     if content.not_judged:
         lines.append(_cut(f"Not judged: {', '.join(content.not_judged)}", _LINE))
-    if content.open_causes and (remedy := remedy_of(content.open_causes[0])):
+    if content.open_causes and (remedy := content.open_causes[0].remedy):
         lines.append(f"To do first: {remedy}")
     lines.append(_cut(content.exit_text or f"Exit code {run.exit_code}.", 2 * _LINE))
     lines.append(_cut(f"Report: {content.shown}", 2 * _LINE))

@@ -10,7 +10,6 @@ from auditor.base.visible import shell_word, visible, visible_tree
 from auditor.base.wording import by_count, counted, objects
 from auditor.causes.exit_code import exit_text
 from auditor.causes.severity import SEVERITIES, UPGRADE, rank
-from auditor.causes.titles import remedy_of
 from auditor.causes.topics import Topic
 from auditor.causes.upgrade_causes import DEFINITION
 from auditor.causes.verdict import STATE_WORDS, change_text, counts_text
@@ -362,7 +361,7 @@ def cause_details(model: FindingsModel, cause: Cause, width: int) -> list[Line]:
     if not cause.examples:
         return []
     lines: list[Line] = []
-    message = "; to do: ".join(filter(None, (_message(model, cause), remedy_of(cause).partition(";")[0])))
+    message = "; to do: ".join(filter(None, (_message(model, cause), cause.remedy.partition(";")[0])))
     if message:
         lines = wrapped(Line(f"{_DETAIL}{visible(message)}", "dim"), width, indent=len(_DETAIL) + 2)[:_MESSAGE]
     if cause.last_good and cause.last_good[0]:

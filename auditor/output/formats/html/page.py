@@ -14,7 +14,6 @@ from markupsafe import Markup, escape
 from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.causes.severity import SEVERITIES
-from auditor.causes.titles import remedy_of
 from auditor.causes.verdict import STATE_WORDS, VERDICT_WORDS
 from auditor.output.formats.html.charts import bars, columns, stacked_bars
 from auditor.output.formats.html.data import packed
@@ -90,7 +89,6 @@ def _page(content: Content) -> str:
         trend_chart=_trend_chart(content),
         known=lambda count: _known(count, is_whole=content.is_whole),
         by_severity=Counter(cause.severity for cause in causes),
-        remedy_of=remedy_of,
         clusters_text=clusters_text,
         short_name=short_name,
         cut=cut,
