@@ -170,7 +170,7 @@ def _run(
 ) -> int:
     """Run the audit, write its formats, add its messages to a list, print its summary, and return the exit code."""
     from auditor.sources.stores.locations import shown_url  # noqa: PLC0415
-    from pipelines.run.audit import run_anywhere  # noqa: PLC0415
+    from pipelines.run.fleet import run_anywhere  # noqa: PLC0415
     from pipelines.run.report.file_formats import parse_outputs, prints  # noqa: PLC0415
     from pipelines.run.report.findings import print_end  # noqa: PLC0415
     from pipelines.run.report_target import read_of_run  # noqa: PLC0415

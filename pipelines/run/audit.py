@@ -21,7 +21,6 @@ from auditor.plan.limits import bound_worker
 from auditor.plan.options import FAIL_ON
 from auditor.releases import running_as
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
-from auditor.sources.stores.locations import shown_url
 from pipelines.engines import PRELOAD, expect_workers, run_in_background, run_processes, run_shards
 from pipelines.log import LOG
 from pipelines.run.report_target import check_target, inputs_of, list_files, mode_of, put_in_place, set_modes, target_of
@@ -36,46 +35,6 @@ if TYPE_CHECKING:
     from auditor.shards.result import ShardResult
     from auditor.sources.files.digest import LateDigests
     from auditor.sources.source_plan import Damage, SourcePlan
-
-
-def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
-    """Run an audit of one cluster or of a fleet; definitions and the report may be in an object store.
-
-    Returns:
-        (exit code, manifest), as `run_audit`.
-    """
-    from pipelines.run.fleet import clusters_of, run_fleet  # noqa: PLC0415 - it imports this module
-    from pipelines.run.remote import report_here  # noqa: PLC0415
-
-    clusters = clusters_of(options)
-    with report_here(options) as local:
-        if not clusters:
-            code, manifest = run_audit(local)
-        elif len(clusters) == 1:
-            cluster = clusters[0]
-            asked = replace(local, dumps=cluster.dumps, cluster=cluster.name)
-            code, manifest = run_audit(cluster.settings.applied_to(asked))
-        else:
-            code, manifest = run_fleet(local, clusters)
-        _name_as_given(manifest, options, local)
-        if options.history:
-            from pipelines.run.report.history import note_history  # noqa: PLC0415
-
-            note_history(Path(local.report), manifest, options.history, options.keep_history)
-    return code, manifest
-
-
-def _name_as_given(manifest: dict[str, Any], options: AuditOptions, local: AuditOptions) -> None:
-    """Write the earlier report into a manifest as the user named it, not as the copy that was read."""
-    if options.diff == local.diff:
-        return
-    if manifest.get("diff"):
-        manifest["diff"]["report"] = shown_url(options.diff)
-    import orjson  # noqa: PLC0415 - heavy imports only when work is done
-
-    from auditor.store.manifest import MANIFEST  # noqa: PLC0415
-
-    (Path(local.report) / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None) -> tuple[int, dict[str, Any]]:

@@ -14,13 +14,16 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
 from auditor.base.errors import PlanError
 from auditor.sources.files.compression import PACKED_SUFFIXES
 from auditor.sources.stores.locations import is_remote, shown_url
 from auditor.sources.stores.patterns import expand, fetched, has_wildcards
-from pipelines.run.audit import new_report
+from pipelines.run.audit import new_report, run_audit
 from pipelines.run.fleet_clusters import Cluster, audit_clusters, is_open_to_all, report_of
 from pipelines.run.fleet_settings import PLACEHOLDER, read_fleet, settings_of
+from pipelines.run.remote import report_here
 from pipelines.run.report_target import list_files
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.sources.stores.patterns import Match
 
-__all__ = ["Cluster", "cluster_name", "clusters_of", "run_fleet"]
+__all__ = ["Cluster", "cluster_name", "clusters_of", "run_anywhere"]
 
 _SUFFIXES: Final = (*PACKED_SUFFIXES, ".tar", ".tgz", ".zip", ".db", ".json", ".yaml", ".yml", ".ndjson")
 
@@ -124,7 +127,42 @@ def _by_dump(options: AuditOptions) -> list[Cluster]:
     ]
 
 
-def run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dict[str, Any]]:
+def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
+    """Run an audit of one cluster or of a fleet; definitions and the report may be in an object store.
+
+    Returns:
+        (exit code, manifest), as `run_audit`.
+    """
+    clusters = clusters_of(options)
+    with report_here(options) as local:
+        if not clusters:
+            code, manifest = run_audit(local)
+        elif len(clusters) == 1:
+            cluster = clusters[0]
+            asked = replace(local, dumps=cluster.dumps, cluster=cluster.name)
+            code, manifest = run_audit(cluster.settings.applied_to(asked))
+        else:
+            code, manifest = _run_fleet(local, clusters)
+        _name_as_given(manifest, options, local)
+        if options.history:
+            from pipelines.run.report.history import note_history  # noqa: PLC0415
+
+            note_history(Path(local.report), manifest, options.history, options.keep_history)
+    return code, manifest
+
+
+def _name_as_given(manifest: dict[str, Any], options: AuditOptions, local: AuditOptions) -> None:
+    """Write the earlier report into a manifest as the user named it, not as the copy that was read."""
+    if options.diff == local.diff:
+        return
+    if manifest.get("diff"):
+        manifest["diff"]["report"] = shown_url(options.diff)
+    from auditor.store.manifest import MANIFEST  # noqa: PLC0415
+
+    (Path(local.report) / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dict[str, Any]]:
     """Audit the clusters of a fleet into one report; return (exit code, manifest)."""
     clock = time.monotonic()
     with new_report(options) as (spool, parts):

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from auditor.plan.options import AuditOptions
-from pipelines.run.audit import run_anywhere
+from pipelines.run.fleet import run_anywhere
 from tests.shared import ROOT
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from auditor.causes.build import build_causes, causes_of
 from auditor.plan.options import AuditOptions
 from pipelines.log import RunLog
 from pipelines.run import fleet_clusters
-from pipelines.run.audit import run_anywhere
+from pipelines.run.fleet import run_anywhere
 from tests.differential.reports import differences
 from tests.pipelines.nights.support import Store, definition, loaf
 

@@ -1,4 +1,4 @@
-"""Few modules lie between a command and what does its work, so that whoever reads the command finds the work soon.
+"""Few modules lie between a command and what does its work, so that a reader of the command finds the work soon.
 
 The way is that of the first object. An upgrade judges each object again under the old definitions: by the same modules,
 called from `auditor.shards.upgrade.paired`.

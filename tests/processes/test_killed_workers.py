@@ -43,7 +43,7 @@ def killing(self, definition, data, *rest):
 
 audit.ShardAuditor.judge = killing
 audit.ShardAuditor.uses_fast_paths = lambda *_: False
-from pipelines.run.audit import run_anywhere
+from pipelines.run.fleet import run_anywhere
 from auditor.plan.options import AuditOptions
 if __name__ == "__main__":
     code, manifest = run_anywhere(AuditOptions(dumps=(sys.argv[1],), report=sys.argv[2], jobs=2, fail_on="never", MORE))

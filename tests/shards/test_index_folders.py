@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import auditor
 from auditor.plan.options import AuditOptions
 from auditor.selectors.partitions import MOST_BYTES
-from pipelines.run.audit import run_anywhere
+from pipelines.run.fleet import run_anywhere
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import run_query
 from tests.pipelines.nights.support import Store

@@ -15,7 +15,8 @@ import pytest
 import pipelines.engines.ray as engine
 from auditor.base.errors import EngineError, PlanError, ProofRefuted
 from auditor.plan.options import AuditOptions
-from pipelines.run.audit import run_anywhere, run_audit
+from pipelines.run.audit import run_audit
+from pipelines.run.fleet import run_anywhere
 from tests.documents import thing_definition
 from tests.pipelines.test_engines import dying_setup, make_square
 from tests.shared import ROOT

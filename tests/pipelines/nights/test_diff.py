@@ -11,7 +11,7 @@ import pytest
 
 from auditor.base.errors import DamagedDump, PlanError
 from auditor.plan.options import RunScope
-from pipelines.run.audit import run_anywhere
+from pipelines.run.fleet import run_anywhere
 from tests.command import auditor
 from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import DELETING, FORMS, Store, bakery, day, definition, loaf, two_days

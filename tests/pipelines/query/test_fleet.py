@@ -12,7 +12,8 @@ import yaml
 from auditor import open_index
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
-from pipelines.run.audit import run_anywhere, run_audit
+from pipelines.run.audit import run_audit
+from pipelines.run.fleet import run_anywhere
 from tests.command import auditor
 from tests.output.summaries import summary_of
 from tests.pipelines.nights.support import Store, definition, loaf

@@ -11,7 +11,8 @@ import pytest
 
 from auditor.base.errors import PlanError
 from auditor.plan.options import AuditOptions
-from pipelines.run.audit import run_anywhere, run_audit
+from pipelines.run.audit import run_audit
+from pipelines.run.fleet import run_anywhere
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.objects.show import run_show
 from tests.command import auditor

@@ -8,7 +8,7 @@ import pytest
 from auditor.causes.build import PartCounter
 from auditor.plan.options import AuditOptions
 from pipelines.run import audit as run_audit
-from pipelines.run.audit import run_anywhere
+from pipelines.run.fleet import run_anywhere
 from tests.causes.reports import widget
 from tests.pipelines.report.test_outcome import LOOSE, TIGHT, etcd
 

@@ -16,7 +16,7 @@ from auditor.causes.severity import parse_rules
 from auditor.output.views.cluster_lines import cluster_rows
 from auditor.output.views.summary import summary_lines
 from auditor.plan.options import AuditOptions
-from pipelines.run.audit import run_anywhere
+from pipelines.run.fleet import run_anywhere
 from pipelines.run.report.accept import run_accept
 from tests.causes.reports import definition, widget
 from tests.command import auditor

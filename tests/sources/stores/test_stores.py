@@ -21,8 +21,7 @@ from auditor.sources import open_source
 from auditor.sources.crd_files import read_crd_documents
 from auditor.sources.stores.locations import remote_file, shown_url
 from auditor.sources.stores.patterns import Match, expand
-from pipelines.run.audit import run_anywhere
-from pipelines.run.fleet import cluster_name, clusters_of
+from pipelines.run.fleet import cluster_name, clusters_of, run_anywhere
 from tests.command import auditor
 from tests.object_store import served_store
 from tests.shared import ROOT
