@@ -113,7 +113,7 @@ def _body(model: FindingsModel, width: int, most: int) -> list[Line]:
         for cause in shown:
             hidden.pop(cause.id, None)
 
-    add(critical, left - bool(fresh[2] or known) - min(later[0], left // 2), sum(later))
+    add(critical, left - bool(fresh[2] or known) - min(later[0], left // 2), sum(later[1:]))
     out += absent
     left += len(absent)
     add(fresh, left - len(out) - bool(hidden), min(sum(later[1:]), max(0, left - len(out) - later[0] - 1)))
