@@ -262,7 +262,7 @@ HARMLESS = (
     "the write-ahead log ends in a record that was being written",
     "UTF-16 text, read as UTF-8",
     "1 of them may belong to a transaction that was not finished",  # what was saved is not certain, says another
-    "objects are in several files; the first one was read",
+    "in several files; the first one was read",
     "a Velero backup: 1",
     "a Rancher backup of chosen resources: 1",
     "an inspection: 1",
