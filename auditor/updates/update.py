@@ -171,7 +171,9 @@ class UpdateProgram:
         # List types of the old object count with and without the feature gate.
         rules = rules or self.rules
         ratchet = self.ratcheting
-        return self.validator.run(new, old, ratchet=ratchet, rules=rules, dropped=dropped, known=known)
+        return self.validator.run(
+            new, old, ratchet=ratchet, ratchet_lists=True, rules=rules, dropped=dropped, known=known
+        )
 
     def _run_status(
         self,

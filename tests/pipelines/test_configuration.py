@@ -73,7 +73,7 @@ def probed_run(group, *words, monkeypatch):
         started.append(options.probe)
         raise click.Abort
 
-    monkeypatch.setattr("pipelines.run.audit.run_anywhere", run)
+    monkeypatch.setattr("pipelines.run.fleet.run_anywhere", run)
     return CliRunner().invoke(group, words, auto_envvar_prefix="AUDITOR"), started
 
 

@@ -10,6 +10,8 @@ from auditor.printing.discovery import Resource
 from auditor.server.live_list import in_cache_order, table_order
 from auditor.server.printer import deprecation_warning
 
+PODS = Resource("", "v1", "Pod", "pods")
+
 
 def _object(namespace: str, name: str, uid: str = "") -> dict[str, Any]:
     return {"metadata": {"namespace": namespace, "name": name, "uid": uid}}
@@ -21,18 +23,18 @@ def _names(found: Any) -> list[str]:
 
 def test_objects_are_ordered_by_their_own_names_and_not_by_their_keys() -> None:
     found = [(0, _object("shop", "moved")), (0, _object("lab", "a")), (0, _object("shop-a", "b"))]
-    assert _names(in_cache_order(found, one_each=True)) == ["lab/a", "shop-a/b", "shop/moved"]
+    assert _names(in_cache_order(found, PODS, one_each=True)) == ["lab/a", "shop-a/b", "shop/moved"]
 
 
 def test_each_dump_keeps_its_place() -> None:
     found = [(0, _object("z", "z")), (0, _object("y", "y")), (1, _object("a", "a"))]
-    assert _names(in_cache_order(found, one_each=True)) == ["y/y", "z/z", "a/a"]
+    assert _names(in_cache_order(found, PODS, one_each=True)) == ["y/y", "z/z", "a/a"]
 
 
 def test_the_cache_has_the_last_of_two_objects_with_one_name() -> None:
     found = [(0, _object("a", "a", "first")), (0, _object("a", "a", "second"))]
-    assert [one["metadata"]["uid"] for one in in_cache_order(found, one_each=True)] == ["second"]
-    assert len(list(in_cache_order(found, one_each=False))) == 2
+    assert [one["metadata"]["uid"] for one in in_cache_order(found, PODS, one_each=True)] == ["second"]
+    assert len(list(in_cache_order(found, PODS, one_each=False))) == 2
 
 
 def test_rows_of_flow_schemas_are_by_precedence_and_name() -> None:
