@@ -118,7 +118,7 @@ def test_an_audit_writes_into_its_folder_and_logs_as_it_was_asked(tmp_path: Path
 def test_standard_input_is_what_is_given() -> None:
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
     for given in (json.dumps(made), json.dumps(made).encode()):
-        assert "1 objects: 1 builtin" in auditor("validate", "-", stdin=given).output
+        assert "1 object: 1 builtin" in auditor("validate", "-", stdin=given).output
     assert "no object found" in auditor("validate", "-").output
 
 

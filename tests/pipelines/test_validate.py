@@ -32,6 +32,7 @@ spec:
 
 
 OF_CAUSES = re.compile(r"(HIGH|LOW) \d+ causes?$|  [0-9a-f]{8}  ")
+OF_SUMS = re.compile(r"\d+ objects?: |builtin: |no object|unknown and")
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def validate(*words: Any) -> tuple[int, list[str], list[str]]:
     """Return exit code, what is said of objects, and the sums; lines about causes have tests of their own."""
     ended = auditor("validate", *words)
     out = [line for line in ended.output.splitlines() if line and not OF_CAUSES.match(line)]
-    said = [line for line in out if " objects: " in line or line.startswith(("builtin: ", "no object", "unknown and"))]
+    said = [line for line in out if OF_SUMS.match(line)]
     return ended.code, [line for line in out if line not in said], said
 
 
