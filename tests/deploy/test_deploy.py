@@ -418,6 +418,8 @@ def test_the_action_reads_each_line_and_pattern(tmp_path: Path, act: Any) -> Non
     (tmp_path / "package.json").write_text('{"name": "x"}')
     code, summary, outputs, _ = act("validate", "package.json", arguments="--skip-others")
     assert (code, outputs["exit-code"], "exit code 2" in summary) == (2, "2", True)  # not one object was checked
+    assert "**INCOMPLETE** **0 files**" in summary
+    assert "No object is refused" not in summary
     assert act("validate", "package.json\r\ngood.yaml\r\n", arguments="--skip-others")[0] == 2  # no definition of A, B
 
 
