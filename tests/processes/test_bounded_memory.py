@@ -18,6 +18,7 @@ import pytest
 
 from auditor.plan.limits import SIZE_IN_MEMORY
 from tests.fuzz.hostile.bounded import dump
+from tests.processes.program import LOUD
 from tests.sources.bolt_writer import bolt_file, etcd_buckets, key_value, revision, snapshot
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def audited(path: Path, *options: str, shell: str = "", code: str = "") -> tuple
     program = ["-c", code] if code else ["-m", "pipelines"]
     words = [sys.executable, *program, "audit", str(path), "--report", str(report), "--fail-on", "never", *options]
     command = ["sh", "-c", f'{shell}; exec "$@"', "sh", *words] if shell else words
-    env = {**os.environ, "COLUMNS": "1000"}  # no line is cut, however long the path of the dump is
+    env = {**os.environ, **LOUD, "COLUMNS": "1000"}  # no line is cut, however long the path of the dump is
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600, env=env)
     assert (report / "manifest.json").exists(), done.stderr
     return done.returncode, done.stdout + done.stderr, json.loads((report / "manifest.json").read_bytes())
