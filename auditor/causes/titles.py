@@ -46,16 +46,17 @@ TYPE_TITLES: Final = {
 
 
 REMEDIES_OF_IMPACT: Final = {
-    "crashes-server": "repair or delete the key in etcd first",
-    "breaks-list": "repair or delete the key in etcd; where the conversion webhook has no Service, restore the Service "
-    "and delete nothing",
+    "crashes-server": "repair the value; delete the key in etcd if nothing else helps",
+    "breaks-list": "repair the value, or restore what reads it (its conversion webhook, the encryption key); delete "
+    "the key in etcd if nothing else helps",
     "breaks-watch": "write it anew with `metadata.name` and `metadata.namespace` as in its key, or delete the key in "
     "etcd",
     "is-deleted": "save it before a server runs over the data; apply the definition anew afterwards",
     "needs-webhook": "keep the webhook running; pass `--convert-with` to judge it",
     "blocks-delete": "repair the fields in its findings, then remove the finalizers",
     "loses-data": "add the fields to the schema, or accept the loss",
-    "unreadable": "restore or repair the value, or delete the key; see `breaks-list` and `breaks-watch`",
+    "unreadable": "restore or repair the value; delete the key if nothing else helps; see `breaks-list` and "
+    "`breaks-watch`",
     "sealed": "pass `--encryption-config` or `--kms-decryptor`",
     "needs-conversion": "pass `--convert-with`, or audit with `--at stored`",
     "unserved": "serve its version again, or delete it; delete or rename the other definition (`reason` has the "

@@ -18,6 +18,9 @@ NAMED: Final = 10
 """Number of files that a note names."""
 
 
+WHOLE: Final = "the whole dump"
+NOT_OPENED: Final = "the whole dump, for want of another file"
+"""Places of damage: all of a dump, by its own fault or by that of a file that it is read with, such as one of keys."""
 UNREAD_DEFINITIONS: Final = "definitions in "
 """How the place of a file begins that may hold definitions and was not read."""
 

@@ -19,6 +19,7 @@ from auditor.crds.definitions_file import FILE, DefinitionsFile
 from auditor.selectors.partitions import Folders, IndexFolder
 from auditor.shards.result import MOST_GIVEN_UP, is_worse
 from auditor.shards.table_rows import write_parquet
+from auditor.sources.source_plan import NOT_OPENED, WHOLE
 from auditor.store.clusters import lifecycle_of
 from pipelines.run.fleet_clusters import CAUSES
 
@@ -295,6 +296,6 @@ def _unread(cluster: Cluster, error: SourceError) -> dict[str, Any]:
         "is_export": None,
         "modified": None,
         "keys": 0,
-        "damage": [{"where": "the whole dump", "reason": str(error)}],
+        "damage": [{"where": WHOLE if error.where == cluster.shown else NOT_OPENED, "reason": str(error)}],
         "notes": [],
     }

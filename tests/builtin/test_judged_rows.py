@@ -70,10 +70,11 @@ def test_a_value_that_does_not_decode_breaks_lists_of_its_kind(tmp_path):
     assert (torn["status"], torn["kind"]) == ("unreadable", "ConfigMap")
     assert torn["reason"] == "couldn't get version/kind; json parse error: unexpected end of JSON input"
     assert left["status"] == "orphaned"
-    assert re.search(r"ConfigMap +cannot be listed or watched +2 keys\n", done.output)
-    cells = next(line.split() for line in done.output.splitlines() if line.startswith("ConfigMap "))
+    assert re.search(r"ConfigMap +shop/\w+ \+1 +cannot be listed or watched +[0-9a-f]{8}\n", done.output)
+    whole = run("summary", tmp_path / "out", "--lines", "0").output
+    cells = next(line.split() for line in whole.splitlines() if line.startswith("ConfigMap "))
     assert cells[1:] == ["3", "2", "0"]
-    assert "4 keys: 2 unreadable, 1 orphaned, 1 builtin\n" in done.output
+    assert "4 keys: 2 unreadable, 1 orphaned, 1 builtin\n" in whole
     assert "nothing to do" not in done.output
     shown = run("show", tmp_path / "out", "/registry/configmaps/shop/bad")
     assert "cannot unmarshal number" in shown.output
@@ -235,7 +236,7 @@ def test_a_torn_range_of_node_ports_ends_a_server_and_others_do_not(tmp_path, ke
     """What a server of 1.37.2 did with each: with the first it ended after 62 seconds, with the others it was ready."""
     done, rows = audit(tmp_path, {key: b"torn"})
     assert (rows[key]["status"], rows[key]["impact"]) == ("unreadable", impact)
-    assert ("ends the API server process" in done.output) == (impact is not None)
+    assert ("ends the API server proce" in done.output) == (impact is not None)
     assert "cannot be listed" not in done.output
     assert said in " ".join(done.output.rpartition("Next: ")[2].split())
     shown = json.loads(run("show", tmp_path / "dump.json", key, "-o", "json").output)
@@ -257,7 +258,7 @@ def test_what_a_server_must_list_to_start_ends_it(tmp_path, key, impacts):
     """A server of 1.37.2 with one of the first three ended 61 seconds after its start (initial IP and port check)."""
     done, rows = audit(tmp_path, {key: b"torn"})
     assert (rows[key]["status"], rows[key]["impacts"]) == ("unreadable", impacts)
-    assert ("ends the API server process" in done.output) == ("crashes-server" in impacts)
+    assert ("ends the API server proce" in done.output) == ("crashes-server" in impacts)
     assert done.code == 1
 
 

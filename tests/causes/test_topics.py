@@ -62,8 +62,8 @@ def test_the_summary_has_a_line_for_a_topic_and_the_causes_of_each_are_found(tmp
     assert (len(topic.causes), topic.objects, topic.area) == (30, 30, "schema")
     lines = [line.text for line in summary_lines(model, 120)]
     at = lines.index("MEDIUM 30 causes")
-    assert lines[at + 1].split()[:4] == [topic.id, "Widget", "schema:", "30"]
-    assert lines[at + 1].endswith("  30 objects")
+    assert lines[at + 1].split()[:5] == ["Widget", "team/w0", "+29", "schema:", "30"]
+    assert lines[at + 1].endswith(f"  {topic.id}")
     assert not [line for line in lines if "more cause" in line]
     assert model.topic(topic.id[:6]) == topic
     assert set(pq.read_table(report / "causes.parquet")["topic"].to_pylist()) == {topic.id}

@@ -78,7 +78,7 @@ def test_an_audit_judges_as_the_release_and_names_it(dump: Path, jobs: int) -> N
     assert OLD_TEXT in messages
     assert len(messages) == 91, "90 values of + and / that the alphabet for URLs does not have"
     shown, manifest, messages = audit(dump, "--kubernetes", "1.38", *engine)
-    assert " · Kubernetes v1.38.0-alpha.2 · " in shown.splitlines()[0]
+    assert " · Kubernetes v1.38.0-alpha.2 · " in shown.splitlines()[1]
     assert manifest["kubernetes_release"] == "v1.38.0-alpha.2"
     assert messages == [NEW_TEXT]
     assert active() is DEFAULT

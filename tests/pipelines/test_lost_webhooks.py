@@ -98,7 +98,8 @@ def test_a_webhook_that_may_answer_leaves_the_kind_unjudged(
     code, shown, [cause] = audited(tmp_path, dump(tmp_path / "d.json", client, *services, cut=cut))
     assert (code, cause["severity"], cause["impact"]) == (3 if cut else 0, "medium", "needs-webhook")
     assert "1 object that only a conversion webhook can list (--convert-with asks one)" in shown
-    assert "Next: give --convert-with" in shown
+    assert ("Next: give --convert-with" in shown) == (not cut)
+    assert ("Next: take the snapshot of" in shown) == bool(cut)
 
 
 def test_a_service_of_a_name_that_begins_alike_is_another(tmp_path: Path) -> None:

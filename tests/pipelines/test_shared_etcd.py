@@ -98,7 +98,7 @@ def test_each_key_is_counted_once(folder: Path, report: Ended) -> None:
     assert manifest(folder)["counts"]["keys"] == 8
     assert manifest(folder)["options"]["etcd_prefix"] is None
     said = " ".join(report.stdout.split())
-    assert "registry, east · d.json at revision 9" in said
+    assert said.startswith("FINDINGS registry, east · 1 medium cause d.json at revision 9 · ")
     assert "3 keys that belong to no object below /registry, /east" in said
 
 

@@ -15,6 +15,7 @@ from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.causes.row_causes import IMPACTS, OF_NAMESPACES
 from auditor.output.views.upgrade_view import next_of_upgrade
+from auditor.sources.source_plan import NOT_OPENED, UNREAD_DEFINITIONS
 from auditor.store.allclear import failed_helpers, judged_rows, leftovers, not_judged, unexpected, unread_of
 
 if TYPE_CHECKING:
@@ -115,11 +116,14 @@ def _problem(manifest: dict[str, Any], report: str, causes: Sequence[Cause]) -> 
 def _again(manifest: dict[str, Any]) -> str:
     """Return how to make the dumps that are missing, damaged or stale again; empty if there are none."""
     names: dict[str, None] = {}
+    others = []
     for part in unread_of(manifest):
-        if part.what != "lost":
+        if part.where.startswith((NOT_OPENED, UNREAD_DEFINITIONS)):
+            others.append(part)
+        elif part.what != "lost":
             names[part.cluster or part.source] = None
     if not names:
-        return ""
+        return f"repair what could not be opened: {others[0].line.partition('  ')[2]}." if others else ""
     formats = {source["format"] or "" for source in manifest["inputs"]}
     if not any(name.startswith("etcd") for name in formats):
         return f"make the dump of {_some(names, 'dump')} again."

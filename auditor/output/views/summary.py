@@ -21,6 +21,7 @@ from auditor.output.views.layout import (
     command_lines,
     first_lines,
     fitted,
+    middle_clipped,
     sentence_lines,
     table_lines,
     width_of,
@@ -146,7 +147,7 @@ def _absent(model: FindingsModel, width: int, most: int) -> list[Line]:
     lines = [Line(visible(text), "critical") for text in first.values()]
     if len(lines) > _ABSENT:
         lines = [*lines[: _ABSENT - 1], Line(f"and {len(lines) - _ABSENT + 1} more such lines", "critical")]
-    return fitted(lines, width)
+    return [replace(line, text=middle_clipped(line.text, width), whole=(line.text,)) for line in lines]
 
 
 def _of_upgrade(model: FindingsModel) -> FindingsModel:
