@@ -55,7 +55,7 @@ def test_snapshots_are_judged_as_the_server_answered(name, tmp_path):
     summary = auditor("summary", report, "--lines", "0").output
     for key, row in broken.items():
         assert row["impact"] == ("crashes-server" if key in ENDING else "breaks-list")
-        assert f"\n      {'/'.join(key.split('/')[-2:])}: " in summary
+        assert f" {'/'.join(key.split('/')[-2:])} " in summary
         assert row["reason"].startswith(FAILING[name].get(key, "")), key
         assert key.partition("/")[2].startswith(("shop/", "specs/shop/"))
     if name == "oldapis.db.gz":

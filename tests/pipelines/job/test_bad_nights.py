@@ -198,9 +198,10 @@ def test_the_headline_says_that_a_cluster_is_compared_with_an_earlier_report(tmp
             cluster.write(dumps / f"{name}.json", "fine" if name == "east" else event)
         report = ("--report-root", "out", "--report-name", f"night-{night}", "--diff", "auto", "--jobs", 1)
         said = auditor("audit", "dumps/*.json", "--cluster-name", "{1}", *report, cwd=tmp_path)
-    assert "nothing changed (compared with out/night-2, 1 cluster with an earlier report)" in " ".join(
-        said.stdout.split()
-    )
+    shown = " ".join(said.stdout.split())
+    assert shown.startswith("CLEAN east, west · no causes · +0 new, 0 fixed since ")
+    assert "compared with out/night-2 (1 cluster with an earlier report)" in shown
+    assert "NOTE west: compared with out/night-1, the last report that has it whole" in shown
 
 
 @pytest.mark.parametrize("options", [(), ("--accept", "accept.yaml"), ("--fail-on", "medium")])
