@@ -21,6 +21,8 @@ NAMED: Final = 10
 WHOLE: Final = "the whole dump"
 NOT_OPENED: Final = "the whole dump, for want of another file"
 """Places of damage: all of a dump, by its own fault or by that of a file that it is read with, such as one of keys."""
+BESIDE: Final = " beside it"
+"""How the place of another dump ends."""
 UNREAD_DEFINITIONS: Final = "definitions in "
 """How the place of a file begins that may hold definitions and was not read."""
 
@@ -51,7 +53,7 @@ class Damage:
 
 def damage_beside(error: SourceError) -> Damage:
     """Return the damage that one dump reports for another dump that cannot be read."""
-    return Damage(f"{error.where} beside it", error.found)
+    return Damage(f"{error.where}{BESIDE}", error.found)
 
 
 class DamageLog:

@@ -113,7 +113,7 @@ def test_a_broken_kind_comes_after_the_state_with_the_command_that_shows_it(repo
     assert lines[0].startswith("BROKEN  ")
     assert at <= 2
     assert "Order  north/order-torn  cannot be listed or watched" in lines[at + 1]
-    assert lines[at + 2] == "      unexpected end of JSON input; to do: repair or delete the key in etcd"
+    assert lines[at + 2] == "      unexpected end of JSON input; to do: repair the value, its webhook or its"
     assert lines[at + 3].split()[:3] == ["next:", "auditor", "show"]
 
 

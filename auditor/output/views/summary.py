@@ -30,6 +30,7 @@ from auditor.output.views.layout import (
 from auditor.output.views.state import kind_lines, state_lines
 from auditor.output.views.upgrade_view import LINES_OF_UPGRADE, answer_lines
 from auditor.releases import DEFAULT
+from auditor.sources.source_plan import BESIDE
 from auditor.store.allclear import judged_rows, unread_of
 
 if TYPE_CHECKING:
@@ -141,10 +142,12 @@ def _absent(model: FindingsModel, width: int, most: int) -> list[Line]:
     lines = [Line(visible(text), "critical") for text in [*model.missing, *model.stale, *model.damage]]
     if most == _ALL or "upgrade" in model.manifest:  # each is a reason why not all of an upgrade was judged
         return [part for line in lines for part in sentence_lines(line, width)]
-    first: dict[tuple[str, ...], str] = {}
+    parts: dict[tuple[str, ...], list[str]] = {}
     for part in unread_of(model.manifest):
-        first.setdefault((part.what, part.cluster, part.source), part.line)
-    lines = [Line(visible(text), "critical") for text in first.values()]
+        other = part.where if part.where.endswith(BESIDE) else ""  # another dump
+        parts.setdefault((part.what, part.cluster, part.source, other), []).append(part.line)
+    texts = [f"{own[0]} (and {len(own) - 1} more)" if len(own) > 1 else own[0] for own in parts.values()]
+    lines = [Line(visible(text), "critical") for text in texts]
     if len(lines) > _ABSENT:
         lines = [*lines[: _ABSENT - 1], Line(f"and {len(lines) - _ABSENT + 1} more such lines", "critical")]
     return [replace(line, text=middle_clipped(line.text, width), whole=(line.text,)) for line in lines]
