@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 import random
 import re
@@ -14,14 +16,17 @@ import pytest
 from auditor.causes.model import FindingsModel
 from auditor.causes.severity import SEVERITIES
 from auditor.causes.titles import REMEDIES_OF_IMPACT, REMEDIES_OF_TYPE
-from auditor.output.formats.problems import of_model
+from auditor.output.formats.as_data import write_csv, write_ndjson
+from auditor.output.formats.problems import Content, of_model
+from auditor.output.formats.prometheus import write_prometheus
+from auditor.output.formats.sarif import write_sarif
 from auditor.output.views.message import message_data, message_text
 from tests.command import auditor
 from tests.output.nights import Cluster, audit_night
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 GUIDE = ROOT / "docs" / "guide" / "findings.md"
@@ -110,6 +115,43 @@ def test_the_table_of_clusters_is_the_same_in_all_views(night: Path) -> None:
             assert (counts[1] if counts else "0") == row[0]
             others = set(wanted) - {name}
             assert not [line for line in alone.splitlines() if others & set(re.split(r"\W+", line))]
+
+
+def written(folder: Path, write: Callable[[Content, io.StringIO], None]) -> str:
+    """Return what a file format has of the second night."""
+    out = io.StringIO()
+    write(of_model(FindingsModel.open(folder / "report-1")), out)
+    return out.getvalue()
+
+
+def test_files_for_programs_have_the_numbers_of_the_table(night: Path) -> None:
+    """The causes of a cluster are those of its row; problems are the same in all of these files."""
+    document: dict[str, Any] = json.loads(shown(night, "summary", "report-1", "-o", "json"))
+    metrics = written(night, write_prometheus)
+    causes = {
+        (cluster, severity): int(count)
+        for cluster, severity, count in re.findall(
+            r'^auditor_causes{cluster="(.*)",severity="(.*)"} (\d+)$', metrics, re.MULTILINE
+        )
+    }
+    for row in document["clusters"]:
+        for severity in ("critical", "high"):
+            assert row[severity] in (None, causes.get((row["cluster"], severity)))
+    rows = [json.loads(line) for line in written(night, write_ndjson).splitlines()]
+    problems = Counter(
+        (row["cluster"], row["severity"]) for row in rows if row["check"] != "not-read" and not row["accepted"]
+    )
+    measured: Counter[tuple[str, str]] = Counter()
+    for cluster, severity, count in re.findall(
+        r'^auditor_problems{cluster="(.*)",severity="(.*)",change=".*"} (\d+)$', metrics, re.MULTILINE
+    ):
+        measured[cluster, severity] += int(count)
+    known = {row["cluster"] for row in document["clusters"] if row["critical"] is not None}
+    assert {key: count for key, count in measured.items() if count and key[0] in known} == problems
+    assert len(list(csv.DictReader(io.StringIO(written(night, write_csv))))) == len(rows)
+    assert sum(len(run["results"]) for run in json.loads(written(night, write_sarif))["runs"]) == sum(
+        not row["accepted"] for row in rows
+    )
 
 
 def test_each_cause_of_a_fleet_names_its_clusters(night: Path) -> None:

@@ -25,6 +25,7 @@ def write_json(content: Content, out: TextIO) -> None:
     """Write the run, its verdict and all causes: the form of `auditor summary -o json`."""
     document = cause_document(
         shown=content.shown,
+        state=content.state,
         verdict=content.verdict,
         reasons=content.reasons,
         run=content.run,

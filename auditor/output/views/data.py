@@ -77,6 +77,7 @@ def document(
     """
     out = cause_document(
         shown=model.shown,
+        state=model.state,
         verdict=model.verdict.word,
         reasons=model.verdict.reasons,
         run=model.run,
@@ -111,6 +112,7 @@ def details_of(model: FindingsModel) -> dict[str, Any]:
 def cause_document(
     *,
     shown: str,
+    state: str,
     verdict: str,
     reasons: Sequence[str],
     run: Run,
@@ -131,6 +133,7 @@ def cause_document(
 
     Args:
         shown: The report as the user named it.
+        state: broken, at-risk, findings, incomplete or clean.
         verdict: worse, incomplete, same, better or not-compared.
         reasons: Why.
         run: The run.
@@ -150,6 +153,7 @@ def cause_document(
     out = {
         "schema": SCHEMA_VERSION,
         "report": shown,
+        "state": state,
         "verdict": {"word": verdict, "reasons": list(reasons)},
         "run": _run_data(run),
         "missing": list(missing),
