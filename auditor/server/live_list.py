@@ -11,11 +11,11 @@ import re
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.errors import SelectorError
+from auditor.base.errors import SelectorError, TooMuchToReport
 from auditor.base.records import namespace_of
 from auditor.builtin.protobuf import top_level_fields
 from auditor.builtin.selectable import builtin_selectable, rules_of
-from auditor.printing.get.server_errors import StatusError
+from auditor.printing.get.server_errors import NotShown, StatusError
 from auditor.program.impact import cache_key_fault
 from auditor.releases import changes
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
@@ -149,6 +149,9 @@ class _Kind:
         Args:
             rows: Where they are stored.
             limit: Objects of a page; 0 for one page.
+
+        Raises:
+            StatusError: The server ends, or one of the objects has more than this program can hold.
         """
         most = _MOST_CORRUPT if changes.CORRUPT_OBJECTS.holds else 1
         objects: list[tuple[StoredRow, JsonObject]] = []
@@ -170,6 +173,12 @@ class _Kind:
                         503, "ServiceUnavailable", f"the API server process ends when it reads {key}: {error}"
                     ) from None
                 corrupt.append(corrupt_value(key, row, error))
+            except TooMuchToReport as error:  # a server reads it
+                self._reader.left_out.failed += 1
+                place = self._rows.place(row)
+                raise NotShown(
+                    f"{place} cannot be read here, and what a server answers is not known: {error}"
+                ) from None
         return objects, corrupt
 
 

@@ -9,6 +9,7 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
+from auditor.base import paths
 from auditor.base.errors import EngineError
 from auditor.fastpath.dicts import build
 from auditor.plan.options import AuditOptions
@@ -242,6 +243,18 @@ def test_many_drawn_dumps_end_no_command() -> None:
 @pytest.mark.nightly
 def test_a_night_of_drawn_dumps_ends_no_command() -> None:
     judge_cases("--cases", "2000", "--commands", "3", "--seed", "night")
+
+
+def test_a_list_as_a_server_says_which_object_it_cannot_hold(tmp_path: Path, monkeypatch: Any) -> None:
+    """A server answers it; here the paths of its fields have too many characters together."""
+    dump = dumped(tmp_path, definition(), resource("small"), {**resource("large"), "spec": {"a": "x" * 50_000}})
+    monkeypatch.setattr(paths, "FREE_BYTES", 10_000)
+    monkeypatch.setattr(paths, "MOST_PATHS", -(1 << 40))
+    for words in (("--as-server",), ("--as-server", "--sort-by", ".metadata.name")):
+        done = auditor("query", dump, "ws", "-A", *words)
+        assert (done.code, done.stdout) == (3, ""), done.stderr
+        assert "cannot be read here, and what a server answers is not known: the paths of its fields" in done.stderr
+        assert "500" not in done.stderr
 
 
 def test_a_manifest_that_breaks_the_auditor_is_unreadable_and_the_others_are_judged(
