@@ -114,7 +114,8 @@ def test_a_broken_kind_comes_after_the_state_with_the_command_that_shows_it(repo
     assert at <= 2
     assert "Order  north/order-torn  cannot be listed or watched" in lines[at + 1]
     assert lines[at + 2] == "      unexpected end of JSON input; to do: repair the value, its webhook or its"
-    assert lines[at + 3].split()[:3] == ["next:", "auditor", "show"]
+    assert lines[at + 3] == "        encryption key"
+    assert lines[at + 4].split()[:3] == ["next:", "auditor", "show"]
 
 
 def test_the_end_of_an_audit_is_the_summary_of_its_report(report):

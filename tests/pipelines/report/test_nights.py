@@ -80,7 +80,7 @@ TABLE = (
         "text": [
             "BROKEN  east · at least 2 critical, 1 high, 1 medium causes",
             "1 cluster without a dump",
-            "MISSING  west: this run has no dump of it",
+            "MISSING  west: this run has no dump of",
             "CRITICAL 2 causes",
             "STANDING 2 causes (1 high, 1 medium)",
             "team-0/w12 +28",
