@@ -114,12 +114,16 @@ def examples(folder: Path) -> Iterator[Example]:
                 yield Example(digest, text, ".json" if name.endswith(".json") else ".yaml")
 
 
+_OURS = re.compile(r"; [0-9]+ more lines? (?:was|were) not read$")
+"""What we add to the words of a server: it stops there, too, and does not say so."""
+
+
 def answers(judge: CreateJudge, text: bytes) -> list[CreateAnswer | str]:
     """Return what we say to a document: an answer for each object, or why it cannot be read."""
     out: list[CreateAnswer | str] = []
     for document in placed_documents(text):
         if document.error:
-            out.append(document.error)
+            out.append(_OURS.sub("", document.error))
             continue
         for places, value in objects_in(document.value):
             repeated = repeated_keys(document, places)

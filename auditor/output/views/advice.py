@@ -139,7 +139,7 @@ def _remedy(causes: Sequence[Cause]) -> str:
         return "read the findings."
     cause = causes[0]
     example = "/".join(cause.examples[0].rsplit("/", 2)[-2:]) if cause.examples else ""
-    return f"{cause.remedy}: {' '.join(filter(None, (cause.kind_name, example)))}, {cause.title}."
+    return visible(f"{cause.remedy}: {' '.join(filter(None, (cause.kind_name, example)))}, {cause.title}.")
 
 
 def _findings(report: str, causes: Sequence[Cause], *impacts: str) -> str:

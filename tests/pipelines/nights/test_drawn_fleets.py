@@ -7,6 +7,7 @@ exit code of a run by everything and by what is new alone. `NIGHTS=first-last` d
 import json
 import os
 import random
+import re
 from dataclasses import dataclass, field
 
 import pytest
@@ -298,10 +299,12 @@ def check(night, before, manifest, report, missing, known):
     assert {one["name"] for one in manifest["missing"]} == missing
     assert {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("MISSING")} == missing
     broken = {place[1] for place, state in night.seen.items() if LEVELS.get(state) == "unreadable"}
-    causes = [one for one in FindingsModel.open(report).causes if one.impact == "breaks-list" and one.objects]
+    breaking = ("breaks-list", "breaks-watch")
+    causes = [one for one in FindingsModel.open(report).causes if one.impact in breaking and one.objects]
     assert {one.kind for one in causes} == broken
-    lines = [line.split() for line in text.splitlines() if " key" in line and "  cannot be listed or" in line]
-    assert sorted(line[0] for line in lines) == sorted(one.id for one in causes)
+    titles = re.compile(r"  .*  (?:cannot be listed or watched|breaks watches and controllers)")
+    lines = [line.split() for line in text.splitlines() if titles.match(line)]
+    assert sorted(line[-1] for line in lines) == sorted(one.id for one in causes)
     states = {(place[0], key_of(place[1:])): state for place, state in night.seen.items()}
     for one in causes:
         for cluster, key in zip(one.example_clusters, one.examples, strict=True):
