@@ -20,16 +20,13 @@ class Concerns(NamedTuple):
         versions: Versions that are no longer served, with the group.
         subresources: Subresources that are removed.
         narrowed: Where the schemas are narrower.
+        transitions: New rules among these that compare a value with its old one.
     """
 
     versions: dict[str, str]
     subresources: frozenset[str]
     narrowed: tuple[SchemaChange, ...]
-
-    @property
-    def transitions(self) -> list[SchemaChange]:
-        """New rules that compare a value with its old one."""
-        return [change for change in self.narrowed if change.change == NEW_TRANSITION]
+    transitions: tuple[SchemaChange, ...]
 
 
 def concerns_of(old: CustomResourceDefinition, new: CustomResourceDefinition) -> Concerns:
@@ -44,7 +41,9 @@ def concerns_of(old: CustomResourceDefinition, new: CustomResourceDefinition) ->
         if after is not None and after.served:
             gone |= {"status"} if version.has_status and not after.has_status else set()
             gone |= {"scale"} if version.scale is not None and after.scale is None else set()
-    return Concerns(versions, frozenset(gone), schema_changes(old, new))
+    narrowed = schema_changes(old, new)
+    transitions = tuple(change for change in narrowed if change.change == NEW_TRANSITION)
+    return Concerns(versions, frozenset(gone), narrowed, transitions)
 
 
 def used_by(obj: Any, concerns: Concerns) -> Iterator[tuple[str, str]]:

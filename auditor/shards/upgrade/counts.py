@@ -84,11 +84,10 @@ class ObjectCounts:
         concerns = self._concerns.get(definition.name)
         if concerns is None:
             concerns = self._concerns[definition.name] = concerns_of(old, definition)
-        transitions = concerns.transitions
-        if not (transitions or concerns.versions or concerns.subresources):
+        if not (concerns.transitions or concerns.versions or concerns.subresources):
             return
         stored = decoded(row.data)
-        for change in transitions:
+        for change in concerns.transitions:
             tally.narrowed[change] += has_value(stored, change.path)
         if concerns.versions or concerns.subresources:
             used = set(used_by(stored, concerns))

@@ -171,7 +171,10 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     asked = replace(options, field_gates="", gate_sidecars=upgrade.old_sidecars)
     old = make_plan(asked, workdir, go_on=True)
     if upgrade.via:
-        old = _applied(old, _given(old, upgrade.via)[0], workdir / "definitions-between.ndjson")
+        between = _given(old, upgrade.via)[0]
+        today = _documents_of_today(old, between)
+        updated = {name: after_update(today[name], document) for name, document in between.items()}
+        old = _applied(old, updated, workdir / "definitions-between.ndjson")
     releases = HelmReleases(old, upgrade.helm_release)
     given: dict[str, JsonObject] = {}
     helm: list[HelmUpgrade] = []
@@ -185,9 +188,10 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     before = {entry.name for entry in old.entries}
     later = replace(options, kubernetes=upgrade.judged_as or options.kubernetes)
     today = _documents_of_today(old, given)
-    changes = {name: _change_of(name, today[name], document) for name, document in given.items()}
+    updated = {name: after_update(today[name], document) for name, document in given.items()}
+    changes = {name: _change_of(name, today[name], updated[name], document) for name, document in given.items()}
     refused = {name: document for name, document in given.items() if changes[name].is_refused}
-    accepted = {name: document for name, document in given.items() if name not in refused}
+    accepted = {name: document for name, document in updated.items() if name not in refused}
     new = replace(_applied(old, accepted, workdir / "definitions-new.ndjson"), options=later)
     gone = before - given.keys() if upgrade.missing == "delete" else ()
     owners: dict[str, list[str]] = {}
@@ -209,9 +213,9 @@ def plan_upgrade(options: AuditOptions, upgrade: UpgradeOptions, workdir: Path) 
     )
 
 
-def _change_of(name: str, old: JsonObject | None, given: JsonObject) -> DefinitionChange:
+def _change_of(name: str, old: JsonObject | None, updated: JsonObject, given: JsonObject) -> DefinitionChange:
     """Return what a definition of --new-crds changes; the server also refuses one whose own status it cannot decode."""
-    change = change_of_definition(name, old, after_update(old, given))
+    change = change_of_definition(name, old, updated)
     if given.get("status") and not change.refusals and (unreadable := check_crd(given).unreadable) is not None:
         return DefinitionChange(name, change.action, refusals=(unreadable.reason,))
     return change
@@ -242,33 +246,31 @@ def _as_sent(document: JsonObject) -> JsonObject:
     return as_manifest(document) if is_stored else document
 
 
-def _applied(old: Plan, given: dict[str, JsonObject], path: Path) -> Plan:
+def _applied(old: Plan, updated: dict[str, JsonObject], path: Path) -> Plan:
     """Return a plan with definitions applied over those that it has.
 
     Args:
         old: The plan before.
-        given: The definitions to apply, by name.
+        updated: The definitions to apply as they are after that (`after_update`), by name.
         path: The file that all go to.
     """
-    entries, sha256 = write_definitions(path, _new_definitions(old, given))
+    entries, sha256 = write_definitions(path, _new_definitions(old, updated))
     return replace(
         old,
         definitions=str(path),
         entries=entries,
-        from_files=old.from_files | given.keys(),
+        from_files=old.from_files | updated.keys(),
         crds_sha256=sha256,
     )
 
 
-def _new_definitions(old: Plan, given: dict[str, JsonObject]) -> Iterator[tuple[DefinitionEntry, bytes]]:
-    """Yield the definitions after the upgrade, by name: those of a plan, updated with the given ones."""
+def _new_definitions(old: Plan, updated: dict[str, JsonObject]) -> Iterator[tuple[DefinitionEntry, bytes]]:
+    """Yield the definitions after the upgrade, by name: the updated ones, and the others of a plan."""
     before = {entry.name: entry for entry in old.entries}
-    today = _documents_of_today(old, given)
-    for name in sorted(before.keys() | given.keys()):
+    for name in sorted(before.keys() | updated.keys()):
         entry = before.get(name)
-        if name in given:
-            document = after_update(today[name], given[name])
-            yield definition_entry(name, document, False), _encoded(document)
+        if name in updated:
+            yield definition_entry(name, updated[name], False), _encoded(updated[name])
         elif entry is not None:
             yield entry, old.definitions_file.text(entry)
 
