@@ -7,22 +7,28 @@ whose `__eq__` is of Python show the first (tests/validation/test_duplicates.py)
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-__all__ = ["bytes_of", "calls_of", "steps_of"]
+__all__ = ["bytes_of", "calls_of", "events_of", "steps_of"]
 
 
 def calls_of(work: Callable[[], object], *, of_c: bool = True) -> int:
     """Return how many functions of Python, and of C unless left out, are called in this thread meanwhile."""
-    count, counted = 0, ("call", "c_call") if of_c else ("call",)
+    counts = events_of(work)
+    return counts["call"] + (counts["c_call"] if of_c else 0)
+
+
+def events_of(work: Callable[[], object]) -> Counter[str]:
+    """Return the number of each event of the profiler in this thread meanwhile: ``call`` of Python, ``c_call`` of C."""
+    counts: Counter[str] = Counter()
 
     def note(_: Any, event: str, __: Any) -> None:
-        nonlocal count
-        count += event in counted
+        counts[event] += 1
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -30,7 +36,7 @@ def calls_of(work: Callable[[], object], *, of_c: bool = True) -> int:
         work()
     finally:
         sys.setprofile(before)
-    return count
+    return counts
 
 
 def steps_of(work: Callable[[], object]) -> int:

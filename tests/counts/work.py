@@ -43,12 +43,12 @@ from auditor.sources.crd_files import read_crd_documents
 from auditor.sources.manifests import export_table
 from tests.benchmarks.drawn import drawn_lines
 from tests.command import auditor
+from tests.counting import events_of
 from tests.reference.make import VECTORS
 from tests.shared import beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import FrameType
 
 __all__ = ["MANY", "TABLE", "Case", "counted", "counts_of"]
 
@@ -105,19 +105,8 @@ def counts_of(case: Case, folder: Path) -> dict[str, int]:
 
 def _calls(work: Callable[[], object]) -> dict[str, int]:
     """Return how many functions of Python and of C are called in this thread, and how many files are opened."""
-    counts = {"call": 0, "c_call": 0}
-
-    def note(_frame: FrameType, event: str, _value: Any) -> None:
-        if event in counts:
-            counts[event] += 1
-
     _OPENED.clear()
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
+    counts = events_of(work)
     return {"python calls": counts["call"], "C calls": counts["c_call"], "files": len(_OPENED)}
 
 
