@@ -156,6 +156,12 @@ class PatternTooSlow(TooMuchToReport):
     """Matching the patterns of an object would take too long. That object alone gets no verdict; it is named."""
 
 
+def without_frames(error: Exception) -> Exception:
+    """Return an error to keep: its frames, which hold the value on which it was raised, are let go."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
 def refusal(error: BaseException) -> FileRefused | None:
     """Return the message for an error of the operating system, or None if it is another error."""
     if isinstance(error, MemoryError):

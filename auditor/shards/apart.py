@@ -7,13 +7,14 @@ this are found by bisection.
 
 from __future__ import annotations
 
+import gc
 import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from auditor.base.errors import ProofRefuted
+from auditor.base.errors import ProofRefuted, without_frames
 from auditor.plan.dumps import cut_value, mapped_value
 from auditor.shards.judge import RowHead
 from auditor.shards.table_rows import forget_parts
@@ -137,7 +138,7 @@ class _Apart:
             except ProofRefuted:
                 raise
             except Exception as error:  # noqa: BLE001 - it is judged alone, or gets a row that says so
-                failed[position] = error
+                failed[position] = without_frames(error)
         return writer, failed
 
     def _row_of_broken(self, at: int) -> RowHead:
@@ -163,7 +164,7 @@ class _Apart:
             except Exception as error:
                 if isinstance(error, OSError):
                     raise
-                return error
+                return without_frames(error)
         return None
 
     def _culprits(self, error: Exception) -> dict[int, Exception]:
@@ -185,6 +186,7 @@ class _Apart:
 
     def _forget(self) -> None:
         owner = self.owner
+        gc.collect()  # what failed for want of memory may have left cycles behind
         if owner.parts.name:
             forget_parts(owner.parts, self.item.shard.number)
         owner.forget_counts()

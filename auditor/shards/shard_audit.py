@@ -12,7 +12,7 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.errors import ChangedDump, ProofRefuted, WorkerLost
+from auditor.base.errors import ChangedDump, ProofRefuted, WorkerLost, without_frames
 from auditor.golang.regex.compiled import MATCH_TIME
 from auditor.plan.dumps import CHANGED, cut_values, is_at_rest, open_live
 from auditor.plan.limits import bound_worker, pattern_seconds, rule_seconds
@@ -89,7 +89,7 @@ class ShardAuditor(ObjectJudge):
             except ProofRefuted:
                 raise
             except Exception as error:  # noqa: BLE001 - the audit goes on; its row names the object
-                failed[position] = error
+                failed[position] = without_frames(error)
         self.since_collect += len(rows)
         if self.since_collect > 100_000:
             self.since_collect = 0
@@ -105,6 +105,7 @@ class ShardAuditor(ObjectJudge):
                     raise
         from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
 
+        del judge, add  # and with them what they still hold of the values that failed
         return audit_apart(self, item, failed)
 
     def forget_counts(self) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import weakref
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
 from auditor.plan.run_plan import make_plan
 from auditor.shards.shard_audit import ShardAuditor
+from auditor.shards.shard_keys import ShardKeys
+from pipelines.run.audit import run_audit
 from tests.documents import definition_of
 from tests.reference.make import VECTORS
 from tests.shared import second_check, shared, shared_lines
@@ -78,3 +81,37 @@ def test_of_metadata_repaired_in_several_fields(tmp_path):
     one = json.dumps({"apiVersion": "x.example.com/v1", "kind": "X", "metadata": metadata})
     dump.write_text((one + "\n") * 100)
     assert left_over(tmp_path, dump, crds=(str(crds),)) == (0, 100)
+
+
+def test_a_value_that_failed_is_let_go_before_the_next_is_judged(tmp_path, monkeypatch):
+    dump = tmp_path / "dump.ndjson"
+    objects = [
+        {"apiVersion": "x.example.com/v1", "kind": "X", "metadata": {"name": f"a{n}", "namespace": "b"}}
+        for n in range(4)
+    ]
+    dump.write_text("".join(json.dumps(document) + "\n" for document in [definition_of({"type": "object"}), *objects]))
+    held, still_there = [], []
+    add, add_slowly = ShardKeys.add, ShardKeys.add_slowly
+
+    def failing(judge):
+        def added(self, position, key, revision, data):
+            still_there.append(any(reference() is not None for reference in held))
+            if b'"a1"' in data:
+                much = set()  # what the judge had made of the value when the memory ended
+                held.append(weakref.ref(much))
+                raise MemoryError
+            judge(self, position, key, revision, data)
+
+        return added
+
+    monkeypatch.setattr(ShardKeys, "add", failing(add))
+    monkeypatch.setattr(ShardKeys, "add_slowly", failing(add_slowly))
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        code, manifest = run_audit(AuditOptions(dumps=(str(dump),), report=str(tmp_path / "report"), jobs=1))
+    finally:
+        if was_on:
+            gc.enable()
+    assert (code, manifest["counts"]["statuses"]) == (3, {"definition": 1, "unreadable": 1, "valid": 3})
+    assert (len(held), len(still_there) > 9, any(still_there)) == (2, True, False)
