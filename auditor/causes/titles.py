@@ -21,7 +21,7 @@ IMPACT_TITLES: Final = {
     "loses-data": "loses data at the next write",
     "loses-namespace": "is being deleted, with the objects in it",
     "lacks-namespace": "does not exist, but objects are in it",
-    "unreadable": "cannot be read",
+    "unreadable": "was not read",
     "needs-webhook": "can only be listed by its webhook (--convert-with)",
     "needs-conversion": "can only be read by a conversion webhook",
     "unserved": "is not served",
@@ -54,8 +54,8 @@ REMEDIES_OF_IMPACT: Final = {
     "needs-webhook": "keep the webhook running; pass `--convert-with` to judge it",
     "blocks-delete": "repair the fields in its findings, then remove the finalizers",
     "loses-data": "add the fields to the schema, or accept the loss",
-    "unreadable": "restore or repair the value; delete the key if nothing else helps; see `breaks-list` and "
-    "`breaks-watch`",
+    "unreadable": "see its `reason`: where it was not audited, give `--memory` or `--time` and keep it; else "
+    "restore or repair the value",
     "sealed": "pass `--encryption-config` or `--kms-decryptor`",
     "needs-conversion": "pass `--convert-with`, or audit with `--at stored`",
     "unserved": "serve its version again, or delete it; delete or rename the other definition (`reason` has the "

@@ -31,6 +31,7 @@ from auditor.selectors.selectable_fields import field_text
 from auditor.selectors.where import compile_where
 from auditor.server.dump import Query
 from auditor.server.not_read import unlisted
+from auditor.shards.result import NOT_JUDGED
 from auditor.store.selected_rows import is_one_of, rows_where
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ def tell_missing(
         warn: Called with the text.
 
     Returns:
-        How many objects no server can read.
+        How many objects no server can read, or the audit did not judge.
     """
     parts = sorted((report / "objects").glob("*.parquet"))
     for part in parts:
@@ -299,28 +300,35 @@ def tell_missing(
         for source, own in _by_source(read_parquet(part, ["source", "offset"])):
             indexed.setdefault(source, []).append(own["offset"].to_numpy())
     offsets = {source: np.sort(np.concatenate(some)) for source, some in indexed.items()}
-    corrupt = unconverted = 0
+    corrupt = unconverted = unjudged = 0
     for row in _not_indexed(parts, resource, offsets):
         here = row["reason"] and row["audited_version"] in (None, resource.version)
         reason = row["reason"] if here else why(row)
         if reason.startswith(NEEDS_WEBHOOK):
             unconverted += 1
             continue
+        name = row["key"] or f"{row['source']} at byte {row['offset']}"
+        if reason.startswith(NOT_JUDGED):
+            unjudged += 1
+            if unjudged <= _MOST_NAMED:
+                warn(f"note: {name} is not in the index: {reason[:297]}\n")
+            continue
         corrupt += 1
         if corrupt <= _MOST_NAMED:
-            name = row["key"] or f"{row['source']} at byte {row['offset']}"
             warn(f"500: corrupt object {name}: {reason[:297]}\n")
     if corrupt > _MOST_NAMED:
         warn(f"500: and {corrupt - _MOST_NAMED} more corrupt objects\n")
     if corrupt:
         warn(unlisted(resource))
+    if unjudged > _MOST_NAMED:
+        warn(f"note: and {unjudged - _MOST_NAMED} more, which the audit did not judge\n")
     if unconverted:
         warn(
             f"note: {objects(unconverted)} of {resource.group_resource} {are(unconverted)} not in the index at "
             f"{resource.version}, "
             "where only the conversion webhook can read them; the dump has them as stored\n"
         )
-    return corrupt
+    return corrupt + unjudged
 
 
 def _not_indexed(parts: Sequence[Path], resource: Resource, offsets: dict[str, Numbers]) -> Iterator[dict[str, Any]]:
@@ -368,8 +376,9 @@ def _is_of(resource: Resource, **names: str) -> Callable[[pa.Table], Numbers]:
     """Return a condition that selects the rows of a kind, and optionally of some names."""
 
     def wanted(rows: pa.Table) -> Numbers:
-        mask = is_one_of(rows["group"], resource.group) & is_one_of(rows["plural"], resource.plural)
-        mask &= is_one_of(rows["status"], *_READ)
+        mask = is_one_of(rows["plural"], resource.plural)  # a value of an export that was not judged has its kind alone
+        mask |= is_one_of(rows["plural"], None) & is_one_of(rows["kind"], resource.kind)
+        mask &= is_one_of(rows["group"], resource.group) & is_one_of(rows["status"], *_READ)
         for column, value in names.items():
             mask &= is_one_of(rows[column], value)
         return mask
@@ -381,4 +390,4 @@ def _objects(parts: Sequence[Path], wanted: Callable[[pa.Table], Numbers]) -> It
     columns = ["key", "source", "offset", "length", "namespace", "name", "mod_revision"]
     columns += ["stored_version", "audited_version", "reason"]
     for part in parts:
-        yield from rows_where(part, wanted, ["group", "plural", "status", "name", "namespace"], columns)
+        yield from rows_where(part, wanted, ["group", "plural", "kind", "status", "name", "namespace"], columns)

@@ -21,6 +21,8 @@ MOST_GIVEN_UP: Final = 5
 _LONGEST: Final = 300
 NO_TIME: Final = "not judged: the time of the run (--time) was over"
 """The reason of a key that was not judged because the time of the run was over."""
+NOT_JUDGED: Final = ("not audited: ", "not judged: ")
+"""What the reason of a key begins with whose value may be intact: the run had too little memory or time for it."""
 RULES_GIVEN_UP: Final = (
     "rules not evaluated: they need more time (--time-per-object) or memory than the rules of an object get"
 )

@@ -11,6 +11,7 @@ import click
 
 from auditor.base.machine import processors
 from auditor.base.visible import visible
+from auditor.base.wording import by_count
 from auditor.plan.limits import bound_process
 from auditor.plan.options import AuditOptions, RunScope
 from pipelines.cli.options.made import of_run, options, recorded
@@ -184,7 +185,8 @@ def _run(
     counts = manifest["counts"]
     LOG.info(
         "result",
-        f"{counts['keys']:,} keys in {manifest['seconds']:.1f} s, exit code {code}, report {shown}",
+        f"{counts['keys']:,} {by_count(counts['keys'], 'key', 'keys')} in {manifest['seconds']:.1f} s, "
+        f"exit code {code}, report {shown}",
         exit_code=code,
         report=shown,
         seconds=manifest["seconds"],

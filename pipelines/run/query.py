@@ -313,7 +313,7 @@ def run_query(options: QueryOptions) -> int:
         if options.explain:
             for line in store.explain().removesuffix("\n").split("\n"):
                 err(f"{line}\n")
-        incomplete = is_damaged(store) or bool(store.sealed or store.failed)
+        incomplete = is_damaged(store) or bool(store.sealed or store.failed or store.corrupt)
     sys.stdout.flush()
     return 3 if code == 0 and incomplete else code
 

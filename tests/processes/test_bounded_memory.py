@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.plan.limits import SIZE_IN_MEMORY
+from tests.command import auditor
 from tests.fuzz.hostile.bounded import dump
 from tests.processes.program import LOUD
 from tests.sources.bolt_writer import bolt_file, etcd_buckets, key_value, revision, snapshot
@@ -66,6 +67,12 @@ def test_an_object_beyond_the_memory_is_lost_by_name_and_its_neighbours_are_judg
     assert " ".join(f"LOST  {lost}".split()) in " ".join(output.split())
     assert "Traceback" not in output
     assert "nothing to do" not in output
+    assert "where it was not audited, give --memory or --time and keep it" in " ".join(output.split())
+    asked = auditor("query", tmp_path / "report", "ws", "-A", "-o", "name")
+    assert (asked.code, asked.stdout) == (3, "w.ex.com/a0\nw.ex.com/a2\n")
+    assert "is not in the index: not audited: " in asked.stderr
+    assert "corrupt" not in asked.stderr
+    assert "a live server" not in asked.stderr
     (threads,) = (int(line.split()[0]) for line in output.splitlines() if line.endswith(" threads"))
     assert threads <= 3, "the stack of each counts for --memory; one allocates for Arrow, one opens files for it"
 

@@ -125,7 +125,7 @@ def _again(manifest: dict[str, Any]) -> str:
     if not names:
         return f"repair what could not be opened: {others[0].line.partition('  ')[2]}." if others else ""
     formats = {source["format"] or "" for source in manifest["inputs"]}
-    if not any(name.startswith("etcd") for name in formats):
+    if not formats & {"etcd-snapshot", "etcd-db", "etcd-data-dir"}:
         return f"make the dump of {_some(names, 'dump')} again."
     file = visible(next(iter(names))).rpartition("/")[2].removesuffix(".db") if len(names) == 1 else "CLUSTER"
     how = f"etcdctl snapshot save {shell_word(file)}.db; to check it: etcdutl snapshot status {shell_word(file)}.db"

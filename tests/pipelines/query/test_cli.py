@@ -76,7 +76,7 @@ def test_objects_print_as_read_or_as_stored(target: Path) -> None:
 
 def test_a_broken_kind_still_answers_and_says_what_a_server_would(target: Path) -> None:
     done = auditor("query", target, "orders", "-o", "name")
-    assert done.code == 0
+    assert done.code == 3
     assert "order.bakery.example.com/" in done.stdout
     assert "500: corrupt object /registry/bakery.example.com/orders/north/order-torn" in done.stderr
     served = auditor("query", target, "orders", "--as-server", "-o", "json")
