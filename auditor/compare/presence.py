@@ -93,12 +93,11 @@ def _listed(path: str, text: str) -> list[str]:
     return lines
 
 
-def note_presence(options: AuditOptions, folder: Path, manifest: dict[str, Any]) -> None:
+def note_presence(options: AuditOptions, manifest: dict[str, Any]) -> None:
     """Note in a manifest which clusters are missing and which dumps are stale, and set its exit code.
 
     Args:
         options: The options of the run.
-        folder: The folder of its report, with its rows.
         manifest: The manifest of the report.
 
     Raises:
@@ -111,7 +110,7 @@ def note_presence(options: AuditOptions, folder: Path, manifest: dict[str, Any])
         manifest["missing"] = missing_clusters(manifest, earlier, listed)
         notes = [*too_old]
         if options.diff:
-            notes += stale_dumps(manifest, earlier[0], (Path(options.diff), folder))
+            notes += stale_dumps(manifest, earlier[0])  # `write_difference` compares their keys and says why
     manifest["stale"] = too_old
     is_stale = bool(notes) and (options.require_change or options.max_age is not None)
     if manifest["exit_code"] != _NOTHING_CODE and (manifest["missing"] or is_stale):

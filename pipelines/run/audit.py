@@ -92,7 +92,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
         if not options.in_fleet:
             from auditor.compare.presence import note_presence  # noqa: PLC0415
 
-            note_presence(options, parts, manifest)
+            note_presence(options, manifest)
             code = manifest["exit_code"]
         if options.diff:
             from pipelines.run.diff import write_difference  # noqa: PLC0415

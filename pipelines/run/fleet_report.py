@@ -82,7 +82,7 @@ def join_reports(
         raise failed[0][1]
     write_parquet(pa.concat_tables(map(read_parquet, versions)).unify_dictionaries(), parts / "versions.parquet")
     manifest = _joined(manifests, failed) | {"seconds": round(time.monotonic() - clock, 3)}
-    note_presence(options, parts, manifest)
+    note_presence(options, manifest)
     if options.diff:
         from pipelines.run.diff import write_difference  # noqa: PLC0415 - only when asked
 
