@@ -57,6 +57,7 @@ class ShardKeys:
         self.at = options.at_of_exports if rows.is_export else options.at
         self.fast_paths = FastPaths(owner, rows, self.at)
         self.builtins = BuiltinRows(owner, rows)
+        self.judges_updates = options.judges_updates
         self.late = 0
 
     def place(self, row: RowHead, decoded: Any = None) -> tuple[KeyClass, DefinitionEntry | None, str | None]:
@@ -338,8 +339,12 @@ class ShardKeys:
             controller = controller_of(owners) if audited.unreadable is None else controller_in(row.data)
             self.rows.object_row(row, audited, row_class, reason, outcome, controller)
             number = len(self.rows.objects) - 1
-            for finding, update in outcome.rows(audited):
-                self.rows.found.add(number, finding, update)
+            if self.judges_updates:
+                for finding, update in outcome.rows(audited):
+                    self.rows.found.add(number, finding, update)
+            else:  # who wrote their fields is not asked
+                for finding in audited.findings:
+                    self.rows.found.add(number, finding, NO_UPDATES)
             for finding in gated:
                 self.rows.found.add(number, finding, NO_UPDATES)
             gated = []
@@ -360,7 +365,7 @@ class ShardKeys:
         self, row: RowHead, audited: AuditedObject, definition: CustomResourceDefinition, before: Before | None
     ) -> UpdateOutcome:
         """Judge the updates of an object; in an export, its metadata give its key."""
-        if audited.object is None or not self.owner.plan.options.judges_updates:
+        if audited.object is None or not self.judges_updates:
             return NOT_ASKED
         if self.owner.changes is not None:
             if before is None:

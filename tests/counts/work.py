@@ -175,6 +175,9 @@ def _own() -> Iterator[Case]:
     invalid = {**loaf, "spec": {**loaf["spec"], "grams": "much"}}
     yield _audit("invalid Loaf", documents, invalid)
     yield _audit("invalid Loaf, creates only", documents, invalid, skip=("updates",))
+    managers = [{"manager": "kubectl", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}]
+    managed = {**invalid, "metadata": {**invalid["metadata"], "managedFields": managers}}
+    yield _audit("invalid Loaf with a manager, creates only", documents, managed, skip=("updates",))
     yield Case("a manifest, a file each", partial(_manifests, documents, loaf))
     yield Case("an object of a query", partial(_query, documents, loaf))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SCHEMA = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
 
 
-def planned(folder: Path) -> Plan:
+def planned(folder: Path, **options: Any) -> Plan:
     """Return the plan of a dump with valid and invalid objects."""
     crds, dump = folder / "crd.json", folder / "dump.ndjson"
     crds.write_text(json.dumps(definition_of(SCHEMA)))
@@ -37,6 +37,7 @@ def planned(folder: Path) -> Plan:
                 "namespace": "a",
                 "uid": "u",
                 "creationTimestamp": "2026-01-01T00:00:00Z",
+                "managedFields": [{"manager": "m", "operation": "Update", "fieldsV1": {"f:spec": {"f:size": {}}}}],
             },
             "spec": {"size": "no" if number % 3 == 0 else number},
         }
@@ -45,7 +46,7 @@ def planned(folder: Path) -> Plan:
     dump.write_text("".join(json.dumps(one) + "\n" for one in objects))
     for name in ("objects", "findings"):
         (folder / "parts" / name).mkdir(parents=True)
-    return make_plan(AuditOptions(dumps=(str(dump),), crds=(str(crds),)), folder)
+    return make_plan(AuditOptions(dumps=(str(dump),), crds=(str(crds),), **options), folder)
 
 
 def sampled(folder: Path) -> Plan:
@@ -127,3 +128,14 @@ def test_a_sink_takes_the_rows_in_place_of_files(tmp_path: Path) -> None:
         result = auditor(shard)
     assert sink.rows[0] == result.rows > 0
     assert not list((tmp_path / "parts").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(("skip", "managers"), [((), {"m"}), (("updates",), {None}), (("rules",), {None})])
+def test_the_writer_of_a_field_is_looked_up_with_the_verdicts_on_updates(
+    tmp_path: Path, skip: tuple[str, ...], managers: set[str | None]
+) -> None:
+    plan, parts = planned(tmp_path, skip=skip), tmp_path / "parts"
+    for shard in cut_shards(plan):
+        ShardAuditor(plan, str(parts))(shard)
+    findings = pq.read_table(parts / "findings")
+    assert (len(findings), set(findings["last_manager"].to_pylist())) == (30, managers)
