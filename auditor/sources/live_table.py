@@ -19,7 +19,7 @@ from auditor.base.tables import LIVE_KEYS
 from auditor.sources.files.digest import map_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Future, ThreadPoolExecutor
     from pathlib import Path
 
@@ -42,7 +42,10 @@ _HELD_BYTES = 16 << 20
 _ROW_WEIGHT = 48
 _RUNS_PER_TIER = 32
 
-_ROW = np.dtype(
+OLDER = ".older"
+"""Suffix of the file beside a live table with the rows that are not the newest of their key, without their keys."""
+
+ROW = np.dtype(
     [
         ("create", "<i8"),
         ("mod", "<i8"),
@@ -75,7 +78,7 @@ class KeyedRows:
         deleted: Any = False,
     ) -> KeyedRows:
         """Return rows from columns; each is an array or one number for all rows."""
-        rows = np.empty(len(keys), dtype=_ROW)
+        rows = np.empty(len(keys), dtype=ROW)
         rows["create"], rows["mod"], rows["version"] = create, mod, version
         rows["offset"], rows["length"], rows["encoding"], rows["deleted"] = offset, length, encoding, deleted
         return KeyedRows(keys, rows)
@@ -84,8 +87,12 @@ class KeyedRows:
         """Return the number of rows."""
         return len(self.rows)
 
-    def newest(self) -> KeyedRows:
-        """Return the row with the greatest mod revision of each key, sorted by key; the last of equal ones."""
+    def newest(self, older: Callable[[bytes], object] | None = None) -> KeyedRows:
+        """Return the row with the greatest mod revision of each key, sorted by key; the last of equal ones.
+
+        Args:
+            older: Called with the numbers of the other rows, if there are any.
+        """
         count = len(self.rows)
         if not count:
             return self
@@ -100,6 +107,8 @@ class KeyedRows:
             order = order[again]
         if last.all():
             return KeyedRows(keys, self.rows[order])
+        if older is not None:
+            older(self.rows[order[~last]].tobytes())
         return KeyedRows(arrow.where(keys, last), self.rows[order[last]])
 
     def alive(self) -> KeyedRows:
@@ -161,7 +170,7 @@ class _SortedRun:
         self._end = 0
         self.ends: I64 = np.zeros(1, dtype=np.int64)
         self.keys: Any = b""
-        self._rows: NDArray[np.void] = np.empty(0, dtype=_ROW)
+        self._rows: NDArray[np.void] = np.empty(0, dtype=ROW)
         self._array: Any = None
 
     def write(self, batch: KeyedRows) -> None:
@@ -182,7 +191,7 @@ class _SortedRun:
         self.keys = map_file(self.paths[0])
         ends = map_file(self.paths[1])
         self.ends = np.frombuffer(ends, dtype=np.int64)
-        self._rows = np.frombuffer(map_file(self.paths[2]), dtype=_ROW)
+        self._rows = np.frombuffer(map_file(self.paths[2]), dtype=ROW)
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(self.keys)]
         self._array = pa.Array.from_buffers(pa.large_binary(), len(self.ends) - 1, buffers)
 
@@ -206,7 +215,7 @@ class _SortedRun:
         return self._array.slice(start, stop - start), self._rows[start:stop]
 
     def remove(self) -> None:
-        self._array, self._rows, self.ends, self.keys = None, np.empty(0, dtype=_ROW), np.zeros(1, np.int64), b""
+        self._array, self._rows, self.ends, self.keys = None, np.empty(0, dtype=ROW), np.zeros(1, np.int64), b""
         for path in self.paths:
             path.unlink()
 
@@ -225,18 +234,21 @@ def _joined(batches: list[KeyedRows]) -> KeyedRows:
 class NewestPerKey:
     """Collects rows in any order and writes the live table: the newest row of each key, unless it is a deletion.
 
-    Used as a context manager it ends its thread.
+    Used as a context manager it ends its thread, and closes the file of older rows.
 
     Args:
         workdir: Folder for temporary files; all are removed.
         number: Position of the dump among the inputs.
         in_thread: Sort and merge in a thread, while this one adds rows and writes the table. Arrow and
             numpy do this without Python's lock.
+        older: Path of a file for the numbers (`ROW`) of the rows that are not the newest of their key, or None.
     """
 
-    def __init__(self, workdir: Path, number: int, *, in_thread: bool = False) -> None:
+    def __init__(self, workdir: Path, number: int, *, in_thread: bool = False, older: Path | None = None) -> None:
         self.workdir = workdir
         self.number = number
+        self._older = None if older is None else older.open("wb")
+        self._note_older = None if self._older is None else self._older.write
         self._thread = _new_thread() if in_thread else None
         self._parking: Future[None] | None = None
         self._held: list[KeyedRows] = []
@@ -250,6 +262,8 @@ class NewestPerKey:
     def __exit__(self, *_: object) -> None:
         if self._thread is not None:
             self._thread.shutdown()
+        if self._older is not None:
+            self._older.close()
 
     def add(self, batch: KeyedRows) -> None:
         """Add rows; the last one of several with the same key and mod revision counts."""
@@ -277,7 +291,7 @@ class NewestPerKey:
         writer = LiveTableWriter(path, self.number)
         held, self._held = self._held, []
         if held and not self._runs:
-            writer.write(_joined(held).newest().alive())
+            writer.write(_joined(held).newest(self._note_older).alive())
         elif held:
             self._park(held)
         for batch in self._ahead(self._merge(self._runs)):
@@ -305,7 +319,7 @@ class NewestPerKey:
     def _park(self, held: list[KeyedRows]) -> None:
         """Write rows to a run: sorted, and reduced to the newest of each key."""
         run = self._new_run(0)
-        run.write(_joined(held).newest())
+        run.write(_joined(held).newest(self._note_older))
         run.close()
         self._runs.append(run)
         while len(self._runs) >= _RUNS_PER_TIER and self._runs[-_RUNS_PER_TIER].tier == self._runs[-1].tier:
@@ -322,8 +336,7 @@ class NewestPerKey:
         for run in runs:
             run.remove()
 
-    @staticmethod
-    def _merge(runs: list[_SortedRun]) -> Iterator[KeyedRows]:
+    def _merge(self, runs: list[_SortedRun]) -> Iterator[KeyedRows]:
         """Yield the newest rows of some runs in key order."""
         if not runs:
             return
@@ -340,4 +353,4 @@ class NewestPerKey:
             ]
             starts = stops
             if parts:
-                yield _joined([KeyedRows(keys, rows) for keys, rows in parts]).newest()
+                yield _joined([KeyedRows(keys, rows) for keys, rows in parts]).newest(self._note_older)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from auditor.sources import live_table
-from auditor.sources.live_table import KeyedRows, NewestPerKey
+from auditor.sources.live_table import ROW, KeyedRows, NewestPerKey
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +60,20 @@ def test_the_newest_row_of_each_key_is_in_the_table(tmp_path, seed, in_thread):
     assert count == len(found)
     assert set(table["source"].to_pylist()) <= {4}
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_the_rows_that_are_not_the_newest_of_their_key_are_kept_in_a_file(tmp_path, in_thread):
+    given, path = list(batches(random.Random(3), 40)), tmp_path / "rows.older"
+    with NewestPerKey(tmp_path, 4, in_thread=in_thread, older=path) as newest:
+        for batch in given:
+            newest.add(batch)
+        newest.finish(tmp_path / "live.arrow")
+    rows = [row for batch in given for row in zip(batch.keys.to_pylist(), batch.rows.tolist(), strict=True)]
+    last = dict(rows)
+    older = np.fromfile(path, dtype=ROW).tolist()
+    assert len(older) == len(set(older)) > 100
+    assert {row for row in older if not row[-1]} == {row for key, row in rows if row != last[key] and not row[-1]}
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from auditor.sources.live_table import KeyedRows, NewestPerKey
+from auditor.sources.live_table import OLDER, KeyedRows, NewestPerKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -308,7 +308,7 @@ def write_live_table(
     report: Report,
     until: int | None = None,
 ) -> LiveKeys:
-    """Write the live table of a `key` bucket.
+    """Write the live table of a `key` bucket, and beside it the older revisions of the keys.
 
     Args:
         batches: Its rows, in key order.
@@ -319,7 +319,8 @@ def write_live_table(
         until: Later revisions are ignored; None if all revisions count.
     """
     count = last = 0
-    with NewestPerKey(workdir, number, in_thread=view.size >= _WORTH_A_THREAD) as newest:
+    in_thread, older = view.size >= _WORTH_A_THREAD, path.with_suffix(OLDER)
+    with NewestPerKey(workdir, number, in_thread=in_thread, older=older) as newest:
         for batch in batches:
             rows = batch if until is None else batch.select(batch.words[:, 0] <= np.uint64(until))
             count += len(rows)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.statuses import KeyClass
 from auditor.server.dump import DumpStore
-from auditor.server.history import HAS_HISTORY, revisions_of
+from auditor.server.history import HAS_HISTORY, older_revisions
 from auditor.server.object_reader import ReadMode, UndecodedObject
 from auditor.sources.registry_key import classify, split_key
 from pipelines.log import LOG
 from pipelines.run.objects.row_kind import resource_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from auditor.plan.run_plan import Plan
     from auditor.server.history import KeyRevision
@@ -40,11 +42,8 @@ def note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:
     try:
         store = DumpStore(_narrowed(plan, breaking), ReadMode(), lambda text: LOG.debug("last-good", text.rstrip()))
         for number in sources:
-            known: dict[bytes, list[KeyRevision]] = {}
-            for revision in revisions_of(plan.sources[number], list(breaking)):
-                known.setdefault(revision.key, []).append(revision)
-            for key, revisions in known.items():
-                if (good := _last_good(store, number, revisions[-2::-1][:_TRIED])) is not None:
+            for key, older in groupby(older_revisions(plan.sources[number], list(breaking)), key=attrgetter("key")):
+                if (good := _last_good(store, number, islice(older, _TRIED))) is not None:
                     breaking[key]["last_good"] = good
     except Exception as error:  # noqa: BLE001 - the report is complete without it
         LOG.warning("last-good", f"older revisions were not searched: {type(error).__name__}: {error}")
@@ -57,12 +56,10 @@ def _narrowed(plan: Plan, keys: Iterable[bytes]) -> Plan:
     return replace(plan, entries=tuple(needed))
 
 
-def _last_good(store: DumpStore, number: int, revisions: Sequence[KeyRevision]) -> dict[str, Any] | None:
+def _last_good(store: DumpStore, number: int, revisions: Iterable[KeyRevision]) -> dict[str, Any] | None:
     """Return revision and time of the first of some revisions of a key that can be read; None if there is none."""
     etcd_prefix = store.plan.options.etcd_prefix
     for revision in revisions:
-        if revision.deleted:
-            return None
         row = revision.row(number)
         scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
         place = classify(split_key(revision.key, etcd_prefix), scopes)

@@ -82,6 +82,27 @@ def test_the_last_good_revision_is_the_newest_that_can_be_read(tmp_path, values,
     assert said in text.splitlines()
 
 
+def test_the_older_revisions_are_those_of_the_first_walk(tmp_path, monkeypatch):
+    monkeypatch.setattr("auditor.server.history._batches", None)  # what would walk the dump again
+    report = audited(tmp_path, GOOD, GOOD[:30])
+    assert "last good revision" in summary_of(report)
+
+
+def test_the_older_revisions_of_another_key_that_one_transaction_created_are_not_taken(tmp_path):
+    history, other = History(), f"{KEY}b".encode()
+    history.put(CRD, json.dumps(definition({"size": {"type": "integer"}})).encode())
+    history.put(KEY.encode(), OLD[:20])
+    history.put(other, json.dumps(widget("ab", {"size": 1})).encode(), same=True)
+    history.put(KEY.encode(), OLD[:30])
+    history.put(other, json.dumps(widget("ab", {"size": 2})).encode())
+    dump = tmp_path / "dump.db"
+    dump.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
+    auditor("audit", dump, "--report", tmp_path / "report", "--jobs", "1")
+    kinds = json.loads((tmp_path / "report" / "manifest.json").read_bytes())["kinds"]
+    [breaking] = [kind["breaking"] for kind in kinds if kind["breaking"]]
+    assert (breaking["key"], breaking.get("last_good")) == (KEY, None)
+
+
 def test_a_key_that_no_request_reaches_has_no_good_revision(tmp_path):
     report = audited(tmp_path, GOOD, GOOD[:30], key="/registry/example.com/widgets/a")
     assert "only `etcdctl del` removes it" in summary_of(report)
