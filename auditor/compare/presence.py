@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,6 +24,7 @@ from auditor.store.manifest import whole_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from auditor.plan.options import AuditOptions
 

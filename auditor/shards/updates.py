@@ -79,16 +79,18 @@ class UpdateOutcome:
             for finding in audited.findings:
                 yield finding, NO_UPDATES
             return
-        owned, managers = tuple(owned_roots(obj)), Writers(obj)
-
+        owned = tuple(owned_roots(obj))
+        managers: Writers | None = None
         writers: dict[str, tuple[str | None, str | None]] = {}
 
         def writer(finding: Finding) -> tuple[str | None, str | None]:
+            nonlocal managers
             field = finding.field
             if not field.startswith(owned):
                 return _NOBODY
             writer = writers.get(field)
             if writer is None:
+                managers = managers or Writers(obj)
                 writer = writers[field] = managers.last(locate(obj, field)[0]) or _NOBODY
             return writer
 
@@ -157,8 +159,10 @@ class UpdateVerdicts:
         if not noop.is_needed(audited, data, where):
             return fine
         verdict = noop.judge(audited, where, revision or 1, data)
-        tried = (verdict.put, verdict.label, verdict.status)
-        put, label, status = (_code(each, _broken(program)) for each in tried)
+        broken = _broken(program)
+        put = _code(verdict.put, broken)
+        label = put if verdict.label is verdict.put else _code(verdict.label, broken)
+        status = put if verdict.status is verdict.put else _code(verdict.status, broken)
         return UpdateOutcome((put, label, status), verdict, is_known=True, gave_up=_gave_up(program, verdict))
 
     def of(
@@ -186,7 +190,7 @@ def judged_change(program: AuditProgram, verdict: NoopVerdict) -> UpdateOutcome:
 
 def _gave_up(program: AuditProgram, verdict: NoopVerdict) -> bool:
     """Return whether rules of an update took too much time or memory."""
-    return any(program.gave_up(tried.unevaluated_rules) for _, tried in verdict.requests())
+    return program.gave_up(max([tried.unevaluated_rules for _, tried in verdict.requests()]))
 
 
 def _broken(program: AuditProgram) -> int:

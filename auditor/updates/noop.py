@@ -64,13 +64,10 @@ class NoopVerdict:
     verdicts: tuple[tuple[str, str | None], ...]
     impacts: tuple[Impact, ...]
 
-    def requests(self) -> Iterator[tuple[str, TriedUpdate]]:
-        """Yield the requests that were tried and have rows of their own, with their results."""
-        yield "put", self.put
-        if self.label is not None:
-            yield "label", self.label
-        if self.status is not None:
-            yield "status", self.status
+    def requests(self) -> list[tuple[str, TriedUpdate]]:
+        """Return the requests that were tried and have rows of their own, with their results."""
+        tried = (("put", self.put), ("label", self.label), ("status", self.status))
+        return [(name, answer) for name, answer in tried if answer is not None]
 
 
 class NoopUpdates:
@@ -369,22 +366,21 @@ def _impacts(
     impacts: list[Impact] = []
     if _is_refused(end_delete):
         impacts.append(Impact.BLOCKS_DELETE)
-    refused = {name for name, tried in (("put", put), ("label", label), ("status", status)) if _is_refused(tried)}
-    if "put" in refused and (label is None or "label" in refused):
-        impacts.append(BLOCKS)
-    elif "put" in refused:
-        impacts.append(Impact.BLOCKS_SPEC)
-    elif "label" in refused:
+    is_put_refused = _is_refused(put)
+    is_label_refused = is_put_refused if label is put else _is_refused(label)
+    if is_put_refused:
+        impacts.append(BLOCKS if label is None or is_label_refused else Impact.BLOCKS_SPEC)
+    elif is_label_refused:
         impacts.append(Impact.BLOCKS_METADATA)
-    if "status" in refused and BLOCKS not in impacts:
+    if BLOCKS not in impacts and (is_put_refused if status is put else _is_refused(status)):
         impacts.append(Impact.BLOCKS_STATUS)
-    if any(verdict != BLOCKS for verdict, _ in verdicts):
+    if {verdict for verdict, _ in verdicts} - {BLOCKS}:
         impacts.append(TOLERATED)
     return tuple(impacts)
 
 
 def _is_refused(tried: TriedUpdate | None) -> bool:
-    return tried is not None and tried.is_refused and not tried.needs_webhook
+    return tried is not None and tried.code >= 300 and not tried.needs_webhook
 
 
 def _metadata_nodes(schema: StructuralSchema | None) -> list[StructuralSchema]:

@@ -120,6 +120,7 @@ class UpdateProgram:
         nodes = () if program.rule_program is None else program.rule_program.root.walk()
         self.has_old_self = any(rule.uses_old_self for node in nodes for rule in node.rules)
         self.validator = UpdateValidator(program.validator)
+        self._storage = self.definition.storage_version
         self._updates: RuleUpdates | None = None
         self.api_version = f"{program.definition.group}/{program.version.name}"
         self._api_versions = {f"{program.definition.group}/{name}" for name in program.definition.versions}
@@ -347,7 +348,7 @@ class UpdateProgram:
 
     def _unwritable(self, obj: JsonObject) -> str:
         """Return the reason why the new object cannot be encoded for storage; empty if it can."""
-        storage = self.definition.storage_version
+        storage = self._storage
         if storage is None or storage.name == self.version.name:
             return ""
         stored = as_sent(obj)

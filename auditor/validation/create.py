@@ -155,8 +155,10 @@ class CreateValidator:
         last = self._failed
         if last is None or len(obj) != len(last[0]):
             return None
-        if not all(key == "metadata" or (key in last[0] and value is last[0][key]) for key, value in obj.items()):
-            return None
+        before = last[0]
+        for key, value in obj.items():
+            if key != "metadata" and (key not in before or value is not before[key]):
+                return None
         faults: Faults = {}
         for trail in last[1]:
             _note_fault(faults, trail)

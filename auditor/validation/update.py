@@ -65,7 +65,8 @@ class UpdateValidator:
                 metadata come from a storage read. Then checks that found nothing do not run again.
         """
         create = self.create
-        is_proven = known is not None and not any(finding.check == "schema" for finding in known)
+        checks = None if known is None else {finding.check for finding in known}
+        is_proven = checks is not None and "schema" not in checks
         twin = None
         if ratchet and not (is_proven and (rules is None or not create.has_rules)):
             twin = CorrelatedObject(new, old, create.version.structural)
@@ -83,7 +84,7 @@ class UpdateValidator:
                 findings += plain
             findings += check_scale_spec(new, create.version.scale)
             findings += check_scale_status(new, create.version.scale)
-        if known is None or any(finding.check == "embedded" for finding in known):
+        if checks is None or "embedded" in checks:
             findings += create.check_embedded(new)
         findings += self._list_types(new, old, known, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
         return findings + self._rules(findings, new, old, twin, rules)
@@ -241,5 +242,5 @@ _FIELDS: Final = frozenset(
 
 def _status_may_fail(known: Collection[Finding]) -> bool:
     """Return whether the schema may have findings below the status; findings of a oneOf have no field."""
-    fields = (finding.field for finding in known if finding.check == "schema")
-    return any(field.startswith("status") or field == "<nil>" for field in fields)
+    fields = {finding.field for finding in known if finding.check == "schema"}
+    return "<nil>" in fields or "status" in {field[:6] for field in fields}
