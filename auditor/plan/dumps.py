@@ -26,7 +26,7 @@ from auditor.golang import jsontext
 from auditor.plan.limits import SIZE_IN_MEMORY
 from auditor.sources import SourcePlan, open_source
 from auditor.sources.crd_files import definitions_in
-from auditor.sources.files.digest import guard_maps
+from auditor.sources.files.digest import map_open_file
 from auditor.sources.files.state import state_of_file
 from auditor.sources.manifests.export_table import fast_header
 from auditor.sources.registry_key import printable_key
@@ -111,10 +111,7 @@ def open_values(plan: SourcePlan) -> mmap.mmap | bytes:
         now = state_of_file(plan.mapped, stream.fileno())
         if not is_at_rest(plan, now):
             raise ChangedDump(plan.name, CHANGED, "a file at rest", "read a copy of it")
-        if now is not None and now.size == 0:
-            return b""
-        guard_maps()
-        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        return map_open_file(stream)
 
 
 _BLOCK: Final = 1 << 20

@@ -209,6 +209,10 @@ def make_plan(
         write_identities(identities, old, entries, options.etcd_prefix)
     stored = [entry for entry in entries if entry.name not in given.by_name]
     lost = {} if options.convert_with else _lost_webhooks(sources, stored, DefinitionsFile(path), options.etcd_prefix)
+    if lost and digests is not None:
+        digests.settle_now(sources)
+        if any(source.damage for source in sources):
+            lost = {}
     if sources:
         sources[0].damage += given.unread
     return Plan(

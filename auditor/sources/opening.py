@@ -28,6 +28,7 @@ from auditor.sources.files.compression import (
     materialize,
     unpacked_head,
 )
+from auditor.sources.files.digest import LateDigests
 from auditor.sources.files.state import changes, states_below
 from auditor.sources.files.unpacking import compression_of
 from auditor.sources.readers import READERS, DumpFile, Settings
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
     from auditor.sources.dump_formats import SourceFormat
     from auditor.sources.encryption import Unsealer
-    from auditor.sources.files.digest import LateDigests
 
 
 _LEVELS = 3
@@ -84,7 +84,7 @@ def open_source(
         unsealer: Decrypts files of Rancher's backups; values of etcd are decrypted later.
         salvage: For a damaged etcd database, also read pages that nothing refers to.
         source: Name of the format (`auditor.sources.dump_formats`); empty to detect it from the content.
-        digests: Receives digests that are still being computed; None to wait for them.
+        digests: Computes digests, for which the caller waits; None to wait for them here.
 
     Returns:
         One plan, or those of a folder of dumps.
@@ -94,9 +94,9 @@ def open_source(
         DamagedDump: The format is known, and nothing can be read.
         SourceError: It does not exist, or expands past the limits.
     """
-    settings = Settings(workdir, limits or Limits(), salvage, unsealer, digests=digests)
+    settings = Settings(workdir, limits or Limits(), digests or LateDigests(behind=False), salvage, unsealer)
     try:
-        return _with_own_keys(_Opening(settings).watched(path, number, source), etcd_prefix, prefixes)
+        opened = _with_own_keys(_Opening(settings).watched(path, number, source), etcd_prefix, prefixes)
     except (AuditorError, OSError, MemoryError):
         raise
     except Exception as error:
@@ -105,6 +105,9 @@ def open_source(
         raise DamagedDump(
             shown_url(path), f"a reader failed on it ({one_line(error)})", "", "please report it"
         ) from error
+    if digests is None:
+        settings.digests.settle_now(opened)
+    return opened
 
 
 def _with_own_keys(

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.plan.run_plan import Given, Plan, SourceShard
     from auditor.shards.result import ShardResult
-    from auditor.sources.files.digest import LateDigests
     from auditor.sources.source_plan import Damage, SourcePlan
 
 
@@ -71,7 +70,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
             plan = make_plan(options, spool, from_files, go_on=True, digests=digests)
         check_plan(plan)
         _check_version(plan)
-        _log_sources(plan, digests)
+        _log_sources(plan)
         lost = partial(_lost, plan=plan, parts=str(parts))
         total = merge(run(partial(_ready, plan, str(parts)), cut_shards(plan), options, lost, spool))
         write_empty_parts(plan, parts, "objects", "findings")
@@ -140,14 +139,13 @@ def _note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:
         note_last_good(plan, manifest)
 
 
-def _log_sources(plan: Plan, digests: LateDigests) -> None:
+def _log_sources(plan: Plan) -> None:
     """Log the opened dumps, and the parts of them that could not be read."""
     for source in plan.sources:
         text = f"{source.name}: {source.format}, revision {source.revision}"
         LOG.debug("source", text, name=source.name, format=source.format, revision=source.revision)
         for damage in source.damage:
-            if not digests.is_open(damage.where):
-                _log_damage(source, damage)
+            _log_damage(source, damage)
     LOG.debug("phase", f"{len(plan.entries)} definitions read, judging the objects", phase="judge")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.command import auditor
 from tests.documents import etcdctl_text
+from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +107,18 @@ def test_a_webhook_that_may_answer_leaves_the_kind_unjudged(
 def test_a_service_of_a_name_that_begins_alike_is_another(tmp_path: Path) -> None:
     path = dump(tmp_path / "d.json", SERVICE, service("guild", "hook-2"), service("guild", "hoo"))
     assert audited(tmp_path, path)[2][0]["severity"] == "critical"
+
+
+@pytest.mark.parametrize("is_torn", [False, True])
+def test_a_snapshot_counts_only_with_its_digest(tmp_path: Path, is_torn: bool) -> None:
+    history = History()
+    for entry in json.loads(dump(tmp_path / "d.json", SERVICE, service("default", "kubernetes")).read_text())["kvs"]:
+        history.put(*(base64.b64decode(entry[part]) for part in ("key", "value")))
+    whole = snapshot(bolt_file(etcd_buckets(history.rows), inline=False))
+    path = tmp_path / "d.db"
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ is_torn]))
+    code, _, [cause] = audited(tmp_path, path)
+    assert (code, cause["impact"]) == ((3, "needs-webhook") if is_torn else (1, "breaks-list"))
 
 
 def test_an_export_does_not_show_which_services_there_are(tmp_path: Path) -> None:

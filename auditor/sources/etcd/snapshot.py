@@ -20,7 +20,6 @@ from auditor.sources.files.view import FileView
 from auditor.sources.source_plan import DamageLog
 
 if TYPE_CHECKING:
-    import mmap
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -54,22 +53,19 @@ class EtcdFile:
     damage: DamageLog = field(default_factory=DamageLog)
 
     @classmethod
-    def open(
-        cls, path: Path, *, name: str = "", salvage: bool = False, data: mmap.mmap | bytes | None = None
-    ) -> EtcdFile:
+    def open(cls, path: Path, *, name: str = "", salvage: bool = False) -> EtcdFile:
         """Open a database or snapshot.
 
         Args:
             name: Its name in messages; the path if empty.
             salvage: If the meta pages lead to no root page, search for one among all pages.
-            data: The file, if it is already mapped.
 
         Raises:
             DamagedDump: No meta page is valid.
             UnknownDump: A bolt file of something else.
         """
         name = name or str(path)
-        data = map_file(path) if data is None else data
+        data = map_file(path)
         size = len(data)
         view = FileView(data, size - DIGEST_SIZE if size % SECTOR == DIGEST_SIZE else size)
         metas = read_metas(view)

@@ -15,11 +15,13 @@ import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
 
 from auditor.sources.source_plan import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
 
     from auditor.sources.source_plan import SourcePlan
 
@@ -82,13 +84,30 @@ _BEHIND = 10
 """Increment of niceness for a thread that others should not wait for, if the system has priorities of threads."""
 
 
+_mapped: Final[WeakValueDictionary[tuple[int, ...], mmap.mmap]] = WeakValueDictionary()
+"""The maps that something of this process still uses, by the states of their files."""
+
+
 def map_file(path: str | Path) -> mmap.mmap | bytes:
-    """Map a file for reading; an empty file, which cannot be mapped, returns empty bytes."""
+    """Map a file for reading, once in this process while it is unchanged.
+
+    An empty file, which cannot be mapped, returns empty bytes.
+    """
     with Path(path).open("rb") as stream:
-        if stream.seek(0, 2) == 0:
-            return b""
+        return map_open_file(stream)
+
+
+def map_open_file(stream: BinaryIO) -> mmap.mmap | bytes:
+    """Map an open file, as `map_file`."""
+    state = os.fstat(stream.fileno())
+    if state.st_size == 0:
+        return b""
+    key = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+    data = _mapped.get(key)
+    if data is None:
         guard_maps()
-        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        data = _mapped[key] = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    return data
 
 
 def in_use(path: Path) -> bool:
@@ -116,7 +135,6 @@ class Digest(threading.Thread):
         behind: Whether the other work takes longer, and has priority if there are few processors.
 
     Attributes:
-        data: The mapped file; a reader that uses it finds its pages in memory.
         sha256: Hex digest of the whole file, after `join`.
         status: ``ok``, ``mismatch``, or ``absent`` if the file has no digest, after `join`.
     """
@@ -124,7 +142,7 @@ class Digest(threading.Thread):
     def __init__(self, path: Path, *, behind: bool = False) -> None:
         super().__init__(daemon=True)
         self._behind = behind
-        self.data = map_file(path)
+        self._data = map_file(path)  # a reader, which has the same map, finds its pages in memory
         self.sha256 = ""
         self.status = "absent"
 
@@ -133,7 +151,7 @@ class Digest(threading.Thread):
         if self._behind and sys.platform == "linux":
             with contextlib.suppress(OSError):  # not essential: it may be refused
                 os.nice(_BEHIND)  # only for this thread
-        data, total = memoryview(self.data), len(self.data)
+        data, total = memoryview(self._data), len(self._data)
         carries = total % SECTOR == DIGEST_SIZE
         body = total - DIGEST_SIZE if carries else total
         running = hashlib.sha256()
@@ -149,52 +167,46 @@ _MISMATCH: Final = (
     'sha256 at the end does not match: the file was changed or cut after "snapshot save"; results may be wrong'
 )
 _END: Final = "end of file"
-
-
-def status_notes(status: str) -> tuple[str, ...]:
-    """Return the notes on a snapshot for the status of its digest (`Digest.status`)."""
-    return {"mismatch": (_MISMATCH,), "absent": (NO_DIGEST,)}.get(status, ())
-
-
-def status_damage(status: str) -> tuple[Damage, ...]:
-    """Return the damage of a snapshot for the status of its digest."""
-    return (Damage(_END, _MISMATCH),) if status == "mismatch" else ()
+_NOTES: Final = {"ok": (), "mismatch": (_MISMATCH,), "absent": (NO_DIGEST,)}
+"""Notes on a snapshot for each status of its digest."""
 
 
 class LateDigests:
-    """The digests that are being computed, each with its placeholder."""
+    """The digests that are being computed, each with its placeholder.
 
-    def __init__(self) -> None:
+    Args:
+        behind: As `Digest` takes it.
+    """
+
+    def __init__(self, *, behind: bool = True) -> None:
+        self._behind = behind
         self._made: dict[str, Digest] = {}
 
-    def add(self, digest: Digest) -> str:
-        """Add a digest that was started; return its placeholder in a plan."""
+    def start(self, path: Path) -> str:
+        """Begin to hash a file; return the placeholder of its digest in a plan."""
         text = f"digest {len(self._made)} is being made"
-        self._made[text] = digest
+        self._made[text] = Digest(path, behind=self._behind)
+        self._made[text].start()
         return text
-
-    def is_open(self, text: str) -> bool:
-        """Return whether a text is a placeholder of a digest."""
-        return text in self._made
 
     def settle(self, sources: Iterable[SourcePlan]) -> Iterator[tuple[SourcePlan, Damage]]:
         """Wait for the digests of some dumps, write them into the plans, and yield the damage that they show."""
         for source in sources:
             if source.sha256 in self._made:
                 source.sha256 = self._of(source.sha256).sha256
-            notes: list[str] = []
             for note in source.notes:
-                notes += status_notes(self._of(note).status) if note in self._made else (note,)
-            source.notes = tuple(notes)
-            damage: list[Damage] = []
-            for one in source.damage:
-                if one.where not in self._made:
-                    damage.append(one)
-                    continue
-                found = status_damage(self._of(one.where).status)
-                damage += found
-                yield from ((source, late) for late in found)
-            source.damage = tuple(damage)
+                if note in self._made:
+                    status = self._of(note).status
+                    at = source.notes.index(note)
+                    source.notes = (*source.notes[:at], *_NOTES[status], *source.notes[at + 1 :])
+                    if status == "mismatch":
+                        source.damage += (Damage(_END, _MISMATCH),)
+                        yield source, source.damage[-1]
+
+    def settle_now(self, opened: SourcePlan | list[SourcePlan]) -> None:
+        """Wait for the digests of what was opened, and write them and their damage into the plans."""
+        for _ in self.settle(opened if isinstance(opened, list) else [opened]):
+            pass
 
     def _of(self, text: str) -> Digest:
         digest = self._made[text]

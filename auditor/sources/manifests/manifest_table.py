@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from auditor.base.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.files.compression import PACKED_SUFFIXES, UnpackedStream
-from auditor.sources.files.digest import Digest, map_file
+from auditor.sources.files.digest import map_file
 from auditor.sources.files.folders import not_a_file
 from auditor.sources.manifests.export_table import ManifestRows
 from auditor.sources.manifests.manifest_walk import PRINTED, ManifestWalk
@@ -73,13 +73,6 @@ def _bytes_of(path: Path) -> mmap.mmap | bytes:
     return data if len(data) <= BLOCK else map_file(path)
 
 
-def _joined(digest: Digest | None) -> str:
-    if digest is None:
-        return ""
-    digest.join()
-    return digest.sha256
-
-
 def _as_utf8(data_file: Path, target: Path) -> Path | None:
     """Write a UTF-16 file as UTF-8 to `target`; None if it is not UTF-16."""
     with data_file.open("rb") as source:
@@ -129,7 +122,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         data_file: The uncompressed file: the file itself or a spool.
         number: Position of the dump among the inputs.
         workdir: Folder for the live table, and for a spool of objects if one is needed.
-        sha256: SHA-256 of the given file; computed if it is empty.
+        sha256: SHA-256 of the given file.
 
     Returns:
         The plan; rows in the order of group, kind, namespace, name, then position. `format` is ndjson, json,
@@ -139,19 +132,12 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         UnknownDump: The file is a printed table.
         DamagedDump: Nothing in it can be read.
     """
-    digest = None
-    given = Path(path) if path != "-" and Path(path).is_file() else data_file
-    if not sha256:
-        digest = Digest(given, behind=True)
-        digest.start()
     notes = []
     converted = _as_utf8(data_file, workdir / f"utf8-{number}.txt")
     if converted is not None:
         notes.append("UTF-16 text, read as UTF-8; broken characters became U+FFFD")
         data_file = converted
-    data = (
-        digest.data if digest is not None and given == data_file else map_file(data_file)
-    )  # its pages are read only once
+    data = map_file(data_file)
     mapped = data_file
     spans = _walk_spans(data, number)
     if spans is None:
@@ -162,12 +148,12 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
     live = workdir / f"live-{number}.arrow"
     if not walk.objects:
         notes.append("no object in this file")
-    count = rows.write(live)  # while the rest of the file is hashed
+    count = rows.write(live)
     return SourcePlan(
         name=path,
         format=walk.format,
         mapped=str(mapped),
-        sha256=sha256 or _joined(digest),
+        sha256=sha256,
         revision=None,
         compacted_revision=None,
         is_export=True,

@@ -27,7 +27,7 @@ _NODES: Final = re.compile(rb'\s*\{\s*"kind": "NodeList"')
 def _open_etcdctl(file: DumpFile, settings: Settings) -> SourcePlan:
     from auditor.sources.etcdctl import open_etcdctl  # noqa: PLC0415 - loaded where needed
 
-    sha256 = file.plain.sha256 or settings.digest(file.plain.path)
+    sha256 = file.plain.sha256 or settings.digests.start(file.plain.path)
     return open_etcdctl(file.name, file.plain.path, number=file.number, workdir=settings.workdir, sha256=sha256)
 
 
@@ -47,7 +47,7 @@ def _open_kine(file: DumpFile, settings: Settings) -> SourcePlan:
         file.plain.path,
         number=file.number,
         workdir=settings.workdir,
-        sha256=file.plain.sha256 or settings.digest(file.plain.path),
+        sha256=file.plain.sha256 or settings.digests.start(file.plain.path),
         wal=wal,
         database="" if file.path is None else str(file.path),
     )
@@ -64,7 +64,7 @@ def _is_kine_text(_: Path | None, head: bytes) -> bool:
 def _open_kine_text(file: DumpFile, settings: Settings) -> SourcePlan:
     from auditor.sources.kine.table_text import open_kine_text  # noqa: PLC0415 - loaded where needed
 
-    sha256 = file.plain.sha256 or settings.digest(file.plain.path)
+    sha256 = file.plain.sha256 or settings.digests.start(file.plain.path)
     return open_kine_text(file.name, file.plain.path, number=file.number, workdir=settings.workdir, sha256=sha256)
 
 
@@ -77,11 +77,11 @@ def _is_manifests(_: Path | None, head: bytes) -> bool:
 def _open_manifests(file: DumpFile, settings: Settings) -> SourcePlan:
     from auditor.sources.manifests.manifest_table import open_manifests  # noqa: PLC0415 - loaded where needed
 
-    text, sha256 = file.plain.path, file.plain.sha256
+    text = file.plain.path
+    sha256 = file.plain.sha256 or settings.digests.start(text)
     if _NODES.match(file.head):
         from auditor.sources.archives.layouts import without_logs  # noqa: PLC0415
 
-        sha256 = sha256 or settings.digest(text)
         text = without_logs(text, settings.workdir / f"text-{file.number:03d}")
     return open_manifests(file.name, text, number=file.number, workdir=settings.workdir, sha256=sha256)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import DamagedDump
 from auditor.sources.files.compression import HEAD_SIZE
-from auditor.sources.files.digest import NO_DIGEST, Digest, in_use, status_damage, status_notes
+from auditor.sources.files.digest import NO_DIGEST, LateDigests, in_use
 from auditor.sources.files.free_space import check_free_space
 from auditor.sources.readers.format_reader import FormatReader
 from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES
-from auditor.sources.source_plan import Damage, SourcePlan
+from auditor.sources.source_plan import SourcePlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,13 +58,12 @@ def read_database(
     settings: Settings, name: str, path: Path, number: int, *, sha256: str = "", form: str = "etcd-snapshot"
 ) -> tuple[SourcePlan, int | None]:
     """Open an etcd database, or a copy of one that is in use. Return its plan and the Raft index it has applied."""
-    digest = Digest(path, behind=settings.digests is not None)
-    digest.start()
+    late = settings.digests.start(path)
     from auditor.sources.etcd.snapshot import transactions  # noqa: PLC0415 - loads beside the digest
 
     if not in_use(path):
         before = transactions(path)
-        plan, applied = _read_once(settings, name, path, number, sha256, form, digest)
+        plan, applied = _read_once(settings, name, path, number, sha256, form, late)
         if transactions(path) == before:
             return plan, applied
     for attempt in range(_TRIES):
@@ -75,9 +74,10 @@ def read_database(
         newest, taken = transactions(path)[:1], transactions(copy)[:1]
         if not taken:
             continue
-        digest = Digest(copy)
-        digest.start()
-        plan, applied = _read_once(settings, name, copy, number, sha256, form, digest, in_use=True)
+        digests = LateDigests(behind=False)
+        late = digests.start(copy)
+        plan, applied = _read_once(settings, name, copy, number, sha256, form, late, in_use=True)
+        digests.settle_now(plan)
         # A transaction after the copied one does not change its pages. Later ones may have overwritten some; such a
         # page does not fit its position, which is damage.
         if not plan.damage or (newest and newest[0] <= taken[0] + 1):
@@ -107,7 +107,7 @@ def _read_once(
     number: int,
     sha256: str,
     form: str,
-    digest: Digest,
+    late: str,
     *,
     in_use: bool = False,
 ) -> tuple[SourcePlan, int | None]:
@@ -116,43 +116,37 @@ def _read_once(
     from auditor.sources.etcd.snapshot import EtcdFile, MetaValues  # noqa: PLC0415
     from auditor.sources.notes import lost_damage, salvage_notes  # noqa: PLC0415
 
-    late = "" if in_use or settings.digests is None else settings.digests.add(digest)
-    try:
-        file = EtcdFile.open(path, name=name, salvage=settings.salvage, data=digest.data)
-        live = settings.workdir / f"live-{number:03d}.arrow"
-        values = MetaValues.of(file.values(b"meta"))
-        file.note_losses("meta")
-        compacted = max(values.finished or 0, values.scheduled or 0)
-        saved = Salvage(file.view, file.tree, compacted if values.keys else None, file.buckets.get(b"key"))
-        reached = _CountedRevisions(file.rows(b"key"))
-        rows = chain(reached, saved.rows()) if settings.salvage else iter(reached)
-        until = _last_revision(file) if in_use else None
-        written = write_live_table(
-            file.view, rows, live, workdir=settings.workdir, number=number, report=file.report, until=until
-        )
-        has_gaps = any(not loss.read_all for loss in file.tree.losses)
-        lost = None if has_gaps else saved.lost(reached.revisions)
-        file.note_losses()
-        if lost is not None:
-            file.damage.add(*lost_damage(lost, reached.revisions, salvaged=settings.salvage))
-    finally:
-        if not late:
-            digest.join()
-    notes = [*file.notes, *((late,) if late else status_notes(digest.status))]
-    damage = (Damage(late, ""),) if late else status_damage(digest.status)
+    file = EtcdFile.open(path, name=name, salvage=settings.salvage)
+    live = settings.workdir / f"live-{number:03d}.arrow"
+    values = MetaValues.of(file.values(b"meta"))
+    file.note_losses("meta")
+    compacted = max(values.finished or 0, values.scheduled or 0)
+    saved = Salvage(file.view, file.tree, compacted if values.keys else None, file.buckets.get(b"key"))
+    reached = _CountedRevisions(file.rows(b"key"))
+    rows = chain(reached, saved.rows()) if settings.salvage else iter(reached)
+    until = _last_revision(file) if in_use else None
+    written = write_live_table(
+        file.view, rows, live, workdir=settings.workdir, number=number, report=file.report, until=until
+    )
+    has_gaps = any(not loss.read_all for loss in file.tree.losses)
+    lost = None if has_gaps else saved.lost(reached.revisions)
+    file.note_losses()
+    if lost is not None:
+        file.damage.add(*lost_damage(lost, reached.revisions, salvaged=settings.salvage))
+    notes = [*file.notes, late]
     if (values.scheduled or 0) > (values.finished or 0):
         notes.append(f"a compaction at revision {values.scheduled} was started and not finished")
     plan = SourcePlan(
         name=name,
         format=form,
         mapped=str(path),
-        sha256=sha256 or late or digest.sha256,
+        sha256=sha256 or late,
         revision=values.current_revision(written.last),
         compacted_revision=max(values.finished or 0, values.scheduled or 0) or None,
         is_export=False,
         live=str(live),
         rows=written.rows,
-        damage=(*file.damage.records(), *damage),
+        damage=file.damage.records(),
         notes=tuple(notes),
     )
     if settings.salvage and (has_gaps or saved.revisions):
@@ -162,8 +156,9 @@ def _read_once(
 
 def open_data_dir(settings: Settings, path: Path, database: Path, number: int) -> SourcePlan:
     """Open an etcd data directory: its database alone."""
-    now = replace(settings, digests=None)  # it has no checksum, which is normal for a data directory
+    now = replace(settings, digests=LateDigests(behind=False))
     plan, applied = read_database(now, str(path), database, number, form="etcd-data-dir")
+    now.digests.settle_now(plan)  # it has no checksum, which is normal for a data directory: see below
     settings.copied = settings.copied or now.copied
     from auditor.sources.etcd.wal import read_wal  # noqa: PLC0415 - loaded where needed
     from auditor.sources.notes import wal_notes  # noqa: PLC0415

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from auditor.sources.files.digest import Digest
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -22,25 +20,16 @@ class Settings:
     """State that all files of one call share, see `auditor.sources.opening.open_source`.
 
     Attributes:
+        digests: Computes the digests of files, which `settle` waits for.
         copied: Whether a copy was read of a database in use.
-        digests: Takes the digests that `auditor.sources.files.digest.settle` waits for; None: readers wait for them.
     """
 
     workdir: Path
     limits: Limits
+    digests: LateDigests
     salvage: bool = False
     unsealer: Unsealer | None = None
     copied: bool = False
-    digests: LateDigests | None = None
-
-    def digest(self, path: Path) -> str:
-        """Hash a file; return its digest, or a placeholder until it is known."""
-        digest = Digest(path, behind=self.digests is not None)
-        if self.digests is not None:
-            digest.start()
-            return self.digests.add(digest)
-        digest.run()
-        return digest.sha256
 
 
 @dataclass(frozen=True, slots=True)

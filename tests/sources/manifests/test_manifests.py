@@ -128,9 +128,11 @@ def test_values_are_cut_out_of_the_users_file(opened, tmp_path):
     assert all(value.decode() in text for value in values(plan))
 
 
-def test_the_digest_is_that_of_the_file(opened):
-    text = lines(*PAIR).encode()
-    assert opened(text).sha256 == hashlib.sha256(text).hexdigest()
+def test_the_digest_is_that_of_the_file(tmp_path):
+    path = tmp_path / "dump"
+    path.write_text(lines(*PAIR))
+    plan = open_source(str(path), number=0, workdir=tmp_path)
+    assert plan.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_order_is_group_kind_namespace_name_position(opened):
