@@ -263,7 +263,7 @@ def _too_old(options: AuditOptions, manifest: dict[str, Any]) -> list[dict[str, 
         entry = {"source": source["name"], "cluster": source.get("cluster") or manifest["options"].get("cluster")}
         changed = source.get("modified")
         if changed is None:
-            if source["sha256"] is not None or not source["damage"]:
+            if source["format"] is not None or not source["damage"]:
                 out.append({**entry, "is_older": False, "why": "nothing says when it was made (--max-age)"})
         elif (age := (now - datetime.datetime.fromisoformat(changed)).total_seconds()) > options.max_age:
             why = f"its file is {_span(age)} old (--max-age {_span(options.max_age)})"

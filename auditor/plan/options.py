@@ -48,6 +48,7 @@ class AuditOptions:
         source: Format of the dumps; empty: detected from their content.
         salvage: For damaged databases, also take what no tree of pages reaches any more.
         verify: Share of the objects that the reference judges again and must confirm; their bytes alone decide which.
+        verify_digest: Whether dumps are hashed, and the checksums of snapshots compared.
         diff: An earlier report with which findings are compared; empty if there is none.
         only_new: Only findings that are not in `diff` count for the exit code.
         severity: Overrides of severities, as `auditor.causes.severity` reads them.
@@ -164,6 +165,12 @@ class AuditOptions:
         0.0,
         given="0.05%",
         form="share",
+    )
+    verify_digest: bool = option(
+        "--verify-digest/--no-verify-digest",
+        "Hash the dumps, and compare the checksums of snapshots; if off, the report says so.",
+        COUNTS,
+        default=True,
     )
     diff: str = option(
         "--diff REPORT",

@@ -305,15 +305,26 @@ def find_dumps(manifest: dict[str, Any], report: Path, given: Sequence[str]) -> 
 class OtherDump(PlanError):
     """A dump has the name of one of a report, and is another: it was overwritten since."""
 
+    state = "is not the dump that the report was made from"
+
+
+class UnverifiedDump(OtherDump):
+    """A dump has the name of one of a report, which has no digest of it."""
+
+    state = "may not be the dump that the report was made from"
+
 
 def _check_hash(path: str, found: str, manifest: dict[str, Any], at: int) -> None:
     wanted = manifest["inputs"][at]["sha256"]
+    if wanted is None:
+        raise UnverifiedDump(
+            path, f"{UnverifiedDump.state}: it has no SHA-256 of it", "", "query the dump itself, or audit it anew"
+        )
     if found != wanted:
         made = manifest["started"]
         raise OtherDump(
             path,
-            f"is not the dump that the report was made from on {made}: its SHA-256 is {found[:12]}..., that of the "
-            f"report's {wanted[:12]}...",
+            f"{OtherDump.state} on {made}: its SHA-256 is {found[:12]}..., that of the report's {wanted[:12]}...",
             "",
             "give the right one with --dump, or audit this one anew",
         )

@@ -139,15 +139,17 @@ class _Opening:
         opened = self.any(path, number, source)
         plans = opened if isinstance(opened, list) else [opened]
         by_name = {plan.name: plan for plan in plans}
+        torn: list[SourcePlan] = []
         if not self.settings.copied:  # a copy was read of a database in use, as the plan says
             for state in before:
                 if changed := changes([state]):
                     plan = by_name.get(state.path, plans[0])
                     plan.damage += tuple(changed)
                     plan.sha256 = ""
+                    torn.append(plan)
             for plan in plans:
-                is_damaged = not plan.sha256
-                plan.states = () if is_damaged else tuple(state for state in before if state.path == plan.mapped)
+                is_torn = any(plan is each for each in torn)
+                plan.states = () if is_torn else tuple(state for state in before if state.path == plan.mapped)
         return opened
 
     def any(self, path: str, number: int, source: str) -> SourcePlan | list[SourcePlan]:

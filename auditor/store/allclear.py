@@ -17,6 +17,7 @@ from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.statuses import Impact, Status
 from auditor.base.wording import by_count, counted, objects
 from auditor.shards.result import NO_TIME
+from auditor.sources.files.digest import NOT_VERIFIED
 from auditor.sources.registry_key import OWN_GROUPS
 from auditor.sources.source_plan import UNREAD_DEFINITIONS, Damage
 from auditor.store.damage_lines import damage_lines
@@ -96,6 +97,8 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
     out += scope_reasons(manifest)
     if skipped := manifest["options"].get("skip"):
         out.append(f"skipped checks (--skip {', '.join(skipped)})")
+    if any(NOT_VERIFIED in source["notes"] for source in manifest["inputs"]):
+        out.append("the integrity of dumps (--no-verify-digest)")
     if count := sum(entry["objects"] for entry in manifest.get("not_evaluated") or ()):
         out.append(f"validation rules of {objects(count)} that could not be evaluated")
     if count := (manifest.get("diff") or {}).get("not_judged"):

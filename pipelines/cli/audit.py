@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _IN_ORDER: Final = """
 crds render report report_root report_name keep_reports no_lock dry_run force report_mode at jobs engine ray_address
 memory time_per_object time_in_all fail_on fail_on_sealed etcd_prefix encryption_config kms_decryptor
-convert_with kubernetes source salvage skip cluster feature_gates old apply since verify diff
+convert_with kubernetes source salvage skip cluster feature_gates old apply since verify verify_digest diff
 clusters fleet max_age require_change only_new severity max_new fail_on_standing accept owners history keep_history
 notify outputs redact field_gates sidecar include exclude all_namespaces fields labels namespace
 log_format quiet verbose

@@ -65,7 +65,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
     with new_report(options) as (spool, parts):
-        digests = LateDigests()
+        digests = LateDigests(is_wanted=options.verify_digest)
         with _from_files(options, apart=expected) as from_files:
             plan = make_plan(options, spool, from_files, go_on=True, digests=digests)
         check_plan(plan)

@@ -218,8 +218,7 @@ def _report_store(
         except (OtherDump, SourceError) as error:
             if not options.rows_of_other:
                 raise
-            other = isinstance(error, OtherDump)
-            state = "is not the dump that the report was made from" if other else "cannot be opened"
+            state = error.state if isinstance(error, OtherDump) else "cannot be opened"
     names = ", ".join(label(source["name"]) for source in manifest["inputs"])
     warn(f"{names} {state}: showing what the index holds of {manifest['started']} (--dump names the dump)\n")
     if manifest["options"].get("redact"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,9 @@ import pytest
 from auditor.plan.options import AuditOptions
 from auditor.plan.run_plan import make_plan
 from auditor.sources.files import digest as digests
-from auditor.sources.files.digest import NO_DIGEST, LateDigests
+from auditor.sources.files.digest import NO_DIGEST, NOT_VERIFIED, LateDigests
 from pipelines.run.audit import run_audit
+from tests.command import auditor
 from tests.pipelines.nights.support import Store, definition, loaf
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 
@@ -67,6 +69,34 @@ def test_a_plan_says_in_the_end_what_one_says_that_waited(form: str, tmp_path: P
     assert one == other
     assert other["sha256"] == hashlib.sha256((tmp_path / options.dumps[0]).read_bytes()).hexdigest()
     assert (NO_DIGEST in other["notes"]) == (form == "copied")
+
+
+@pytest.mark.parametrize("form", ["whole", "torn", "copied", "torn.gz", "etcdctl"])
+def test_without_digests_the_report_says_so_in_every_view(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dump, made = write(tmp_path, form), []
+    report = tmp_path / "r"
+    with monkeypatch.context() as patch:
+        patch.setattr(digests.Digest, "run", lambda digest: made.append(digest))  # noqa: PLW0108 - it binds
+        ended = auditor(
+            "audit", dump, "--report", report, "--jobs", 1, "--fail-on", "never", "--no-verify-digest",
+            "-o", f"html={tmp_path / 'r.html'}", "-o", f"markdown={tmp_path / 'r.md'}",
+        )  # fmt: skip
+    assert (ended.code, made) == (0, []), ended.output
+    (source,) = json.loads((report / "manifest.json").read_text())["inputs"]
+    assert source["damage"] == []
+    assert source["notes"].count(NOT_VERIFIED) == 1
+    assert NO_DIGEST not in source["notes"]
+    packed = hashlib.sha256(dump.read_bytes()).hexdigest()
+    assert source["sha256"] == (packed if form.endswith(".gz") else None)
+    shown = auditor("summary", report).stdout
+    for text in (ended.stdout, shown):
+        assert f"{dump}: {NOT_VERIFIED}" in " ".join(text.split())
+    for text in (ended.stdout, shown, (tmp_path / "r.html").read_text(), (tmp_path / "r.md").read_text()):
+        assert "the integrity of dumps (--no-verify-digest)" in " ".join(text.split()).replace("\\", "")
+    asked = auditor("query", report, "loafs", "-A")
+    assert ("may not be the dump that the report was made from" in asked.output) == (source["sha256"] is None)
 
 
 def test_objects_are_judged_before_the_digest_is_known(tmp_path: Path, monkeypatch: Any) -> None:

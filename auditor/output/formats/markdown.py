@@ -31,7 +31,7 @@ def markdown(content: Content, *, most: int, causes: int) -> str:
 
 
 def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes: int = 50) -> None:
-    """Write the verdict, what is missing or damaged, and the worst causes.
+    """Write the verdict, what was not judged, is missing or damaged, and the worst causes.
 
     Args:
         content: The report.
@@ -47,6 +47,7 @@ def write_markdown(content: Content, out: TextIO, *, most: int = 60_000, causes:
         f"{run.started:%Y-%m-%d %H:%M} UTC · {run.keys:,} keys · problems: {content.problems_text}"
         + (f" · {objects(content.accepted)} accepted" if content.accepted else ""),
         *([_escaped(content.exit_text)] if content.exit_text else ()),
+        *([_escaped(cut(f"Not judged: {', '.join(content.not_judged)}", _LONGEST))] if content.not_judged else ()),
     ]
     head += [f"- {_escaped(cut(text, _LONGEST))}" for text in content.warnings[:20]]
     if len(content.warnings) > 20:

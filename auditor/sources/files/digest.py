@@ -166,6 +166,7 @@ NO_DIGEST: Final = "no checksum trailer (file copied, not `snapshot save`): inte
 _MISMATCH: Final = (
     'sha256 at the end does not match: the file was changed or cut after "snapshot save"; results may be wrong'
 )
+NOT_VERIFIED: Final = "integrity not verified (--no-verify-digest)"
 _END: Final = "end of file"
 _NOTES: Final = {"ok": (), "mismatch": (_MISMATCH,), "absent": (NO_DIGEST,)}
 """Notes on a snapshot for each status of its digest."""
@@ -176,14 +177,17 @@ class LateDigests:
 
     Args:
         behind: As `Digest` takes it.
+        is_wanted: Whether they are computed; else each dump has none, and a note says so.
     """
 
-    def __init__(self, *, behind: bool = True) -> None:
-        self._behind = behind
+    def __init__(self, *, behind: bool = True, is_wanted: bool = True) -> None:
+        self._behind, self._is_wanted = behind, is_wanted
         self._made: dict[str, Digest] = {}
 
     def start(self, path: Path) -> str:
         """Begin to hash a file; return the placeholder of its digest in a plan."""
+        if not self._is_wanted:
+            return NOT_VERIFIED
         text = f"digest {len(self._made)} is being made"
         self._made[text] = Digest(path, behind=self._behind)
         self._made[text].start()
@@ -192,6 +196,9 @@ class LateDigests:
     def settle(self, sources: Iterable[SourcePlan]) -> Iterator[tuple[SourcePlan, Damage]]:
         """Wait for the digests of some dumps, write them into the plans, and yield the damage that they show."""
         for source in sources:
+            if source.sha256 == NOT_VERIFIED:
+                source.sha256 = ""
+                source.notes = tuple(dict.fromkeys((*source.notes, NOT_VERIFIED)))
             if source.sha256 in self._made:
                 source.sha256 = self._of(source.sha256).sha256
             for note in source.notes:
@@ -202,6 +209,10 @@ class LateDigests:
                     if status == "mismatch":
                         source.damage += (Damage(_END, _MISMATCH),)
                         yield source, source.damage[-1]
+
+    def for_one(self) -> LateDigests:
+        """Return others of the same kind, for a dump whose digest is waited for at once."""
+        return LateDigests(behind=False, is_wanted=self._is_wanted)
 
     def settle_now(self, opened: SourcePlan | list[SourcePlan]) -> None:
         """Wait for the digests of what was opened, and write them and their damage into the plans."""

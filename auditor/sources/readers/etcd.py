@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import DamagedDump
 from auditor.sources.files.compression import HEAD_SIZE
-from auditor.sources.files.digest import NO_DIGEST, LateDigests, in_use
+from auditor.sources.files.digest import NO_DIGEST, in_use
 from auditor.sources.files.free_space import check_free_space
 from auditor.sources.readers.format_reader import FormatReader
 from auditor.sources.signatures import BOLT_MAGIC, BOLT_PAGE_SIZES
@@ -74,7 +74,7 @@ def read_database(
         newest, taken = transactions(path)[:1], transactions(copy)[:1]
         if not taken:
             continue
-        digests = LateDigests(behind=False)
+        digests = settings.digests.for_one()
         late = digests.start(copy)
         plan, applied = _read_once(settings, name, copy, number, sha256, form, late, in_use=True)
         digests.settle_now(plan)
@@ -156,7 +156,7 @@ def _read_once(
 
 def open_data_dir(settings: Settings, path: Path, database: Path, number: int) -> SourcePlan:
     """Open an etcd data directory: its database alone."""
-    now = replace(settings, digests=LateDigests(behind=False))
+    now = replace(settings, digests=settings.digests.for_one())
     plan, applied = read_database(now, str(path), database, number, form="etcd-data-dir")
     now.digests.settle_now(plan)  # it has no checksum, which is normal for a data directory: see below
     settings.copied = settings.copied or now.copied
