@@ -5,18 +5,15 @@ Source: kubectl pkg/cmd/get/sorter.go.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from auditor.cel.library.quantity import QuantityError, parse_quantity
+from auditor.golang import sorting
 from auditor.golang.go_text import type_name
 from auditor.printing.jsonpath import compile_template, relaxed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-_INSERTION_SORT = 12
 
 
 class FieldNotFound(Exception):
@@ -37,8 +34,8 @@ class Unsortable(Exception):
 def order_by(objects: Sequence[Any], expression: str) -> list[int]:
     """Return positions of the objects in the order of a path.
 
-    Missing values come first (up to twelve objects in reverse order, a result of kubectl's insertion sort), then null.
-    Texts that are both quantities are compared as quantities.
+    Missing values come first, then null. Texts that are both quantities are compared as quantities. Equal values have the
+    order in which Go's sort leaves them.
 
     Raises:
         JsonPathError: The path does not parse or fails.
@@ -57,21 +54,9 @@ def order_by(objects: Sequence[Any], expression: str) -> list[int]:
             return True
         return bool(values[right]) and _less(path, values[left][0], values[right][0])
 
-    def compare(left: int, right: int) -> int:
-        return -1 if less(left, right) else int(less(right, left))
-
     order = list(range(len(objects)))
-    if len(order) <= _INSERTION_SORT:
-        for end in range(1, len(order)):
-            position = end
-            while position > 0 and less(order[position], order[position - 1]):
-                order[position], order[position - 1] = order[position - 1], order[position]
-                position -= 1
-        return order
-    missing = [position for position in reversed(order) if not values[position]]
-    present = [position for position in order if values[position]]
-    present.sort(key=functools.cmp_to_key(compare))
-    return missing + present
+    sorting.sort(order, less)
+    return order
 
 
 def _less(path: str, left: Any, right: Any) -> bool:
