@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.cel.library.quantity import QuantityError, parse_quantity
 from auditor.golang import sorting
 from auditor.golang.go_text import type_name
-from auditor.printing.jsonpath import compile_template, relaxed
+from auditor.printing.jsonpath import compile_template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,18 +31,17 @@ class Unsortable(Exception):
         self.path = path
 
 
-def order_by(objects: Sequence[Any], expression: str) -> list[int]:
-    """Return positions of the objects in the order of a path.
+def order_by(objects: Sequence[Any], path: str) -> list[int]:
+    """Return positions of the objects in the order of the values of a JSONPath template.
 
-    Missing values come first, then null. Texts that are both quantities are compared as quantities. Equal values have the
-    order in which Go's sort leaves them.
+    Missing values come first, then null. Texts that are both quantities are compared as quantities. Equal values
+    have the order in which Go's sort leaves them.
 
     Raises:
         JsonPathError: The path does not parse or fails.
         FieldNotFound: No object has the field.
         Unsortable: The values have types without an order.
     """
-    path = relaxed(expression)
     template = compile_template(path)
     values_of_objects = [template.find(obj) for obj in objects]
     values = [blocks[0] if blocks else [] for blocks in values_of_objects]

@@ -281,7 +281,6 @@ def run_query(options: QueryOptions) -> int:
     asked.labels, asked.fields, asked.output = options.labels, options.fields, options.output
     if options.output == "table":
         asked.output = ""
-    asked.status_objects = True
     asked.hints = True
     asked.usage_code = 2
     if options.shown_as == "stored":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from auditor.printing.arguments import NO_RESOURCE, UsageError, read_arguments
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get.fetch import Fetch
+from auditor.printing.get.fetch import Fetch, Unrecognized
 from auditor.printing.get.printer import ObjectPrinter
 from auditor.printing.get.server_errors import NotShown, StatusError
 from auditor.printing.outputs import OutputFormat, RequestRefused, check_options
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from auditor.printing.arguments import Wanted
+    from auditor.printing.get.fetch import Found
     from auditor.printing.get.options import GetOptions, Store
 
 
@@ -42,7 +43,7 @@ class _Get:
         self.store = store
         self.options = options
         self.err = err
-        self.fetch = Fetch(store, options, out, err)
+        self.fetch = Fetch(store, options, err)
         self.errors = self.fetch.errors
         self.printer = ObjectPrinter(store, options, out, err, errors=self.errors)
 
@@ -63,16 +64,11 @@ class _Get:
             )
             form = self.form(wanted)
             groups = self.fetch.fetch(wanted)
-            if options.count:
-                self.printer.count(groups)
-            else:
-                self.printer.print(form, wanted, groups)
+            refused = self.print(form, wanted, groups)
         except RequestRefused as error:
             return self.refuse(str(error), *error.more)
         except UsageError as error:
             return self.refuse(str(error))
-        except StatusError as error:  # raised while an object is printed
-            self.errors.append(error)
         except UnknownResource as error:
             self.refuse(str(error), *(self.hint(error) if options.hints else ()))
             return 1
@@ -88,12 +84,31 @@ class _Get:
         for failed in self.errors:
             if isinstance(failed, NotShown):
                 self.err(f"error: {failed.message}\n")
-                continue
-            reason = f" ({failed.reason})" if failed.reason else ""
-            self.err(f"Error from server{reason}: {failed.message}\n")
-        if any(not isinstance(failed, NotShown) for failed in self.errors):
+            elif isinstance(failed, Unrecognized):
+                lead = "" if form.is_table or len(self.errors) > 1 or refused is not None else "error: "
+                self.err(f"{lead}{failed.message}\n")
+            else:
+                reason = f" ({failed.reason})" if failed.reason else ""
+                self.err(f"Error from server{reason}: {failed.message}\n")
+        if refused is not None:
+            more = (*refused.more, "\n") if refused.more and self.errors else refused.more
+            self.refuse(str(refused), *more, lead="" if self.errors else "error: ")
+        if refused is not None or any(not isinstance(failed, NotShown) for failed in self.errors):
             return 1
         return 3 if self.printer.left_out else 0
+
+    def print(self, form: OutputFormat, wanted: Wanted, groups: list[Found]) -> RequestRefused | None:
+        """Print the objects; return why they cannot be printed in this form."""
+        try:
+            if self.options.count:
+                self.printer.count(groups)
+            else:
+                self.printer.print(form, wanted, groups)
+        except RequestRefused as error:
+            return error
+        except StatusError as error:
+            self.errors.append(error)
+        return None
 
     def form(self, wanted: Wanted) -> OutputFormat:
         """Return the output format; a missing name is reported before an unknown format."""
@@ -108,8 +123,8 @@ class _Get:
                     raise self.errors.pop() from None
             raise
 
-    def refuse(self, text: str, *more: str) -> int:
-        for line in (f"error: {text}\n", *more):
+    def refuse(self, text: str, *more: str, lead: str = "error: ") -> int:
+        for line in (f"{lead}{text}\n", *more):
             self.err(line)
         return self.options.usage_code
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.records import metadata_of
+from auditor.golang.go_text import quote
 from auditor.printing.get.server_errors import NotShown, StatusError
-from auditor.printing.jsonprint import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,6 +79,13 @@ def without_managed_fields(value: JsonObject) -> JsonObject:
     return {**value, "metadata": {key: each for key, each in metadata.items() if key != "managedFields"}}
 
 
+class Unrecognized(StatusError):
+    """A listed object whose kind no definition has; clients leave it out."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        super().__init__(0, "", f'unable to recognize no matches for kind "{kind}" in version "{api_version}"')
+
+
 class Fetch:
     """The requests of one run.
 
@@ -85,12 +93,9 @@ class Fetch:
         errors: Errors of the server.
     """
 
-    def __init__(
-        self, store: Store, options: GetOptions, out: Callable[[str], None], err: Callable[[str], None]
-    ) -> None:
+    def __init__(self, store: Store, options: GetOptions, err: Callable[[str], None]) -> None:
         self.store = store
         self.options = options
-        self.out = out
         self.err = err
         self.errors: list[StatusError] = []
         self._warned: set[str] = set()
@@ -121,12 +126,9 @@ class Fetch:
                     resource, objects = through[0][0], [obj for _, obj in through]
                 groups.append(Found(resource, objects, listed=False))
             except StatusError as error:
-                if not (error.code == 404 and options.ignore_not_found):
-                    self.errors.append(error)
-        if options.status_objects and options.output == "json":
-            for failed in self.errors:
-                if failed.code != 404 and not isinstance(failed, NotShown):
-                    self.out(to_json((failed.bare or failed).status()))
+                answer = self._without_subresource(resource) or error
+                if not (answer.code == HTTPStatus.NOT_FOUND and options.ignore_not_found):
+                    self.errors.append(answer)
         return groups
 
     def _listed(self, resource: Resource, namespace: str) -> list[JsonObject]:
@@ -143,6 +145,15 @@ class Fetch:
         objects = self.store.list_objects(resource, namespace, options.labels, options.fields)
         return list(objects if options.sort_by else itertools.islice(objects, options.limit))
 
+    def _without_subresource(self, resource: Resource) -> StatusError | None:
+        """Return the answer for a kind without the subresource, whether the object exists or not."""
+        if self.options.subresource and self.options.clusters is None:
+            try:
+                self.store.through(resource, {}, self.options.subresource)
+            except StatusError as error:
+                return error if error.code == HTTPStatus.NOT_FOUND else None
+        return None
+
     def _warn(self, resource: Resource) -> None:
         """Print the deprecation warning of a version once."""
         text = self.store.warning_of(resource)
@@ -155,15 +166,13 @@ class Fetch:
         options = self.options
         place = f'"{resource.api_version if resource.group else "/" + resource.version}, Resource={resource.plural}"'
         if options.labels or options.fields:
-            selectors = f'label selector "{options.labels}", field selector "{options.fields}"'
+            selectors = f"label selector {quote(options.labels)}, field selector {quote(options.fields)}"
             prefix = f"Unable to find {place} that match {selectors}: "
         else:
             prefix = f"Unable to list {place}: "
-        if error.code == 405:
-            prefix = ""
-        worded = StatusError(error.code, error.reason, prefix + error.message, error.details)
-        worded.bare = error
-        return worded
+        if error.code not in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND):
+            return error
+        return StatusError(error.code, error.reason, prefix + error.message, error.details)
 
     def _named(self, resource: Resource, namespace: str, name: str) -> list[JsonObject]:
         if not resource.is_stored:

@@ -72,7 +72,6 @@ class GetOptions:
         template: The value of ``--template``.
         subresource: The subresource that is requested; empty if there is none.
         across: Whether ``-A`` was given, which excludes names.
-        status_objects: Print the server's Status if ``-o json`` meets an error.
         hints: Add suggestions to errors.
         usage_code: Exit code for arguments that kubectl refuses before it asks a server.
         for_terminal: The output goes to a terminal: control characters print as escapes, even where kubectl prints them
@@ -102,7 +101,6 @@ class GetOptions:
     show_managed_fields: bool = False
     limit: int | None = None
     count: bool = False
-    status_objects: bool = False
     hints: bool = False
     usage_code: int = 1
     for_terminal: bool = False

@@ -14,7 +14,15 @@ from auditor.base.records import labels_of, metadata_of, name_of
 from auditor.base.visible import visible
 from auditor.printing.arguments import UsageError
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.get.fetch import Found, as_list, as_received, joined, place_of, without_managed_fields
+from auditor.printing.get.fetch import (
+    Found,
+    Unrecognized,
+    as_list,
+    as_received,
+    joined,
+    place_of,
+    without_managed_fields,
+)
 from auditor.printing.get.server_errors import OF_THE_COMMAND, StatusError, left_out
 from auditor.printing.jsonpath import JsonPathError, relaxed
 from auditor.printing.jsonprint import to_json
@@ -53,7 +61,7 @@ class ObjectPrinter:
         out: Callable[[str], None],
         err: Callable[[str], None],
         *,
-        errors: Sequence[StatusError],
+        errors: list[StatusError],
     ) -> None:
         self.store = store
         self.options = options
@@ -106,7 +114,7 @@ class ObjectPrinter:
             try:
                 self._print(form, wanted, [replace(group, objects=[obj])])
                 if options.sort_by:
-                    order_by([as_received(obj)] * 2, options.sort_by)
+                    order_by([as_received(obj)] * 2, relaxed(options.sort_by))
             except (*FORESEEN, *OF_THE_COMMAND, FieldNotFound, JsonPathError):
                 pass  # it is reported when all are printed
             except Exception as error:  # noqa: BLE001 - any: it is of this object alone
@@ -122,23 +130,29 @@ class ObjectPrinter:
 
     def _print(self, form: OutputFormat, wanted: Wanted, found: list[Found]) -> None:
         options = self.options
+        if form.name not in options.extra_formats and not (form.is_table and options.server_print):
+            found = [self._recognized(group) for group in found]
         if form.is_table:
             self._tables(wanted, found)
             return
         pairs = [(group.resource, self._received(obj)) for group in found for obj in group.objects]
         if options.sort_by and not wanted.single and len(pairs) > 0:
             try:
-                order = order_by([obj for _, obj in pairs], options.sort_by)
+                order = order_by([obj for _, obj in pairs], relaxed(options.sort_by))
             except (FieldNotFound, JsonPathError) as error:
                 raise RequestRefused(str(error)) from None
             pairs = [pairs[position] for position in order[: options.limit]]
+        is_missing = wanted.single and bool(self.errors)
+        if is_missing or (options.ignore_not_found and not pairs):
+            return
         if form.name in options.extra_formats:
             emit = options.extra_formats[form.name](pairs)
             if not self.is_trial:
                 emit()
         elif form.name == "name":
             for resource, pair in pairs:
-                self.out(visible(f"{resource.group_kind}/{metadata_of(pair).get('name', '')}") + "\n")
+                kind = replace(resource, kind=pair.get("kind") or resource.kind).group_kind
+                self.out(visible(f"{kind}/{metadata_of(pair).get('name', '')}") + "\n")
         elif form.custom is not None:
             text, failed = form.custom.render((obj for _, obj in pairs), headers=options.headers, shown=self._shown)
             self.out(text)
@@ -147,8 +161,22 @@ class ObjectPrinter:
         elif wanted.single and len(pairs) <= 1:
             for _, pair in pairs:
                 self._whole(form, pair)
-        elif found or wanted.names:
+        elif found or wanted.names or any(error.code for error in self.errors):
             self._whole(form, as_list([obj for _, obj in pairs]))
+
+    def _recognized(self, group: Found) -> Found:
+        """Return listed objects without those of kinds that the server does not serve, which are reported."""
+        if not group.listed:
+            return group
+        kinds = {(resource.api_version, resource.kind) for resource in self.store.discovery.resources}
+        objects = []
+        for obj in group.objects:
+            api_version, kind = obj.get("apiVersion"), obj.get("kind")
+            if kind is None or kind == group.resource.kind or (api_version, kind) in kinds:
+                objects.append(obj)
+            elif not self.is_trial:
+                self.errors.append(Unrecognized(str(api_version), str(kind)))
+        return replace(group, objects=objects)
 
     def _received(self, obj: JsonObject) -> JsonObject:
         """Return an object as a client receives it."""
@@ -184,7 +212,7 @@ class ObjectPrinter:
         if options.sort_by:
             found = self._sorted_tables(wanted, found)
         groups = joined(found)
-        kinds = {(group.resource.group, group.resource.version, group.resource.kind) for group in groups}
+        kinds = {(group.resource.group, group.resource.version, group.resource.kind) for group in found}
         with_kind = options.show_kind or len(kinds) > 1
         table = TableText(
             wide=options.output == "wide",
@@ -243,13 +271,16 @@ class ObjectPrinter:
         )
 
     def _sorted_tables(self, wanted: Wanted, found: list[Found]) -> list[Found]:
-        """Sort a table; kubectl does so only for a single list, and ignores a path that leads nowhere."""
+        """Sort a table; kubectl does so only for a single list, and ignores a path that leads nowhere.
+
+        What is not a path is a template there, whose text is the value of every row.
+        """
         if wanted.single:
             return found
+        path = self.options.sort_by
+        with contextlib.suppress(JsonPathError):
+            path = relaxed(path)
         if len(found) > 1:
-            path = self.options.sort_by
-            with contextlib.suppress(JsonPathError):
-                path = relaxed(path)
             raise RequestRefused(str(FieldNotFound(path)))
         out = []
         for group in found:
@@ -257,7 +288,7 @@ class ObjectPrinter:
                 out.append(group)
                 continue
             try:
-                order = order_by([as_received(obj) for obj in group.objects], self.options.sort_by)
+                order = order_by([as_received(obj) for obj in group.objects], path)
             except (FieldNotFound, JsonPathError):
                 out.append(Found(group.resource, [], listed=True))
                 continue

@@ -21,7 +21,6 @@ class StatusError(Exception):
         self.reason = reason
         self.message = message
         self.details = details
-        self.bare: StatusError | None = None  # the server's message, if a client put text before it
 
     def status(self) -> JsonObject:
         """Return the Status object."""
