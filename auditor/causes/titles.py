@@ -47,7 +47,8 @@ TYPE_TITLES: Final = {
 
 REMEDIES_OF_IMPACT: Final = {
     "crashes-server": "repair the value; delete the key in etcd if nothing else helps",
-    "breaks-list": "repair the value, its webhook or its encryption key; delete the key in etcd if nothing else helps",
+    "breaks-list": "repair the value, its definition, webhook or encryption key; delete the key in etcd if nothing "
+    "else helps",
     "breaks-watch": "write it anew with `metadata.name` and `metadata.namespace` as in its key, or delete the key in "
     "etcd",
     "is-deleted": "save it before a server runs over the data; apply the definition anew afterwards",

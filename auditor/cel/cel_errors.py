@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+PANIC = "panic: "
+"""The beginning of the text of a `CompilerPanic`."""
 COST_LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
 
@@ -92,6 +94,17 @@ class CompileError(Exception):
 
     def __str__(self) -> str:
         return self.text
+
+
+class CompilerPanic(Exception):
+    """An expression on which the server's compiler panics: the server closes the connection of the request.
+
+    Args:
+        text: Go's text, e.g. ``runtime error: index out of range [0] with length 0``.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{PANIC}{text}")
 
 
 _VERB = re.compile(r"%[#0+\- ]*(?P<width>\*|[0-9]*)(?:\.(?P<precision>\*|[0-9]*))?(?P<verb>.?)", re.DOTALL)

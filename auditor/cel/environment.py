@@ -74,6 +74,7 @@ class Environment(Declarations):
 
         Raises:
             CompileError: It is not valid; the text is that of the server behind ``compilation failed: ``.
+            CompilerPanic: The server's compiler panics on it.
         """
         from auditor.cel.check.checker import check  # noqa: PLC0415 - with the first expression
         from auditor.cel.syntax.parse import parse  # noqa: PLC0415
@@ -95,6 +96,7 @@ class Environment(Declarations):
         Raises:
             CompileError: A constant part cannot be computed; the text is that of the server behind
                 ``program instantiation failed: ``, and there are no issues.
+            CompilerPanic: The server's compiler panics on it.
         """
         from auditor.cel.run.interpreter import plan  # noqa: PLC0415 - with the first expression
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from auditor.cel.cel_errors import CelError, Issue
+from auditor.cel.cel_errors import CelError, CompilerPanic, Issue
 from auditor.cel.cel_types import Kind, Type
 from auditor.cel.library.formatting import clause_at
 from auditor.cel.operations.conversions import to_duration, to_timestamp
@@ -132,7 +132,11 @@ _MIXED_LITERALS_ALLOWED_IN = "format"
 
 
 def validate(checked: CheckedExpression) -> list[Issue]:
-    """Return the issues of the literals of an expression."""
+    """Return the issues of the literals of an expression.
+
+    Raises:
+        CompilerPanic: A literal has an optional item whose type is dynamic; the server expects `optional_type`.
+    """
     issues: list[Issue] = []
     nodes = list(descendants(checked.parsed.root))
     for node_id, text in (*_bad_arguments(nodes), *_mixed(checked), *check_format(checked, nodes)):
@@ -180,11 +184,7 @@ def _mixed(checked: CheckedExpression) -> Iterator[tuple[int, str]]:
     literals = list(_outside_format(checked.parsed.root))
     for literal in literals:
         if isinstance(literal, ListLiteral):
-            items = [
-                (element.id, _item_type(checked, element, optional=index in literal.optional))
-                for index, element in enumerate(literal.elements)
-            ]
-            yield from _first_mismatch(items)
+            yield from _first_mismatch(checked, literal)
     for literal in literals:
         if isinstance(literal, MapLiteral) and literal.entries:
             keys = [(entry.key.id, checked.types[entry.key.id]) for entry in literal.entries]
@@ -208,14 +208,22 @@ def _outside_format(expr: Expr) -> Iterator[Expr]:
 
 def _item_type(checked: CheckedExpression, expr: Expr, *, optional: bool) -> Type:
     kind = checked.types[expr.id]
-    return kind.parameters[0] if optional and kind.parameters else kind
+    if not optional:
+        return kind
+    if not kind.parameters:
+        raise CompilerPanic("runtime error: index out of range [0] with length 0")
+    return kind.parameters[0]
 
 
-def _first_mismatch(items: list[tuple[int, Type]]) -> Iterator[tuple[int, str]]:
-    for node_id, kind in items:
-        if not _equivalent(items[0][1], kind):
-            yield node_id, _mismatch(items[0][1], kind)
-            return
+def _first_mismatch(checked: CheckedExpression, literal: ListLiteral) -> Iterator[tuple[int, str]]:
+    expected: Type | None = None
+    for index, element in enumerate(literal.elements):
+        kind = _item_type(checked, element, optional=index in literal.optional)
+        if expected is None:
+            expected = kind
+        elif not _equivalent(expected, kind):
+            yield element.id, _mismatch(expected, kind)
+            return  # the server does not look at the items after it
 
 
 def _mismatch(expected: Type, found: Type) -> str:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class ServerPanic(Exception):
-    """The server fails on this (code 500) instead of checking it: it dereferences a nil pointer."""
+    """The server panics on a definition instead of checking it, and closes the connection of the request."""
 
-    def __init__(self) -> None:
-        super().__init__("panic: runtime error: invalid memory address or nil pointer dereference")
+    def __init__(self, text: str = "panic: runtime error: invalid memory address or nil pointer dereference") -> None:
+        super().__init__(text)
 
 
 @dataclass(frozen=True, slots=True)

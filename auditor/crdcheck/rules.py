@@ -168,6 +168,9 @@ class RuleScope:
             rules: Decoded.
             path: The path of the position.
             uncorrelatable: Path of the parent that has no counterpart in an old object; None if all have one.
+
+        Raises:
+            ServerPanic: The server panics on a rule.
         """
         declared = self.declared()
         if declared is None:
@@ -175,7 +178,11 @@ class RuleScope:
             where = f"{path}.{_RULES}"
             return [Finding(where, "InternalError", None, text, f"{where}: Internal error: {text}", "rule")]
         findings: list[Finding] = []
-        for index, (compiled, given) in enumerate(zip(self._compile(declared), rules, strict=True)):
+        made = self._compile(declared)
+        panic = next((compiled.panic for compiled in made if compiled.panic), "")
+        if panic:
+            raise ServerPanic(panic)
+        for index, (compiled, given) in enumerate(zip(made, rules, strict=True)):
             findings += self._rule(compiled, given, declared, f"{path}.{_RULES}[{index}]", uncorrelatable)
         return findings
 

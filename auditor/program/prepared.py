@@ -15,6 +15,7 @@ import orjson
 
 from auditor.crds.definition import parse_definition
 from auditor.releases import Release, active
+from auditor.validation.rules import servable
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -50,11 +51,11 @@ class Prepared:
         """
         text = _content(document)
         if text is None:
-            return parse_definition(document, stored=stored)
+            return servable(parse_definition(document, stored=stored))
         key = hashlib.sha256(b"%s %d " % (active().name.encode(), stored) + text).digest()
         definition = self._known.get(key)
         if definition is None:
-            definition = self._known[key] = parse_definition(document, stored=stored), len(text)
+            definition = self._known[key] = servable(parse_definition(document, stored=stored)), len(text)
             self._programs[id(definition[0])] = {}
             self._size += len(text)
             while self._size > self._most and len(self._known) > 1:

@@ -30,7 +30,7 @@ from auditor.schema.structural import StructuralSchema
 from auditor.selectors.selectable_fields import selectable
 from auditor.storage_read.read import read_object
 from auditor.validation.create import CreateValidator
-from auditor.validation.rules import RuleProgram
+from auditor.validation.rules import RuleProgram, servable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +101,9 @@ class AuditProgram:
         rules: bool = True,
         warm_up: int = 0,
     ) -> None:
-        self.definition = definition
+        self.definition = servable(definition)
+        if self.definition is not definition:
+            version = self.definition.versions[version.name]
         self.version = version
         self.compiled = compiled
         self.warm_up = warm_up

@@ -10,6 +10,7 @@ from auditor.builtin.builtin_kinds import BUILTIN_KINDS, REQUEST_KINDS, builtin_
 from auditor.crds.definition import parse_definition
 from auditor.printing.discovery import Discovery, Resource
 from auditor.program.conversion_command import ConversionCommand
+from auditor.validation.rules import servable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,7 @@ class Catalog:
     def _add(self, entry: DefinitionEntry) -> None:
         document = self._plan.definitions_file.document(entry)
         try:
-            definition = parse_definition(document, stored=entry.stored)
+            definition = servable(parse_definition(document, stored=entry.stored))
         except AuditorError as error:
             self.broken[entry.name] = str(error)
             return

@@ -28,8 +28,7 @@ from auditor.shards.updates import UpdateVerdicts
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.manifests.export_table import fast_header
 from auditor.sources.registry_key import classify, printable_key
-from auditor.validation.rules import RuleTime
-from auditor.validation.rules.compile import compile_rules
+from auditor.validation.rules import RuleTime, compile_rules, servable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -277,8 +276,8 @@ class ObjectJudge:
         if self.prepared is not None:
             return self.prepared.definition(self.documents(entry), stored=entry.stored)
         if self.has_documents:
-            return parse_definition(self.documents(entry), stored=entry.stored)
-        return parse_definition(jsontext.decode(self.plan.definitions_file.text(entry)), stored=entry.stored)
+            return servable(parse_definition(self.documents(entry), stored=entry.stored))
+        return servable(parse_definition(jsontext.decode(self.plan.definitions_file.text(entry)), stored=entry.stored))
 
     def is_usable(self, entry: DefinitionEntry) -> bool:
         """Return whether objects can be judged by a definition."""

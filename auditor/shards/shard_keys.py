@@ -23,7 +23,7 @@ from auditor.shards.updates import NO_UPDATES, NOT_ASKED, UpdateOutcome
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, listed_place, split_key
 from auditor.sources.storage_value import PROTOBUF_MAGIC
-from auditor.validation.rules import broken_rules
+from auditor.validation.rules import broken_rules, is_panic, may_panic
 
 if TYPE_CHECKING:
     from auditor.base.records import Finding
@@ -239,14 +239,20 @@ class ShardKeys:
         self.rows.object_row(row, audited, row_class, reason, controller=controller)
 
     def defined(self, row: RowHead) -> None:
-        """Write the row of a definition; its rules that do not compile are findings, because they break its objects."""
+        """Write the row of a definition; its rules that do not compile are findings, because they break its objects.
+
+        Without objects only rules on which the server's compiler panics are.
+        """
         if self.is_torn(row):
             self.builtins.add_row(row)
             return
         findings: list[Finding] = []
         try:
-            if b'"x-kubernetes-validations"' in row.data and self.has_objects(row):
-                findings = self.broken_rules(row)
+            if b'"x-kubernetes-validations"' in row.data:
+                if self.has_objects(row):
+                    findings = self.broken_rules(row)
+                elif may_panic(row.data):
+                    findings = [each for each in self.broken_rules(row) if is_panic(each)]
         except (AuditorError, jsontext.GoJsonError):
             findings = []
         audited = AuditedObject(findings=tuple(findings))

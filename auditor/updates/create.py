@@ -31,7 +31,7 @@ from auditor.sources.registry_key import OWN_GROUPS
 from auditor.storage_read.read import ReadError, coerce
 from auditor.validation.builtin_metadata import check_builtin_metadata, has_checked_metadata
 from auditor.validation.create import CreateValidator
-from auditor.validation.rules import RuleProgram
+from auditor.validation.rules import RuleProgram, servable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -244,7 +244,7 @@ class CreateJudge:
             return None
         if key not in self._definitions:
             try:
-                definition: CustomResourceDefinition | str = parse_definition(document)
+                definition: CustomResourceDefinition | str = servable(parse_definition(document))
             except AuditorError as error:
                 definition = str(error)
             if not isinstance(definition, str) and not definition.versions:

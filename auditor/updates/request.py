@@ -22,6 +22,7 @@ from auditor.updates.update import (
     UpdateProgram,
     refused_read,
 )
+from auditor.validation.rules import servable
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -153,6 +154,7 @@ def check_update(
     if name not in definition.versions:
         shown = "" if name is None else f' "{name}"'
         return CheckedUpdate(unreadable=Unreadable(f"no version{shown} in CRD {definition.name}"))
+    definition = servable(definition)
     reason = definition.versions[name].unserved_reason
     if reason:
         return CheckedUpdate(unreadable=Unreadable(f"unusable CRD {definition.name}: {reason}"))

@@ -13,6 +13,7 @@ from auditor.crds.outline import conditions_of, outline, stored_versions
 from auditor.upgrade.in_cluster import in_cluster
 from auditor.upgrade.schema_change import schema_changes
 from auditor.upgrade.unknown_formats import UnknownFormats
+from auditor.validation.rules import servable
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -157,7 +158,7 @@ def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> Defini
             warnings=warnings,
         )
     try:
-        after = parse_definition(new)
+        after = servable(parse_definition(new))
     except AuditorError as error:
         return DefinitionChange(name, action, warnings=warnings, unreadable=str(error))
     unreadable = next((version.unserved_reason for version in after.versions.values() if version.unserved_reason), "")
@@ -254,7 +255,7 @@ def parsed(document: JsonObject | None) -> CustomResourceDefinition | None:
     if document is None:
         return None
     try:
-        return parse_definition(document)
+        return servable(parse_definition(document))
     except AuditorError:
         return None
 

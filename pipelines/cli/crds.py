@@ -146,7 +146,9 @@ def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
             click.echo(f"{name}: refused: apiextensions.k8s.io/v1beta1 is not served since Kubernetes 1.22")
             continue
         if result["unreadable"] is not None:
-            click.echo(f"{name}: cannot be decoded: {visible(result['unreadable'])}")
+            panics = result["unreadable"].startswith("panic: ")
+            what = "unreadable, the server closes the connection" if panics else "cannot be decoded"
+            click.echo(f"{name}: {what}: {visible(result['unreadable'])}")
         elif wrong:
             click.echo(f"{name}: refused ({counted(len(wrong), 'error')})")
         else:

@@ -27,7 +27,7 @@ from auditor.cel.cel_types import (
     type_of,
     type_param,
 )
-from auditor.cel.cel_values import is_list, is_map
+from auditor.cel.cel_values import MapValue, is_list, is_map
 from auditor.cel.emit import functions as code
 from auditor.cel.emit.bounds import ONE as ONE_BOUND
 from auditor.cel.emit.bounds import constant, tenth
@@ -69,7 +69,7 @@ from auditor.cel.operations.conversions import (
     to_type,
     to_uint,
 )
-from auditor.cel.operations.cost import TEXT, inner_size, size, text_cost
+from auditor.cel.operations.cost import GO_BYTES, TEXT, inner_size, size, text_cost, unhashable
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, SIZED, compare, contains, size_of
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.releases import changes
@@ -136,6 +136,8 @@ def _size(value: Any) -> int:
 def _in(value: Any, container: Any) -> Any:
     if not (is_list(container) or is_map(container)):
         raise CelError(NO_SUCH_OVERLOAD)
+    if type(value) is bytes and type(container) in (dict, MapValue) and size_of(container):
+        raise unhashable(GO_BYTES)  # a map of the expression; those of the object look up only strings
     return contains(container, value)
 
 

@@ -80,6 +80,18 @@ class Cancelled(Exception):
         self.failure = CostLimitExceeded() if failure is None else failure
 
 
+def panicked(text: str) -> Cancelled:
+    """Return the end of an evaluation that panics in the server, which makes an error of it."""
+    return Cancelled(CelError(f"{INTERNAL_ERROR}{text}"))
+
+
+def unhashable(go_type: str) -> Cancelled:
+    """Return the end of an evaluation that looks up a value in a Go map that cannot be a key of one."""
+    return panicked(f"runtime error: hash of unhashable type {go_type}")
+
+
+INTERNAL_ERROR = "internal error: "
+GO_BYTES = "types.Bytes"
 Rule = Callable[[Sequence[Any], Any, str], int]
 """(arguments, result, overload) -> the cost, see `auditor.cel.function.Costs`."""
 

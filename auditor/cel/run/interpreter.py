@@ -13,11 +13,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.cel.cel_errors import CelError, CompileError
+from auditor.cel.cel_errors import CelError, CompileError, CompilerPanic
 from auditor.cel.cel_values import MISSING, CelList, CelMap, MapValue, Optional_, TypeValue, UInt, is_list, is_map
 from auditor.cel.messages import make_message
 from auditor.cel.operations.arithmetic import add
-from auditor.cel.operations.cost import LIST, MAP, STRUCT, call_cost
+from auditor.cel.operations.cost import (
+    GO_BYTES,
+    INTERNAL_ERROR,
+    LIST,
+    MAP,
+    STRUCT,
+    Cancelled,
+    call_cost,
+    panicked,
+    unhashable,
+)
 from auditor.cel.operations.dispatch import Implementation, choose
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, equal, find
 from auditor.cel.operations.go_names import go_type, show
@@ -208,6 +218,8 @@ class Membership:
         value = self.operand.run(scope)
         if isinstance(value, CelError):
             return value
+        if type(value) is bytes:
+            raise unhashable(GO_BYTES)
         return type(value) in _PRIMITIVES and (type(value), value) in self.values
 
 
@@ -352,9 +364,13 @@ class MakeMap:
                 if type(value) is not Optional_:
                     return _bad_entry(key, value)
                 if not value.has:
+                    if type(key) is bytes:
+                        raise panicked(f"hash of unhashable type: {GO_BYTES}")
                     made.drop(key)
                     continue
                 value = value.value
+            if type(key) is bytes:
+                raise unhashable(GO_BYTES)
             made.put(key, value)
         return made.plain()
 
@@ -543,7 +559,10 @@ class _Planner:
     def make_map(self, expr: MapLiteral) -> ExpressionNode:
         node = MakeMap([(self.plan(each.key), self.plan(each.value), each.optional) for each in expr.entries])
         if all(isinstance(key, ConstantNode) and isinstance(value, ConstantNode) for key, value, _ in node.entries):
-            return ConstantNode(node.make(_NO_SCOPE))
+            try:
+                return ConstantNode(node.make(_NO_SCOPE))
+            except Cancelled as end:
+                raise CompilerPanic(str(end.failure).removeprefix(INTERNAL_ERROR)) from None
         return node
 
     # Calls
@@ -559,7 +578,9 @@ class _Planner:
         overload = reference.overloads[0] if len(reference.overloads) == 1 else ""
         if name in {"or", "orValue"} and len(args) == 2:
             return OptionalOr(args[0], args[1], unwraps=name == "orValue")
-        if overload == "in_list" and isinstance(args[1], ConstantNode) and is_list(args[1].value):
+        if overload == "in_list" and isinstance(args[1], ConstantNode):
+            if isinstance(args[1].value, CelError):
+                raise CompilerPanic("interface conversion: *types.Err is not traits.Lister: missing method Add")
             member = _membership(args[0], args[1].value)
             if member is not None:
                 return member

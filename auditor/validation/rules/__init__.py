@@ -12,8 +12,14 @@ Source: apiextensions-apiserver pkg/apiserver/schema/cel, pkg/apis/apiextensions
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
+from auditor.cel.cel_errors import PANIC
+from auditor.golang import jsontext
+from auditor.golang.go_text import quote
+from auditor.schema.structural import nodes_of
 from auditor.validation.field_errors import INVALID, finding
 from auditor.validation.rules.compile import CompiledRule, RuleNode, compile_node, compile_rules
 from auditor.validation.rules.evaluate import RuleProgram, RuleTime
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
 
     from auditor.base.longtext import LongText
     from auditor.base.records import Finding
-    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.schema.structural import Rule
 
 __all__ = [
@@ -38,7 +44,52 @@ __all__ = [
     "compile_node",
     "compile_rules",
     "declare",
+    "is_panic",
+    "may_panic",
+    "servable",
 ]
+
+_OPTIONAL_ITEM: Final = re.compile(r"[\[{,](?:\s|//[^\n]*+)*+\?")
+_BYTES: Final = re.compile(r"[bB][rR]?[\"']|\bbytes\b")
+_RULES_IN_JSON: Final = re.compile(rb'"(?:rule|messageExpression)"[ \t\r\n]*:[ \t\r\n]*("(?:[^"\\]|\\.)*+")')
+_CLOSED: Final = "; the server closes the connection of each request for an object of this definition"
+
+
+def servable(definition: CustomResourceDefinition) -> CustomResourceDefinition:
+    """Return a definition; all its versions are unserved if the server's compiler panics on a rule of one of them.
+
+    The server compiles the rules of all versions for each request for an object, until that succeeds.
+    """
+    panic = next((panic for version in definition.versions.values() if (panic := _panic(version))), "")
+    if not panic:
+        return definition
+    versions = {name: replace(version, unserved_reason=panic) for name, version in definition.versions.items()}
+    return replace(definition, versions=versions)
+
+
+def may_panic(data: bytes) -> bool:
+    """Return whether the server's compiler may panic on a rule in the JSON of a definition."""
+    return any(_is_suspect(jsontext.decode(text)) for text in _RULES_IN_JSON.findall(data))
+
+
+def _is_suspect(text: str) -> bool:
+    """Return whether a rule has an optional item of a list or map, or perhaps bytes as a key of a map."""
+    return _OPTIONAL_ITEM.search(text) is not None or ("{" in text and _BYTES.search(text) is not None)
+
+
+def is_panic(finding: Finding) -> bool:
+    """Return whether a finding of `broken_rules` is a panic of the server's compiler."""
+    return finding.detail.startswith(PANIC)
+
+
+def _panic(version: CrdVersion) -> str:
+    nodes = nodes_of(version.structural, with_junctors=True)
+    texts = (text for node in nodes for rule in node.rules for text in (rule.rule, rule.message_expression))
+    if version.unserved_reason or not any(map(_is_suspect, texts)):
+        return ""
+    root = compile_rules(version.structural)
+    rules = () if root is None else (rule for node in root.walk() for rule in node.rules)
+    return next((f"{rule.panic} (it compiles the rule {quote(rule.rule.rule)})" for rule in rules if rule.panic), "")
 
 
 def broken_rules(
@@ -67,10 +118,10 @@ def broken_rules(
 def _of_node(node: RuleNode, path: str) -> Iterator[Finding]:
     for index, rule in enumerate(node.rules):
         where = f"{path}.x-kubernetes-validations[{index}]"
-        if rule.error:
-            yield finding("rule", f"{where}.rule", INVALID, _as_json(rule.rule), rule.error)
-        if rule.message_error:
-            yield finding("rule", f"{where}.messageExpression", INVALID, _as_json(rule.rule), rule.message_error)
+        for below, error in (("rule", rule.error), ("messageExpression", rule.message_error)):
+            if error:
+                meaning = _CLOSED if error.startswith(PANIC) else ""
+                yield finding("rule", f"{where}.{below}", INVALID, _as_json(rule.rule), error + meaning)
     if node.error:
         yield finding("rule", f"{path}.x-kubernetes-validations", INVALID, "", node.error)
     for child in node.all_of:

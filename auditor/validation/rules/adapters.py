@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.cel.cel_errors import CelError
 from auditor.cel.cel_values import MISSING, Duration, Optional_, Timestamp, TypeValue, UInt, is_list, is_map
-from auditor.cel.operations.cost import Cancelled
+from auditor.cel.operations.cost import unhashable
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, equal_not_null, find, size_of
 from auditor.cel.operations.go_names import show
 from auditor.golang.go_text import type_name
@@ -91,19 +91,15 @@ def _hashed(value: Any) -> Hashable:
     """Return the key of a value in a Go map, which includes its type; the server panics for some values."""
     kind = type(value)
     if kind is dict or kind is list:
-        raise _unhashable(type_name(value))
+        raise unhashable(type_name(value))
     if kind is not _GoValue:
         return kind, value
     if value.go_type in _NOT_HASHABLE:
-        raise _unhashable(value.go_type)
+        raise unhashable(value.go_type)
     inner = value.value
     if type(inner) is Timestamp:
         return Timestamp, inner.nanos, inner.zone
     return (type(inner), inner) if type(inner) in _GO_TYPES else value
-
-
-def _unhashable(go_type: str) -> Cancelled:
-    return Cancelled(CelError(f"internal error: runtime error: hash of unhashable type {go_type}"))
 
 
 def _items(other: Any) -> Iterable[Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.trail import Trail, structured
-from auditor.cel.cel_errors import CompileError
+from auditor.cel.cel_errors import PANIC, CompileError, CompilerPanic
 from auditor.cel.cel_types import BOOL, STRING, optional_of
 from auditor.cel.kubernetes import kubernetes_environment, latest
 from auditor.schema.schema_path import UNKNOWN_FIELD, FieldPathError, field_names
@@ -76,7 +76,7 @@ class CompiledRule:
     Attributes:
         rule: The rule of the schema.
         program: The interpreter's program; None if the rule is empty or has an `error`.
-        error: Why the rule does not compile, in the server's words; empty if it does.
+        error: Why the rule does not compile, in the server's words, or the `panic`; empty if it compiles.
         uses_old_self: Whether it is a transition rule.
         message: The program of the messageExpression, if there is a valid one.
         message_error: Why a given messageExpression is not valid.
@@ -103,6 +103,11 @@ class CompiledRule:
         """Whether a create skips it: it is empty or a transition rule."""
         is_of_change = self.uses_old_self and not self.rule.optional_old_self
         return not self.error and (is_of_change or self.program is None)
+
+    @property
+    def panic(self) -> str:
+        """The panic of the server's compiler on the rule or its messageExpression, empty if there is none."""
+        return next((text for text in (self.error, self.message_error) if text.startswith(PANIC)), "")
 
     @property
     def shown(self) -> str:
@@ -179,6 +184,13 @@ def _rule(schema: StructuralSchema, rule: Rule, environment: Environment) -> Com
     if not trim_space(rule.rule):
         return CompiledRule(rule, environment=environment)
     try:
+        return _compiled(schema, rule, environment)
+    except CompilerPanic as panic:
+        return CompiledRule(rule, error=str(panic), environment=environment)
+
+
+def _compiled(schema: StructuralSchema, rule: Rule, environment: Environment) -> CompiledRule:
+    try:
         checked = environment.check(rule.rule)
     except CompileError as error:
         return CompiledRule(rule, error=f"compilation failed: {error.text}", environment=environment)
@@ -209,6 +221,8 @@ def _rule(schema: StructuralSchema, rule: Rule, environment: Environment) -> Com
 def _message(text: str, environment: Environment) -> tuple[Program | None, str]:
     try:
         checked = environment.check(text)
+    except CompilerPanic as panic:
+        return None, str(panic)
     except CompileError as error:
         return None, f"messageExpression compilation failed: {error.text}"
     if checked.type != STRING:
@@ -217,6 +231,8 @@ def _message(text: str, environment: Environment) -> tuple[Program | None, str]:
         return None, f"unexpected messageExpression compilation error: {_UNTYPED}"
     try:
         return environment.program(checked), ""
+    except CompilerPanic as panic:
+        return None, str(panic)
     except CompileError as error:
         return None, f"messageExpression instantiation failed: {error.text}"
 

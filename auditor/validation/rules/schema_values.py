@@ -23,7 +23,7 @@ from auditor.cel.cel_values import (
     is_list,
     is_map,
 )
-from auditor.cel.operations.cost import Cancelled
+from auditor.cel.operations.cost import unhashable
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, contains, equal_not_null, find, size_of
 from auditor.cel.operations.go_names import show
 from auditor.golang.go_text import type_name
@@ -271,7 +271,7 @@ class MapList(SchemaList):
     def _part(self, value: Any) -> Hashable:
         """Return the hashable form of a part of a key; the server panics if it is not a scalar."""
         if type(value) in (dict, list) and len(self.keys) <= _MANY_KEYS:
-            raise Cancelled(CelError(f"internal error: runtime error: hash of unhashable type {type_name(value)}"))
+            raise unhashable(type_name(value))
         return _scalar_key(value)
 
     def cel_equal(self, other: Any) -> bool | CelError:

@@ -562,3 +562,25 @@ for names in (["k"], ["k", "j"], ["k", "j", "i", "g"]):
         update=True,
     )
 case(obj({}, ["'%s'.format([[{null: duration('1h')}]]) == ''"]), {})
+# Bytes as keys of Go maps: the evaluation panics, also where logic would absorb an error.
+BYTES = [
+    "{bytes(self.s): 1}.size() == 1",
+    "{b'a': self.i}.size() == 1 || true",
+    "{?bytes(self.s): optional.none()}.size() == 0",
+    "{?bytes(self.s): optional.of(1)}.size() == 1",
+    "{bytes(self.s): 1/0}.size() == 1",
+    "{'a': self.i}.transformMapEntry(k, v, {bytes(k): v}).size() == 1",
+    "dyn(bytes(self.s)) in {1: 2}",
+    "dyn(bytes(self.s)) in {'a': self.i}",
+    "dyn(bytes(self.s)) in {'a': 1}.transformMap(k, v, v) || true",
+    "!(dyn(bytes(self.s)) in {})",
+    "!(dyn(bytes(self.s)) in self.m)",
+    "dyn(bytes(self.s)) in ['a', 'b']",
+    "dyn(bytes(self.s)) in [1] || true",
+    "!(dyn(bytes(self.s)) in [self.s])",
+    "!(dyn(bytes(self.s)) in [[1]])",
+    "{'a': 2}[dyn(bytes(self.s))] == 1",
+    "{optional.of(bytes(self.s)): self.i}.size() == 1",
+]
+KEYED = obj({"s": S, "i": INT, "m": {"type": "object", "additionalProperties": INT}}, BYTES)
+case(KEYED, {"s": "a", "i": 1, "m": {"a": 1}}, {"s": "", "i": 2, "m": {}})
