@@ -24,7 +24,7 @@ from auditor.upgrade.decision import Decision, decide, decide_all
 from auditor.upgrade.definition_change import DefinitionChange, after_update, as_sent, change_of_definition
 from auditor.upgrade.in_cluster import in_cluster
 from auditor.upgrade.migration import Migration, common_version, migration_of
-from auditor.upgrade.pairing import Pairing
+from auditor.upgrade.pairing import Pairing, same_version
 from auditor.upgrade.schema_change import (
     NEW_TRANSITION,
     SchemaChange,
@@ -66,6 +66,7 @@ __all__ = [
     "other_versions",
     "parse_assumptions",
     "place_of",
+    "same_version",
     "schema_changes",
     "value_at",
     "worst_by_field",

@@ -90,6 +90,11 @@ BLOCKED, TOLERATED = "blocks-every-update", "tolerated-while-unchanged"
             [version(WIDE)], [version(WIDE), version(WIDE, "v2", storage=False)],
             [], "safe", id="a second version like the first",
         ),
+        pytest.param(
+            [version(WIDE)], [version(WIDE, storage=False), version(SHORT, "v2", served=False)],
+            [("noted", "v1", "pruned", "spec.note")], "1 object loses stored data with a write at v1 (spec.note)",
+            id="the new storage version drops a field, and is not served",
+        ),
     ],
 )  # fmt: skip
 def test_an_object_is_as_bad_as_at_the_worst_version(tmp_path, old, new, expected, sentence):
@@ -135,6 +140,19 @@ def test_an_export_is_judged_at_each_version_too(tmp_path):
     done = auditor("upgrade", tmp_path / "export.json", *words)
     assert done.code == 1
     assert "updates of 1 object that pass today are refused at v2" in done.output
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_an_export_loses_what_the_new_storage_version_drops(tmp_path, served):
+    both = version(WIDE), version(SHORT, "v2", storage=False)
+    old = write_crds(tmp_path / "old.json", crd(*both))
+    moved = version(WIDE, storage=False), version(SHORT, "v2", served=served)
+    new = write_crds(tmp_path / "new.json", crd(*moved))
+    write_crds(tmp_path / "export.json", *OBJECTS)
+    words = ("--old-crds", old, "--new-crds", new, "--report", tmp_path / "r", "--jobs", 1)
+    done = auditor("upgrade", tmp_path / "export.json", *words)
+    assert done.code == 1
+    assert "1 object loses stored data with a write at v1 (spec.note)" in done.output
 
 
 def test_writes_are_judged_at_what_is_served_where_the_storage_version_is_not(tmp_path):

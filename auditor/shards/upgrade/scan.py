@@ -181,6 +181,7 @@ class UpgradeAuditor(PairedJudge):
             )
             effects = [effect]
         effects += self._at_other_versions(row, definition, old_definition, effects[0].new, data)
+        effects += self._in_storage(row, definition, old_definition, effects[0].new, data)
         self._add(row, tally, definition, effects)
 
     def _at_other_versions(
@@ -221,6 +222,23 @@ class UpgradeAuditor(PairedJudge):
                     row, old, definition, was, new, data, may_confuse=other.pairing.may_confuse
                 )
             yield VersionEffect(new, changes, categories & OF_VERSIONS, None if old is None else was)
+
+    def _in_storage(
+        self,
+        row: RowHead,
+        definition: CustomResourceDefinition,
+        old: CustomResourceDefinition,
+        first: DefinitionSide,
+        data: bytes,
+    ) -> Iterator[VersionEffect]:
+        """Yield what writes of an object lose, because it is stored at a version at which it was not judged."""
+        version = first.audited.audited_version
+        if version is None or first.audited.object is None or self.at not in OWN_CHOICE:
+            return
+        for name in (version, *(other.name for other in self._others_of(definition, old, version))):
+            if lost := self.lost_in_storage(row, old, definition, name, data):
+                audited = self.auditor.at_version(definition, name, data).audited
+                yield VersionEffect(side_of(audited, NOT_ASKED), lost, {"data-loss"})
 
     def _others_of(
         self, definition: CustomResourceDefinition, old: CustomResourceDefinition | None, version: str | None
