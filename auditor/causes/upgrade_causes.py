@@ -269,6 +269,13 @@ def _stored_at(definition: dict[str, Any], version: str) -> str:
 
 def _of_helm(upgrades: Iterable[dict[str, Any]]) -> Iterator[_UpgradeCause]:
     for upgrade in upgrades:
+        if upgrade.get("is_unseen"):
+            text = f"what helm upgrade of {label(upgrade['release'])} does is not known: definitions of it were given"
+            text += (
+                f", and not its chart (--helm-release {shell_word(upgrade['release'])}); judged as applied by kubectl"
+            )
+            yield _UpgradeCause(_HELM, "helm-unseen", text, upgrade["release"], 1, [{"key": upgrade["release"]}])
+            continue
         title = f"helm upgrade of {label(upgrade['release'])} (revision {upgrade['revision']}) to {upgrade['chart']}"
         about = upgrade["release"]
         release = [{"key": upgrade["release"]}]

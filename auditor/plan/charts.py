@@ -125,7 +125,7 @@ def rendered_chart(shown: str, path: Path, chart: Chart, render: Render) -> Char
     """
     release = render.release(chart.name)
     text = _helm_template(shown, path, release, render.kubernetes)
-    made = printed_chart(shown, text.encode()) or Chart(chart.name, shown, [], in_manifest=frozenset())
+    made = next(iter(printed_charts(shown, text.encode())), Chart(chart.name, shown, [], in_manifest=frozenset()))
     unread = [file for file in chart.unread if release.values is None or file.reason == _LOOKS]
     return made._replace(
         name=chart.name,
@@ -143,36 +143,38 @@ def _gave(where: str, made: Chart) -> bool:
     return any(where.endswith(place) for place in made.places) if is_template else bool(made.places)
 
 
-def printed_chart(shown: str, data: bytes) -> Chart | None:
-    """Return the chart that a text of `helm template` shows by its comments ``# Source:``; None if it has none."""
+def printed_charts(shown: str, data: bytes) -> list[Chart]:
+    """Return the charts that a text of `helm template` shows by its comments ``# Source:``; several may be in one."""
     text = data.decode("utf-8", "replace")
-    if _SOURCE.search(text) is None:
-        return None
     name, place = "", ""
-    documents: list[JsonObject] = []
-    manifest, crds, places = set(), set(), set()
-    hooks: dict[str, tuple[str, ...]] = {}
+    parts: dict[str, list[tuple[str, JsonObject]]] = {}
     line = 0
     for chunk in _SEPARATOR.split(text):
         above, line = line, line + chunk.count("\n")
         if (source := _SOURCE.search(chunk)) is not None:  # a file of crds/ with several documents has it once
-            name, place = name or source[1], source[2]
-        if "CustomResourceDefinition" not in chunk:
+            name, place = source[1], source[2]
+            parts.setdefault(name, [])
+        if "CustomResourceDefinition" in chunk:
+            for document in documents_of(shown, b"\n" * above + chunk.encode()):
+                parts.setdefault(name, []).extend((place, each) for each in definitions_in(document))
+    return [_printed_chart(name, shown, placed) for name, placed in parts.items()]
+
+
+def _printed_chart(name: str, shown: str, placed: list[tuple[str, JsonObject]]) -> Chart:
+    manifest, crds, places = set(), set(), set()
+    hooks: dict[str, tuple[str, ...]] = {}
+    for place, definition in placed:
+        own, own_hooks = _name_and_hooks(definition)
+        if _IN_CRDS.match(place):
+            crds.add(own)
             continue
-        for document in documents_of(shown, b"\n" * above + chunk.encode()):
-            for definition in definitions_in(document):
-                documents.append(definition)
-                own, names_and_hooks = _name_and_hooks(definition)
-                if _IN_CRDS.match(place):
-                    crds.add(own)
-                    continue
-                places.add(place)
-                if names_and_hooks:
-                    hooks[own] = names_and_hooks
-                else:
-                    manifest.add(own)
-    places_made = frozenset(places)
-    return Chart(name, shown, documents, (), frozenset(manifest), frozenset(crds - manifest), hooks, places_made)
+        places.add(place)
+        if own_hooks:
+            hooks[own] = own_hooks
+        else:
+            manifest.add(own)
+    documents, in_crds = [definition for _, definition in placed], frozenset(crds - manifest)
+    return Chart(name, shown, documents, (), frozenset(manifest), in_crds, hooks, frozenset(places))
 
 
 def _name_and_hooks(document: JsonObject) -> tuple[str, tuple[str, ...]]:

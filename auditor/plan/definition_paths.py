@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from auditor.base.errors import DamagedDump, PlanError
 from auditor.crds.as_v1 import as_v1
 from auditor.golang import jsontext
-from auditor.plan.charts import CHART, Chart, Render, archive_chart, folder_chart, printed_chart, rendered_chart
+from auditor.plan.charts import CHART, Chart, Render, archive_chart, folder_chart, printed_charts, rendered_chart
 from auditor.plan.dumps import opened_dumps, stored_definitions
 from auditor.sources.crd_files import definitions_in, documents_of, no_collector, read_crd_documents
 from auditor.sources.detect import database_of, form_of
@@ -38,6 +38,7 @@ _DUMPS: Final = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
 _YAML: Final = (".yaml", ".yml")
 _ARCHIVES: Final = (".tgz", ".tar.gz", ".tar")
 _STDIN: Final = "standard input"
+_SOURCE: Final = b"# Source: "
 
 
 class GivenDefinitions(NamedTuple):
@@ -106,9 +107,9 @@ def no_definition(paths: Iterable[str]) -> PlanError:
 
 def _texts(name: str, data: bytes) -> GivenDefinitions:
     """Return the definitions in a text, which `helm template` may have printed."""
-    chart = printed_chart(name, data) if b"# Source: " in data else None
-    if chart is not None:
-        return GivenDefinitions(chart.documents, (), (chart._replace(is_printed=True),))
+    if charts := printed_charts(name, data) if _SOURCE in data else ():
+        documents = [definition for chart in charts for definition in chart.documents]
+        return GivenDefinitions(documents, (), tuple(chart._replace(is_printed=True) for chart in charts if chart.name))
     return GivenDefinitions(
         [definition for document in documents_of(name, data) for definition in definitions_in(document)]
     )
@@ -131,7 +132,7 @@ def _local(shown: str, given: str, options: AuditOptions | None, render: Render 
             return GivenDefinitions(_dump(given, options)) if chart is None else _of_chart(shown, path, chart, render)
         if not given.lower().endswith(_YAML) and form_of(path, head) in _DUMPS:
             return GivenDefinitions(_dump(given, options))
-        if b"# Source: " in head:
+        if _SOURCE in head:
             return _texts(given, read_packed(path))
     return GivenDefinitions(read_crd_documents([given]))
 

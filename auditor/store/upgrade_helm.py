@@ -66,6 +66,18 @@ def helm_decisions(section: list[dict[str, Any]], *, is_complete: bool) -> list[
     return out
 
 
+def not_of_helm(section: list[dict[str, Any]]) -> str:
+    """Return for which upgrades by Helm "safe" is not known to hold, or on what condition; empty if for none."""
+    texts = []
+    if unseen := [upgrade["release"] for upgrade in section if upgrade["is_unseen"]]:
+        more = f" and {counted(len(unseen) - 1, 'more release')}" if unseen[1:] else ""
+        texts.append(f" by kubectl apply; not known of helm upgrade of {unseen[0]}{more} (--helm-release)")
+    if printed := [upgrade["release"] for upgrade in section if upgrade["is_printed"]]:
+        more = f" and {counted(len(printed) - 1, 'more release')}" if printed[1:] else ""
+        texts.append(f", if helm upgrade of {printed[0]}{more} renders what was given")
+    return "; ".join(texts)
+
+
 def _unless_kept(names: Sequence[str], number: str = "") -> str:
     """Return what is deleted, and the step that prevents it."""
     words = " ".join(shell_word(name) for name in names)

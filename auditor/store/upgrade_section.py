@@ -18,7 +18,7 @@ from auditor.releases.changes import between
 from auditor.shards.gates import GatedFields
 from auditor.shards.upgrade import ApiTally
 from auditor.store.upgrade_apis import REMOVED_VERSIONS, api_decisions, api_section, not_compared
-from auditor.store.upgrade_helm import deleted_by_helm, helm_decisions, helm_section
+from auditor.store.upgrade_helm import deleted_by_helm, helm_decisions, helm_section, not_of_helm
 from auditor.store.upgrade_plan import name_conflicts, plan_of
 from auditor.upgrade import (
     UpgradeTally,
@@ -99,7 +99,7 @@ def upgrade_section(
     decided = decide_all([*of_helm, *api_decisions(apis), *decisions])
     return {
         "decision": decided.word,
-        "sentence": decided.sentence + _extent(scan, apis),
+        "sentence": decided.sentence + (not_of_helm(helm) if decided.word == "safe" else "") + _extent(scan, apis),
         "named": decided.texts(REASON)[:NAMED],
         "levels": sorted(decided.levels),
         "kubernetes": _releases(scan, tallies, released),

@@ -107,7 +107,53 @@ def test_what_helm_template_prints_names_the_chart(tmp_path):
     text.write_text(printed(("templates/a.yaml", definition())))
     done, section = upgrade(tmp_path, dump(tmp_path), text)
     assert (done.code, section["decision"]) == (0, "safe")
+    assert done.stdout.startswith("safe, if helm upgrade of default/web renders what was given\n")
     assert "this holds only if the chart was rendered as an upgrade does it" in whole(tmp_path)
+
+
+def test_each_of_several_charts_that_were_printed_counts(tmp_path):
+    text = tmp_path / "printed.yaml"
+    other = printed(("templates/o.yaml", OTHER)).replace("web/", "shop/")
+    text.write_text(other + printed(("crds/a.yaml", definition())))
+    done, _ = upgrade(tmp_path, dump(tmp_path), text)
+    assert DELETES.removeprefix("blocks, because of ") in done.stdout.split("\n")[0]
+
+
+OF_WEB = {"labels": {"app.kubernetes.io/managed-by": "Helm"},
+          "annotations": {"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "default"}}  # fmt: skip
+OTHER = crd(version({"type": "object"}), plural="others", kind="Other")
+
+
+@pytest.mark.parametrize("given", [definition(), OTHER], ids=["it", "one of its group"])
+def test_definitions_without_their_chart_are_safe_by_kubectl_alone(tmp_path, given):
+    text = tmp_path / "new.json"
+    text.write_text(json.dumps(given))
+    done, section = upgrade(tmp_path, dump(tmp_path, stored=live(**OF_WEB)), text)
+    assert (done.code, section["decision"]) == (0, "safe")
+    assert done.stdout.startswith("safe by kubectl apply; not known of helm upgrade of default/web (--helm-release)\n")
+    assert "what helm upgrade of default/web does is not known: definitions of it were given" in whole(tmp_path)
+    done, section = upgrade(tmp_path, dump(tmp_path, stored=live(**OF_WEB)), text, "--helm-release", "web")
+    assert section["decision"] == ("blocks" if given is OTHER else "safe")
+
+
+def test_definitions_of_no_release_are_safe(tmp_path):
+    text = tmp_path / "new.json"
+    text.write_text(json.dumps(definition()))
+    done, _ = upgrade(tmp_path, dump(tmp_path), text)
+    assert done.stdout.startswith("safe\n")
+
+
+def test_a_renamed_chart_that_has_some_definitions_of_a_release_may_delete_the_others(tmp_path):
+    stored = live(**OF_WEB)
+    other = json.loads(json.dumps(OTHER)) | {"status": stored["status"]}
+    other["metadata"] |= OF_WEB
+    more = {f"/registry/apiextensions.k8s.io/customresourcedefinitions/{other['metadata']['name']}": other}
+    path = dump(tmp_path, stored=stored, own=release(definition(), OTHER), **more)
+    text = tmp_path / "printed.yaml"
+    text.write_text(printed(("templates/a.yaml", OTHER)).replace("web/", "webs/"))
+    done, section = upgrade(tmp_path, path, text)
+    assert (done.code, section["decision"]) == (3, "unknown")
+    assert f"whether helm upgrade deletes {NAME} is not known: it is of the release default/web" in done.output
 
 
 def test_manifests_beside_a_named_release(tmp_path):

@@ -31,6 +31,7 @@ from auditor.upgrade.stored_value import decoded_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from auditor.base.records import JsonObject
     from auditor.plan.run_plan import Plan
@@ -66,6 +67,7 @@ class HelmUpgrade(NamedTuple):
         unknown: Definitions that may be in the new manifest: only rendering the chart shows it.
         left_alone: Definitions in ``crds/``, which it does not apply.
         is_printed: Whether the user rendered the chart: only with the values of the release is that the new manifest.
+        is_unseen: Whether definitions of the release are given, and not its chart: what it does is not known.
     """
 
     release: str
@@ -80,6 +82,7 @@ class HelmUpgrade(NamedTuple):
     unknown: tuple[str, ...] = ()
     left_alone: tuple[str, ...] = ()
     is_printed: bool = False
+    is_unseen: bool = False
 
 
 class _Owning(NamedTuple):
@@ -187,7 +190,7 @@ def helm_upgrades(
         wanted: Whether the user named the release; then definitions without a chart are what its manifest has.
     """
     if wanted and not charts:
-        charts = [Chart("", "the new definitions", [], in_manifest=frozenset(given))]
+        charts = [Chart("", "the new definitions", [], in_manifest=frozenset(given), is_printed=True)]
     live = {entry.name: _live(plan, entry.name) for entry in plan.entries} if charts else {}
     out = [_upgrade(release, chart, live) for chart in charts for release in releases.of_chart(chart.name)]
     if charts and releases.unread:
@@ -202,7 +205,19 @@ def helm_upgrades(
             names = ", ".join(upgrade.unknown)
             why = f"whether the release {upgrade.release} still has {names} is known when it is rendered (--render)"
             plan.sources[0].damage += (Damage(f"{UNREAD_DEFINITIONS}{upgrade.chart}/templates", why),)
-    return out
+    of_charts = {_name(document) for chart in charts for document in chart.documents}
+    return out if wanted else out + _unseen(plan, given.keys() - of_charts)
+
+
+def _unseen(plan: Plan, given: AbstractSet[str]) -> list[HelmUpgrade]:
+    """Return the releases that live definitions are of, by their metadata, where such were given without a chart.
+
+    Those of the same API group count, too: the release may have had one that is not among the new ones.
+    """
+    groups = {name.partition(".")[2] for name in given}
+    concerned = (entry.name for entry in plan.entries if entry.name in given or entry.group in groups)
+    places = {_owner(_live(plan, name)) for name in concerned} - {""}
+    return [HelmUpgrade(place, 0, "the new definitions", is_unseen=True) for place in sorted(places)]
 
 
 def _note_unknown_release(plan: Plan, releases: HelmReleases, chart: Chart, live: Mapping[str, JsonObject]) -> None:
@@ -211,9 +226,9 @@ def _note_unknown_release(plan: Plan, releases: HelmReleases, chart: Chart, live
     for name, document in live.items():
         owner = _owner(document)
         is_known = owner in known
-        is_of_chart = name in chart.in_crds or name in chart.in_hooks
+        has_some_of = is_known and not known[owner].isdisjoint(_name(given) for given in chart.documents)
         is_in_manifest = name in (chart.in_manifest or ()) or _annotations(document).get(_KEEP) == "keep"
-        if not owner or is_in_manifest or (is_known and not (is_of_chart and name in known[owner])):
+        if not owner or is_in_manifest or (is_known and not (has_some_of and name in known[owner])):
             continue
         rest = "; if this chart upgrades it, name it by --helm-release" if is_known else ", which is not in the dump"
         why = f"whether helm upgrade deletes {name} is not known: it is of the release {owner}{rest}"
@@ -275,6 +290,10 @@ def _live(plan: Plan, name: str) -> JsonObject:
     return next(plan.definitions_file.document(entry) for entry in plan.entries if entry.name == name)
 
 
+def _name(document: JsonObject) -> str:
+    return str((document.get("metadata") or {}).get("name"))
+
+
 def _annotations(document: JsonObject, field: str = "annotations") -> JsonObject:
     metadata = document.get("metadata")
     value = metadata.get(field) if type(metadata) is dict else None
@@ -289,7 +308,7 @@ def _definitions_of(manifest: str) -> frozenset[str]:
         for document in documents_of("manifest", manifest.encode())
         for definition in definitions_in(document)
     )
-    return frozenset(str((definition.get("metadata") or {}).get("name")) for definition in definitions)
+    return frozenset(map(_name, definitions))
 
 
 # -- who else owns them ------------------------------------------------------------------------------------------------
