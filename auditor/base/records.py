@@ -56,7 +56,7 @@ class Finding:
         detail: The text after field and value.
         message: The whole text as the server prints it: field, type text, value, detail.
         check: The check that found it: type-meta, object-meta, schema, scale, embedded, list-type, rule, gate,
-            conversion, key.
+            conversion, key, request (the object is refused as a whole).
         rule: The text of the validation rule, where one failed.
     """
 

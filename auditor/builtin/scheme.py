@@ -83,6 +83,13 @@ def kind_of_resource(group: str | None, plural: str) -> Target | None:
     return None if label is None else _targets()[label]
 
 
+def plural_of(group: str, kind: str) -> str:
+    """Return the plural of a built-in kind; empty if this release does not store it."""
+    label = f"{group}/{kind}"
+    plural: str = _content()["into"].get(_SHARED.get(label, label), {}).get("plural", "")
+    return plural
+
+
 def type_named(label: str) -> int | str | None:
     """Return the type of a registered kind by ``group/version/Kind``; its name if the type is not stored."""
     kind: int | str | None = _content()["kinds"].get(label)

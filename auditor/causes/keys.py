@@ -30,6 +30,7 @@ AREAS: Final = {
     "type-meta": "metadata",
     "object-meta": "metadata",
     "gate": "gates",
+    "request": "requests",
 }
 """The part of a definition that a check belongs to; an impact, and a check that is not here, is a part of its own."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.wording import by_count, counted
 from auditor.causes.severity import SEVERITIES
-from auditor.store.allclear import different, stale_dumps
+from auditor.store.allclear import different, stale_dumps, unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -134,4 +134,6 @@ def unread_reasons(manifest: dict[str, Any]) -> list[str]:
         unread.append(f"{counted(damaged, 'dump')} not read completely")
     if lost := len(manifest["lost"]):
         unread.append(f"{counted(lost, 'part')} of the keys not judged")
+    if changes := unanswered(manifest):
+        unread.append(f"the answers to {counted(changes, 'change')} not known")
     return unread

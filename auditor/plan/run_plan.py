@@ -206,7 +206,8 @@ def make_plan(
     entries, sha256 = write_definitions(path, (by_name[name] for name in sorted(by_name)))
     identities = workdir / "identities.arrow"
     if old:
-        write_identities(identities, old, entries, options.etcd_prefix)
+        has_manifests = any(source.is_export for source in sources)
+        write_identities(identities, old, entries, options.etcd_prefix, with_builtin=has_manifests)
     stored = [entry for entry in entries if entry.name not in given.by_name]
     lost = {} if options.convert_with else _lost_webhooks(sources, stored, DefinitionsFile(path), options.etcd_prefix)
     if lost and digests is not None:
@@ -294,12 +295,23 @@ def identity(group: str, plural: str, namespace: str, name: str) -> bytes:
 
 
 def write_identities(
-    path: Path, sources: Sequence[SourcePlan], entries: Sequence[DefinitionEntry], etcd_prefix: str
+    path: Path,
+    sources: Sequence[SourcePlan],
+    entries: Sequence[DefinitionEntry],
+    etcd_prefix: str,
+    *,
+    with_builtin: bool = False,
 ) -> int:
     """Write the identities of all custom resources of some sources, sorted; if two are equal, the last one counts.
 
     Workers map the file and search it.
 
+    Args:
+        path: The file.
+        sources: The sources.
+        entries: The definitions of their custom resources.
+        etcd_prefix: The prefix of the keys.
+        with_builtin: Whether objects of built-in kinds are written too; those of exports by kind, not by plural.
     Returns:
         Their number.
     """
@@ -310,7 +322,7 @@ def write_identities(
     batches: list[pa.RecordBatch] = [pa.RecordBatch.from_pylist([], schema=_SCHEMA)]
     for number, source in enumerate(sources):
         pairs: list[tuple[bytes, int]] = []
-        for row, name in _identities(source, scopes, kinds, etcd_prefix):
+        for row, name in _identities(source, scopes, kinds, etcd_prefix, with_builtin=with_builtin):
             pairs.append((name, row))
             if len(pairs) >= _BATCH:
                 batches.append(_batch(pairs, number))
@@ -338,23 +350,26 @@ def _identities(
     scopes: Mapping[tuple[str, str], bool],
     kinds: Mapping[tuple[str, str], DefinitionEntry],
     etcd_prefix: str,
+    *,
+    with_builtin: bool,
 ) -> Iterator[tuple[int, bytes]]:
     table = open_live(source)
     if not source.is_export:
         for row, key in enumerate(table["key"].to_pylist()):
             place = classify(split_key(key, etcd_prefix), scopes)
-            if place.status is KeyClass.CUSTOM:
+            is_builtin = place.status in (KeyClass.BUILTIN, KeyClass.DEFINITION)
+            if place.status is KeyClass.CUSTOM or (with_builtin and is_builtin):
                 yield row, identity(place.group or "", place.plural or "", place.namespace or "", place.name or "")
         return
     values = open_values(source)
     spans = zip(*(table[name].to_pylist() for name in ("offset", "length", "encoding")), strict=True)
     for row, (offset, length, encoding) in enumerate(spans):
-        object_identity = _of_document(cut_value(values, offset, length, encoding), kinds)
+        object_identity = _of_document(cut_value(values, offset, length, encoding), kinds, with_builtin=with_builtin)
         if object_identity is not None:
             yield row, object_identity
 
 
-def _of_document(data: bytes, kinds: Mapping[tuple[str, str], DefinitionEntry]) -> bytes | None:
+def _of_document(data: bytes, kinds: Mapping[tuple[str, str], DefinitionEntry], *, with_builtin: bool) -> bytes | None:
     document: Any
     try:
         document = orjson.loads(data)
@@ -368,10 +383,14 @@ def _of_document(data: bytes, kinds: Mapping[tuple[str, str], DefinitionEntry]) 
     api_version, kind, metadata = document.get("apiVersion"), document.get("kind"), document.get("metadata")
     if type(api_version) is not str or type(kind) is not str or type(metadata) is not dict:
         return None
-    entry = kinds.get((api_version.rpartition("/")[0], kind))
+    group = api_version.rpartition("/")[0]
+    entry = kinds.get((group, kind))
     name = metadata.get("name")
-    if entry is None or type(name) is not str:
+    if type(name) is not str:
         return None
+    if entry is None:
+        namespace = metadata.get("namespace")
+        return identity(group, kind, namespace if type(namespace) is str else "", name) if with_builtin else None
     return identity(entry.group, entry.plural, namespace_of(entry, metadata), name)
 
 

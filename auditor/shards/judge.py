@@ -21,6 +21,7 @@ from auditor.program.proof_check import ProofCheck
 from auditor.releases import active, find_release, running_as
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.partitions import folders_of
+from auditor.shards.builtin_changes import ManifestChanges
 from auditor.shards.gates import GatedFields
 from auditor.shards.previous import Changes
 from auditor.shards.result import shown_error
@@ -237,6 +238,7 @@ class ObjectJudge:
         self.counted: dict[tuple[str, str], tuple[int, int]] = {}
         self.verdicts = UpdateVerdicts(ratcheting=plan.options.ratcheting)
         self.changes: Changes | None = None
+        self.manifests: ManifestChanges | None = None
         self.since_collect = 0
         self.rule_time = RuleTime(plan.options.seconds_per_object)
         self.proofs = ProofCheck(plan.options.verify)
@@ -246,6 +248,7 @@ class ObjectJudge:
         self.converter = ConversionCommand(command) if command else None
         if plan.old:
             self.changes = Changes(plan, self.unsealer, self.program)
+            self.manifests = ManifestChanges(plan, self.changes.old)
 
     # ---- definitions and programs
 

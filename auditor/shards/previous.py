@@ -84,6 +84,16 @@ class OldObjects:
             return Before(opened.data, revision, opened.reason or "")
         return Before(data, revision)
 
+    def has_any(self, prefix: bytes) -> bool:
+        """Return whether there is an object whose identity begins with a prefix."""
+        position = position_not_before(self._names, prefix)
+        found: bytes = self._names[position].as_py() if position < len(self._names) else b""
+        return found.startswith(prefix)
+
+    def namespaces(self) -> set[str]:
+        """Return the namespaces that have objects."""
+        return {name.split(b"\0")[2].decode("utf-8", "surrogatepass") for name in self._names.to_pylist()}
+
 
 class Changes:
     """Judges the objects of an audit as changes of the state before.
@@ -92,12 +102,15 @@ class Changes:
         plan: The plan of the audit; it has old sources.
         unsealer: Opens encrypted values.
         program: Returns the program of a definition at a version.
+
+    Attributes:
+        old: Finds objects of the state before.
     """
 
     def __init__(
         self, plan: Plan, unsealer: Any, program: Callable[[CustomResourceDefinition, str], AuditProgram]
     ) -> None:
-        self._old = OldObjects(plan.identities, plan.old, unsealer, plan.options.etcd_prefix)
+        self.old = OldObjects(plan.identities, plan.old, unsealer, plan.options.etcd_prefix)
         self._replace = plan.options.apply == "replace"
         self._ratcheting = plan.options.ratcheting
         self._program = program
@@ -110,7 +123,7 @@ class Changes:
         if definition.namespaced and not namespace and is_manifest:
             namespace = "default"
         place = namespace or "" if definition.namespaced else ""
-        return self._old.find(identity(definition.group, definition.plural, place, name or ""))
+        return self.old.find(identity(definition.group, definition.plural, place, name or ""))
 
     def applied(self, definition: CustomResourceDefinition, before: Before, data: bytes) -> bytes:
         """Return the JSON of a manifest applied to the old object, or unchanged if it cannot be applied."""

@@ -52,6 +52,8 @@ class ShardResult:
     interpreted: Counter[tuple[str, str]] = field(default_factory=Counter)
     fallbacks: Counter[tuple[str, str, Fallback, bool]] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
+    unanswered: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unanswered_first: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     out_of_scope: int = 0
     encrypted: Counter[SealedCount] = field(default_factory=Counter)
     lost: str = ""
@@ -75,6 +77,12 @@ class ShardResult:
         """
         self.given_up[version] += count
         first = self.given_up_first.setdefault(version, [])
+        first += names[: MOST_GIVEN_UP - len(first)]
+
+    def note_unanswered(self, kind: str, reason: str, *names: str, count: int = 1) -> None:
+        """Count changes of a kind whose answer is not known, by the reason, and name the first objects."""
+        self.unanswered[kind, reason] += count
+        first = self.unanswered_first.setdefault((kind, reason), [])
         first += names[: MOST_GIVEN_UP - len(first)]
 
     def note_breaking(self, kind: Kind, found: tuple[str, str, str]) -> None:

@@ -143,7 +143,7 @@ class ShardAuditor(ObjectJudge):
         source = self.plan.sources[item.source]
         rows = RowWriter(self, self.sink, source.name, item.shard.number, live, is_export=source.is_export)
         rows.result.bytes = item.bytes
-        return ShardKeys(self, rows, table)
+        return ShardKeys(self, rows, table, (item.source, item.shard.start))
 
     def uses_fast_paths(self, keys: ShardKeys) -> bool:
         """Whether objects may take a fast path: the run needs only the columns of a row."""

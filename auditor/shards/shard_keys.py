@@ -15,11 +15,12 @@ from auditor.crds.definition import parse_definition, why_not_served
 from auditor.golang import jsontext
 from auditor.program.impact import cache_key_fault, impacts_of
 from auditor.program.proof_check import controller_in, controller_of, refuted
+from auditor.shards.builtin_changes import no_match
 from auditor.shards.builtin_rows import BuiltinRows
 from auditor.shards.fast_path import FastPaths, names_of
 from auditor.shards.judge import JudgedVersion, ObjectJudge, RowHead, judged_version
 from auditor.shards.result import NO_TIME, RULES_GIVEN_UP, object_name, shown_error
-from auditor.shards.updates import NO_UPDATES, NOT_ASKED, UpdateOutcome
+from auditor.shards.updates import NO_UPDATES, NOT_ASKED, REFUSED_PUT, UpdateOutcome, refused_change
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, listed_place, split_key
 from auditor.sources.storage_value import PROTOBUF_MAGIC
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.program.program import Judgement
+    from auditor.shards.builtin_changes import ManifestChanges
     from auditor.shards.fast_path import FastPath
     from auditor.shards.previous import Before
     from auditor.shards.result import ShardResult
     from auditor.shards.row_writer import RowWriter
+    from auditor.updates.builtin_update import ChangeAnswer
 
 
 _IMPACTS_OF: Final = {Status.UNREADABLE: None, Status.SEALED: Impact.UNKNOWN}
@@ -47,13 +50,15 @@ class ShardKeys:
         owner: The auditor of the shard, with the programs.
         rows: Receives the rows.
         table: The live table of the dump.
+        first: The number of the dump, and the position of the shard in it.
     """
 
-    def __init__(self, owner: ObjectJudge, rows: RowWriter, table: Any) -> None:
+    def __init__(self, owner: ObjectJudge, rows: RowWriter, table: Any, first: tuple[int, int] = (0, 0)) -> None:
         options = owner.plan.options
         self.owner = owner
         self.rows = rows
         self.table = table
+        self.first = first
         self.at = options.at_of_exports if rows.is_export else options.at
         self.fast_paths = FastPaths(owner, rows, self.at)
         self.builtins = BuiltinRows(owner, rows)
@@ -156,6 +161,10 @@ class ShardKeys:
                 self.simple(row, Status.SEALED if opened.lacks_key else Status.UNREADABLE, opened.reason)
                 return
             row.data = opened.data
+        is_builtin = status in (KeyClass.DEFINITION, KeyClass.BUILTIN)
+        if is_builtin and row.key is None and owner.manifests is not None:
+            self.changed_builtin(row, owner.manifests, Status(status))
+            return
         if status is KeyClass.DEFINITION:
             self.defined(row)
             return
@@ -163,7 +172,8 @@ class ShardKeys:
             self.builtins.add_row(row)
             return
         if entry is None or not status.is_custom:
-            self.simple(row, Status(status), reason)
+            if status is not KeyClass.ORPHANED or not self.is_unmatched(row, None):
+                self.simple(row, Status(status), reason)
             return
         definition = owner.definition(entry)
         if isinstance(definition, str):
@@ -175,7 +185,52 @@ class ShardKeys:
         if status is KeyClass.MISPLACED:
             self.misplaced(row, definition, reason)
             return
-        self.custom(row, definition)
+        if not self.is_unmatched(row, definition):
+            self.custom(row, definition)
+
+    def place_of(self, row: RowHead) -> tuple[int, int]:
+        """Return the number of a row's dump, and where its value begins there."""
+        source, start = self.first
+        return source, self.table["offset"][start + row.at].as_py()
+
+    def changed_builtin(self, row: RowHead, manifests: ManifestChanges, status: Status) -> None:
+        """Write the row of a manifest of a built-in kind: an update of the object of the state before, or a create."""
+        result = self.rows.result
+        answer, is_update = manifests.answer(row.data, self.place_of(row))
+        result.changes["updated" if is_update else "created"] += 1
+        if answer.reason:
+            kind = f"{row.kind}.{row.group}" if row.group else row.kind or ""
+            result.note_unanswered(kind, answer.reason, object_name(None, row.namespace, row.name))
+        self.answered(row, answer, status)
+
+    def answered(self, row: RowHead, answer: ChangeAnswer, status: Status) -> None:
+        """Write the row of a manifest that is not judged as a custom resource, with the answer to it."""
+        is_refused = bool(answer.findings)
+        impact = Impact.BLOCKS_EVERY_UPDATE if is_refused else Impact.UNKNOWN if answer.reason else Impact.NONE
+        audited = AuditedObject(findings=answer.findings)
+        impacts = () if impact is Impact.NONE else (impact,)
+        row_class = self.rows.simple_row_class(row, audited, status, impacts, impact)
+        outcome = UpdateOutcome((answer.code, None, None))
+        self.rows.object_row(row, audited, row_class, answer.reason or None, outcome, controller_in(row.data))
+        for finding in answer.findings:
+            self.rows.found.add(len(self.rows.objects) - 1, finding, REFUSED_PUT)
+
+    def is_unmatched(self, row: RowHead, definition: CustomResourceDefinition | None) -> bool:
+        """Write the row of a manifest, and return True, if no server with the state before serves its kind or version.
+
+        Args:
+            row: The row.
+            definition: The definition of its kind, or None if there is none.
+        """
+        manifests = self.owner.manifests
+        if row.key is not None or manifests is None or (definition is None and not manifests.is_whole):
+            return False
+        api_version = jsontext.decode_object(row.data)["apiVersion"]
+        version = None if definition is None else definition.versions.get(api_version.rpartition("/")[2])
+        if version is not None and version.served:
+            return False
+        self.answered(row, no_match(row.kind or "", api_version), Status.INVALID)
+        return True
 
     def misplaced(self, row: RowHead, definition: CustomResourceDefinition, reason: str | None) -> None:
         """Write the row of a key that is below the prefix of a kind but fits no object of it: only a LIST reads it.
@@ -375,7 +430,7 @@ class ShardKeys:
             return NOT_ASKED
         if self.owner.changes is not None:
             if before is None:
-                return NOT_ASKED
+                return self.created(row, definition)
             program = self.owner.program(definition, audited.audited_version or "")
             place = None if row.key is None else (row.namespace, row.name)
             return self.owner.changes.outcome(program, audited, before, place)
@@ -392,6 +447,21 @@ class ShardKeys:
             if again != outcome and not (again.gave_up or outcome.gave_up):
                 raise refuted(program, audited, f"updates: {outcome.codes}, by the reference {again.codes}")
         return outcome
+
+    def created(self, row: RowHead, definition: CustomResourceDefinition) -> UpdateOutcome:
+        """Return the outcome of a manifest that the state before does not have, apart from the checks of a create."""
+        manifests = self.owner.manifests
+        if row.key is not None or manifests is None:
+            return NOT_ASKED
+        namespace = (row.namespace or "default") if definition.namespaced else ""
+        answer = manifests.creation(definition.resource, namespace, row.name or "", self.place_of(row))
+        if answer is None:
+            return NOT_ASKED
+        if answer.reason:
+            name = object_name(None, row.namespace, row.name)
+            self.rows.result.note_unanswered(f"{definition.kind}.{definition.group}", answer.reason, name)
+            return NOT_ASKED
+        return refused_change(answer)
 
     def broken(self, row: RowHead, error: Exception) -> None:
         """Write the row of a value on which the auditor itself failed."""

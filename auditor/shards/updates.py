@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from auditor.updates.body import RequestName
+from auditor.updates.builtin_update import refused
 from auditor.updates.managed_fields import Writers, locate, owned_roots
 from auditor.updates.noop import BLOCKS, NoopUpdates, NoopVerdict
+from auditor.updates.update import TriedUpdate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, Finding
     from auditor.base.statuses import Impact
     from auditor.program.program import AuditProgram
-    from auditor.updates.update import TriedUpdate
+    from auditor.updates.builtin_update import ChangeAnswer
 
 
 CREATE: Final = "create"
@@ -110,6 +112,8 @@ class UpdateOutcome:
 
 
 _NOBODY: Final = (None, None)
+_REASONS: Final = {400: "BadRequest", 404: "NotFound", 409: "Conflict", 422: "Invalid"}
+"""Reasons of a status by its code."""
 
 NOT_ASKED: Final = UpdateOutcome()
 """The outcome of a value that is not a readable custom resource, and of all objects of a run without updates."""
@@ -117,6 +121,9 @@ RULES_TOOK_TOO_LONG: Final = UpdateOutcome(gave_up=True)
 """The outcome of an object whose rules took too much time or memory."""
 NO_UPDATES: Final = UpdateColumns(CREATE, None, None, None, None)
 """The columns of a finding of an object without an update verdict and without a known writer."""
+
+REFUSED_PUT: Final = UpdateColumns("put", BLOCKS, None, None, None)
+"""The columns of a finding that refuses a change of an object of a built-in kind."""
 
 
 class UpdateVerdicts:
@@ -181,9 +188,19 @@ class UpdateVerdicts:
         return known
 
 
+def refused_change(answer: ChangeAnswer) -> UpdateOutcome:
+    """Return the outcome of a change that is refused before the object is checked."""
+    put = TriedUpdate(answer.code or 0, answer.findings[0].message, answer.findings)
+    verdict = NoopVerdict(put, None, None, None, (), (BLOCKS,))
+    return UpdateOutcome((put.code, None, None), verdict, is_known=True)
+
+
 def judged_change(program: AuditProgram, verdict: NoopVerdict) -> UpdateOutcome:
-    """Return the outcome of a change between two dumps."""
-    broken = _broken(program)
+    """Return the outcome of a change between two dumps; a refusal as a whole is a finding, too."""
+    broken, put = _broken(program), verdict.put
+    if put.is_refused and not put.findings and not put.needs_webhook:
+        reason = _REASONS.get(put.code, "InternalError")
+        verdict = replace(verdict, put=replace(put, findings=refused(put.code, reason, put.message).findings))
     codes = (_code(verdict.put, broken), None, _code(verdict.status, broken))
     return UpdateOutcome(codes, verdict, is_known=True, gave_up=_gave_up(program, verdict))
 

@@ -50,7 +50,8 @@ _UNREAD: Final = re.compile(
 def judged_rows(manifest: dict[str, Any]) -> int:
     """Return how many rows of a report are objects with a verdict; JSON without a kind is not an object."""
     kinds = (kind["statuses"] for kind in manifest["kinds"] if kind["kind"])
-    return sum(count for statuses in kinds for status, count in statuses.items() if status in _VERDICTS)
+    verdicts: int = sum(count for statuses in kinds for status, count in statuses.items() if status in _VERDICTS)
+    return verdicts - unanswered(manifest)
 
 
 def _empty(manifest: dict[str, Any]) -> list[str]:
@@ -101,9 +102,16 @@ def not_judged(manifest: dict[str, Any], *, ignore: frozenset[str] = frozenset()
         out.append("the integrity of dumps (--no-verify-digest)")
     if count := sum(entry["objects"] for entry in manifest.get("not_evaluated") or ()):
         out.append(f"validation rules of {objects(count)} that could not be evaluated")
+    if count := unanswered(manifest):
+        out.append(f"the answers to {counted(count, 'change')}")
     if count := (manifest.get("diff") or {}).get("not_judged"):
         out.append(f"{counted(count, 'earlier finding')} that could not be checked again")
     return out
+
+
+def unanswered(manifest: dict[str, Any]) -> int:
+    """Return the number of changes (--old) whose answer is not known."""
+    return sum(int(entry["objects"]) for entry in manifest.get("unanswered") or ())
 
 
 def not_judged_of(

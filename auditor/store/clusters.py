@@ -165,6 +165,7 @@ def narrowed_manifest(manifest: dict[str, Any], wanted: Sequence[str]) -> dict[s
         "kinds": _kinds(own),
         **lifecycle_of(own),
         "not_evaluated": [entry for cluster in own for entry in cluster["not_evaluated"]],
+        "unanswered": [entry for cluster in own for entry in cluster.get("unanswered") or ()],
         "missing": [],
         "lost": [text for text in manifest["lost"] if text.startswith(tuple(f"{name}: " for name in names))],
     }

@@ -72,6 +72,8 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
         for kind, stuck in result.stuck.items():
             total.stuck.setdefault(kind, stuck)
         total.changes.update(result.changes)
+        for key, count in result.unanswered.items():
+            total.note_unanswered(*key, *result.unanswered_first[key], count=count)
         if result.lost:
             lost.append(result.lost)
         if result.lost_more:
@@ -377,6 +379,10 @@ def write_manifest(
         ],
         "not_evaluated": _not_evaluated(total),
         "changes": dict(sorted(total.changes.items())),
+        "unanswered": [
+            {"kind": key[0], "reason": key[1], "objects": count, "first": total.unanswered_first[key]}
+            for key, count in sorted(total.unanswered.items())
+        ],
         "old": [
             {"name": source.name, "format": source.format, "sha256": source.sha256, "revision": source.revision}
             for source in plan.old

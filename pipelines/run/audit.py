@@ -234,13 +234,16 @@ def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
     """Return the exit code of an audit.
 
     2: there was no object, or none that could be read; 3: part of a dump could not be read, or rules exceeded their
-    limits, or the command of --kms-decryptor failed; 1: --fail-on is reached.
+    limits, or the answer to a change is not known, or the command of --kms-decryptor failed; 1: --fail-on is reached.
     """
     statuses = {Status(status) for _, status in total.statuses}
     if statuses <= {Status.OTHER} and not total.out_of_scope:
         return 3 if total.lost else 2
     has_failed = any(count.error for count in total.encrypted)  # the command that gives keys
-    if any(source.damage for source in sources) or total.lost or total.given_up or has_failed:
+    is_judged = not (total.lost or total.given_up or total.unanswered or has_failed)
+    if options.old:
+        is_judged &= statuses.isdisjoint((Status.ORPHANED, Status.UNSERVED))
+    if any(source.damage for source in sources) or not is_judged:
         return 3
     if options.fail_on_sealed and Status.SEALED in statuses:
         return 1

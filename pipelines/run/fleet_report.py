@@ -38,7 +38,8 @@ _MOST_FINDINGS: Final = 100
 _OF_EACH: Final = ("ratcheting", "gates", "etcd_prefix")
 """Options that may differ between the clusters of a fleet."""
 _OF_CLUSTER: Final = (
-    *("exit_code", "counts", "parts", "not_evaluated", "encryption", "namespaces", "deleting", "kinds"),
+    *("exit_code", "counts", "parts", "not_evaluated", "unanswered", "encryption", "namespaces"),
+    *("deleting", "kinds"),
 )
 """What the manifest of a fleet has of each cluster as its own manifest has it."""
 _WORST: Final = (3, 1, 0)
@@ -267,6 +268,7 @@ def _joined(
         "findings": findings[:_MOST_FINDINGS],
         "stored_versions": _summed(rows("stored_versions"), ("crd", "version", "storage"), ("objects",)),
         "not_evaluated": _not_evaluated(manifests),
+        "unanswered": _summed(rows("unanswered"), ("kind", "reason"), ("objects",)),
         "programs": _summed(
             rows("programs"),
             ("crd", "group", "kind", "version"),

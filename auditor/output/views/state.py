@@ -88,7 +88,7 @@ def state_lines(model: FindingsModel) -> list[Line]:
     """Return lines, which may be wider than a terminal, on the keys of a report and on what else there is to know."""
     manifest = visible_tree(model.manifest)
     lines = [Line(text, "medium") for text in (*sealed_lines(manifest), *_closed(manifest), *_not_evaluated(manifest))]
-    lines += [Line(text, "medium") for text in deleting_lines(manifest)]
+    lines += [Line(text, "medium") for text in (*_unanswered(manifest), *deleting_lines(manifest))]
     skipped = manifest["counts"]["statuses"].get(Status.BUILTIN)
     if skipped and "builtin" in manifest["options"].get("skip", ()):
         text = f"{counted(skipped, 'value')} of built-in kinds (--skip builtin): whether they break lists is not known"
@@ -186,6 +186,14 @@ def _not_evaluated(manifest: dict[str, Any]) -> list[str]:
         f"time (--time-per-object) or memory for one object: {_listed(entry['first'], entry['given_up'])}"
         for entry in entries
         if entry.get("given_up")
+    ]
+
+
+def _unanswered(manifest: dict[str, Any]) -> list[str]:
+    """Return a line for each kind and reason of changes (--old) whose answer is not known."""
+    return [
+        f"NOT KNOWN  {entry['kind']} {_listed(entry['first'], entry['objects'])}: {entry['reason']}"
+        for entry in manifest.get("unanswered") or ()
     ]
 
 
