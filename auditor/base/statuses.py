@@ -81,7 +81,7 @@ class Impact(StrEnum):
     LOSES_DATA = "loses-data"
     DRIFTS = "drifts"
     UNKNOWN = "unknown"
-    """The value is sealed and no key was given, or its rules took too much time or memory."""
+    """Sealed without a key, rules that took too much time or memory, or a change whose answer is not known."""
     NONE = "none"
 
     def __new__(cls, value: str) -> Impact:  # noqa: PYI034 - an enum has no subclass

@@ -74,6 +74,9 @@ REMEDIES_OF_TYPE: Final = {
     "FieldValueDuplicate": "remove one",
     "FieldValueForbidden": "remove it, or restore the old value",
     **dict.fromkeys(("FieldValueTooLong", "FieldValueTooMany"), "shorten it"),
+    "NotFound": "create what is missing first",
+    "Conflict": "leave out `resourceVersion` and `uid`, or take those of the stored object",
+    "Forbidden": "create the namespace anew when it is gone",
 }
 """By the server's cause of a finding."""
 _OTHER: Final = "repair the fields in its findings"

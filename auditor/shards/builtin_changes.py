@@ -31,7 +31,16 @@ if TYPE_CHECKING:
 
 _ALWAYS: Final = frozenset({"", "default", "kube-system", "kube-public", "kube-node-lease"})
 """Namespaces that a server creates itself; the first is that of objects without one."""
+_CREATED_BY_PUT: Final = frozenset(
+    {
+        *("endpoints", "events", "events.events.k8s.io", "leases.coordination.k8s.io", "limitranges", "services"),
+        *(f"{name}.rbac.authorization.k8s.io" for name in ("clusterrolebindings", "clusterroles", "rolebindings")),
+        *("roles.rbac.authorization.k8s.io", "runtimeclasses.node.k8s.io"),
+    }
+)
+"""Resources of which a PUT creates an object that is not there."""
 _ACCEPTED: Final = (Status.BUILTIN, Status.DEFINITION)
+_OTHER_UID: Final = "Precondition failed: UID in precondition: {}, UID in object meta: {}"
 _CONFLICT: Final = "Operation cannot be fulfilled on {}: "
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
@@ -67,7 +76,7 @@ class ManifestChanges:
             name: Its name.
             place: The number of its dump, and where it begins there.
         """
-        if self._replaces:
+        if self._replaces and resource not in _CREATED_BY_PUT:
             return refused(404, "NotFound", f'{resource} "{name}" not found')
         if namespace in _ALWAYS:
             return None
@@ -159,6 +168,9 @@ class ManifestChanges:
             return answer
         if create.findings:
             return ChangeAnswer(422, tuple(create.findings))
+        if self._replaces and (uid := (manifest.get("metadata") or {}).get("uid")):
+            conflict = _CONFLICT.format(f'{resource} "{names.name}"')
+            return refused(409, "Conflict", f"{conflict}{_OTHER_UID.format(uid, '')}")
         if (names.group, names.kind) == _DEFINITION:
             return ChangeAnswer(201)
         return judge_values(names.group, names.kind, with_string_data(manifest), None)
@@ -201,22 +213,21 @@ class ManifestChanges:
         resource = f'{resource_name(names.group, names.kind)} "{names.name}"'
         conflict = _CONFLICT.format(resource)
         version, own = sent.get("resourceVersion") or "", sent.get("uid") or ""
-        if own and uid and own != uid:
-            if not self._replaces:
-                field = invalid("object-meta", "metadata.uid", own, "field is immutable")
-                return ChangeAnswer(422, (field,))
-            text = f"Precondition failed: UID in precondition: {own}, UID in object meta: {uid}"
-            return refused(409, "Conflict", conflict + text)
         if (own and not uid) or (version and revision is None):
             return ChangeAnswer(
                 None, (), "the old object has no uid or resourceVersion to compare with that of the new"
             )
-        if version and version.strip("0") and version != str(revision):
+        is_other, stale = bool(own) and own != uid, None
+        if version.strip("0") and version != str(revision):
             if not (version.isascii() and version.isdecimal()):
-                return refused(500, "InternalError", f"resourceVersion {version!r} is not a number")
+                return ChangeAnswer(None, (), f"resourceVersion {version!r} is not a number")
             text = "the object has been modified; please apply your changes to the latest version and try again"
-            return refused(409, "Conflict", conflict + text)
-        return None
+            stale = refused(409, "Conflict", conflict + text)
+        if is_other and self._replaces:
+            return refused(409, "Conflict", f"{conflict}{_OTHER_UID.format(own, uid)}")
+        if is_other and stale is None:
+            return ChangeAnswer(422, (invalid("object-meta", "metadata.uid", own, "field is immutable"),))
+        return stale
 
 
 def _refused_create(create: CreateAnswer) -> ChangeAnswer | None:

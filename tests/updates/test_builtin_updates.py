@@ -26,7 +26,7 @@ def audited(folder: Path, old: list[Any], new: list[Any], how: str) -> dict[tupl
         (folder / f"{name}.json").write_text(text)
     way = "merge" if how == "apply" else how
     ended = auditor(
-        "audit", "--old", "old.json", "new.json", "--report", "out", "--apply", way, "--jobs", 1, cwd=folder
+        "audit", "--old", "old.json", "new.json", "--report", "out", "--force", "--apply", way, "--jobs", 1, cwd=folder
     )
     rows = pq.read_table(folder / "out/objects").to_pylist()
     findings: dict[tuple[str, str], list[Any]] = {}
@@ -97,6 +97,16 @@ def test_a_refused_manifest_has_the_reason(tmp_path: Path, how: str, new: dict[s
     ((word, findings),) = audited(tmp_path, old, [new], how).values()
     assert word == "refused"
     assert text in findings[0]["message"]
+
+
+def test_a_replace_creates_an_object_of_some_kinds(tmp_path: Path) -> None:
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r"}, "rules": []}
+    ((word, _),) = audited(tmp_path, [NAMESPACE], [role], "replace").values()
+    assert word == "accepted"
+    ((_, found),) = audited(
+        tmp_path, [NAMESPACE], [{**role, "metadata": {"name": "r", "uid": "5"}}], "replace"
+    ).values()
+    assert found[0]["message"].endswith("UID in precondition: 5, UID in object meta: ")
 
 
 def test_a_namespace_counts_from_its_place_among_the_manifests(tmp_path: Path) -> None:
