@@ -148,6 +148,12 @@ def _is_equal_amount(new: Any, old: Any) -> bool:
         return False
 
 
+def _has_null_item(value: Any) -> bool:
+    if type(value) is dict:
+        return any(map(_has_null_item, value.values()))
+    return type(value) is list and any(item is None or _has_null_item(item) for item in value)
+
+
 def _at(obj: Any, path: str) -> Any:
     for step in path.split("."):
         obj = obj.get(step) if type(obj) is dict else None
@@ -430,7 +436,9 @@ def _key_faults(key: str) -> Iterator[str]:
 def _unchecked_data(label: str, obj: JsonObject) -> str:
     """Return why the data of a ConfigMap or Secret may be invalid; empty if they are not."""
     values = [*(obj.get("data") or {}).values(), *(obj.get("binaryData") or {}).values()]
-    if sum(len(value.encode()) for value in values) > _MOST_BYTES:
+    if not all(type(value) is str for value in values):
+        return "values of its data are no texts"
+    if sum(len(value.encode("utf-8", "surrogatepass")) for value in values) > _MOST_BYTES:
         return "its data may be larger than a server accepts"
     kind = obj.get("type") or "Opaque"
     if label == "/Secret" and "kubernetes.io/" in kind and kind != "kubernetes.io/tls":
@@ -457,6 +465,8 @@ def judge_values(group: str, kind: str, new: JsonObject, old: JsonObject | None)
         old: The stored object, at the same version; None for a create.
     """
     label = f"{group}/{kind}"
+    if _has_null_item([new, old or {}]):
+        return ChangeAnswer(None, (), "null in a list")
     update = _Update(label, new, old or {})
     if old is not None:
         if label in _RULES:
