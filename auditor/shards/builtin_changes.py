@@ -38,7 +38,7 @@ _CREATED_BY_PUT: Final = frozenset(
         *("roles.rbac.authorization.k8s.io", "runtimeclasses.node.k8s.io"),
     }
 )
-"""Resources of which a PUT creates an object that is not there."""
+"""Resources whose objects a PUT creates if they are not there."""
 _ACCEPTED: Final = (Status.BUILTIN, Status.DEFINITION)
 _OTHER_UID: Final = "Precondition failed: UID in precondition: {}, UID in object meta: {}"
 _CONFLICT: Final = "Operation cannot be fulfilled on {}: "
@@ -182,6 +182,13 @@ class ManifestChanges:
         stale = self._precondition(names, sent, known.get("uid"), revision)
         if stale is not None:
             return stale
+        fields = [
+            invalid("object-meta", f"metadata.{name}", sent[name], "field is immutable")
+            for name in ("deletionGracePeriodSeconds", "deletionTimestamp")
+            if sent.get(name) and known.get(name) is None
+        ]
+        if fields:
+            return ChangeAnswer(422, tuple(fields))
         if (names.group, names.kind) == _DEFINITION:
             return self._definition(manifest, old)
         if manifest["apiVersion"] != old.get("apiVersion"):

@@ -49,6 +49,8 @@ _CONFIG_KEY_DETAIL: Final = (
 )
 _LONGEST_KEY: Final = 253
 _MOST_BYTES: Final = 1 << 20
+_MOST_COUNT: Final = 100_000
+"""Most pods that an indexed Job runs at once; no count that is smaller is too large for a kind."""
 _VOLUME_FIELDS: Final = frozenset(
     {
         *("accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy"),
@@ -125,9 +127,10 @@ def differences(new: Any, old: Any, path: str = "") -> Iterator[Difference]:
     elif new in _EMPTY:
         if old in _EMPTY:
             is_default = new is None and any(_is_equal(old, default) for default in DEFAULTS.get(name, ()))
-            if {type(new), type(old)} & {int, bool} and not is_default:  # zero is not nothing for every field
+            # Zero, and an empty object that is sent, are not the same as nothing for every field.
+            if ({type(new), type(old)} & {int, bool} or (new == {} and old is None)) and not is_default:
                 yield Difference(path, new, old, is_certain=False)
-        elif new is not None or not any(_is_equal(old, default) for default in DEFAULTS.get(name, ())):
+        elif new not in (None, "") or not any(_is_equal(old, default) for default in DEFAULTS.get(name, ())):
             yield Difference(path, new, old, is_certain=False)
     elif old in _EMPTY or type(new) is type(old):
         parent = path.rpartition(".")[0].rpartition(".")[2]
@@ -247,7 +250,7 @@ def _claim(update: _Update) -> None:
     below = [
         each
         for each in update.below("spec")
-        if not (each.path == "spec.volumeName" and each.old in _EMPTY)
+        if not (each.path in ("spec.volumeName", "spec.storageClassName") and each.old in _EMPTY)
         and not (is_bound and each.path.startswith(("spec.resources.requests", "spec.volumeAttributesClassName")))
     ]
     if any(each.is_certain or (each.path.count(".") == 1 and each.old not in _EMPTY) for each in below):
@@ -335,6 +338,13 @@ def _ranges(update: _Update) -> None:
                 update.refuse(ImmutableField(f"spec.cidrs[{index}]"), ours)
 
 
+def _revision(update: _Update) -> None:
+    new, old = update.new.get("data"), update.old.get("data")
+    if new != old:  # any JSON, in which null is a value
+        update.settle(update.below("data"))
+        update.refuse(ImmutableField("data"), new)
+
+
 def _drivers(update: _Update) -> None:
     new, old = (
         {item.get("name"): {**item, "allocatable": None} for item in _at(obj, "spec.drivers") or ()}
@@ -354,6 +364,7 @@ _RULES: Final = {
     "/Secret": _frozen,
     "/Service": _service,
     **dict.fromkeys(("apps/DaemonSet", "apps/Deployment", "apps/ReplicaSet", "apps/StatefulSet"), _selected),
+    "apps/ControllerRevision": _revision,
     "batch/Job": _job,
     "networking.k8s.io/ServiceCIDR": _ranges,
     "storage.k8s.io/CSINode": _drivers,
@@ -374,7 +385,7 @@ def _is_checked(update: _Update, each: Difference) -> bool:
         if not is_below:
             continue
         if check == "count":
-            return type(each.new) is int and each.new >= 0
+            return type(each.new) is int and 0 <= each.new <= _MOST_COUNT
         if check == "image":
             return type(each.new) is str and bool(each.new) and each.new == each.new.strip()
         if check == "metadata":

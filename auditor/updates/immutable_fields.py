@@ -68,7 +68,6 @@ IMMUTABLE_FIELDS: Final[dict[str, tuple[ImmutableField, ...]]] = {
     ),
     "/ResourceQuota": (ImmutableField("spec.scopes"),),
     "/Secret": (ImmutableField("type"),),
-    "apps/ControllerRevision": (ImmutableField("data"),),
     "apps/DaemonSet": (_SELECTOR,),
     "apps/Deployment": (_SELECTOR,),
     "apps/ReplicaSet": (_SELECTOR,),

@@ -84,6 +84,11 @@ def _sent(obj: dict[str, Any], **metadata: Any) -> dict[str, Any]:
         ("replace", _sent(_map("b"), resourceVersion="6"), "the object has been modified"),
         ("apply", _sent(_map("b"), uid=OTHER_UID), "metadata.uid: Invalid value"),
         ("replace", _sent(_map("b"), uid=OTHER_UID), f"Precondition failed: UID in precondition: {OTHER_UID}"),
+        (
+            "apply",
+            _sent(_map("b"), deletionGracePeriodSeconds=5),
+            "metadata.deletionGracePeriodSeconds: Invalid value: 5",
+        ),
         ("replace", _sent(_map("absent")), 'configmaps "absent" not found'),
         ("apply", _sent(_map("c"), namespace="nowhere"), 'namespaces "nowhere" not found'),
         ("apply", _sent(_map("c"), namespace="ending"), "because it is being terminated"),
