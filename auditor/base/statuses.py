@@ -77,6 +77,8 @@ class Impact(StrEnum):
     BLOCKS_STATUS = "blocks-status"
     BLOCKS_SPEC = "blocks-spec"
     BLOCKS_METADATA = "blocks-metadata"
+    BLOCKS_APPLY = "blocks-apply"
+    """A stored value does not fit the types of the schema: each server-side apply fails, also one that repairs it."""
     TOLERATED = "tolerated-while-unchanged"
     LOSES_DATA = "loses-data"
     DRIFTS = "drifts"
@@ -99,7 +101,7 @@ class Impact(StrEnum):
     @property
     def blocks(self) -> bool:
         """Whether the server refuses some write of the object."""
-        return Impact.BLOCKS_DELETE.rank <= self.rank <= Impact.BLOCKS_METADATA.rank
+        return Impact.BLOCKS_DELETE.rank <= self.rank <= Impact.BLOCKS_APPLY.rank
 
     @property
     def decides_alone(self) -> bool:

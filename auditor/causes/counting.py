@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from auditor.base.longtext import cut
-from auditor.causes.row_causes import FindingRows, ObjectImpacts, follows_of, is_new
+from auditor.causes.row_causes import FindingRows, ObjectImpacts, follows_of, is_new, reason_of
 from auditor.causes.severity import SEVERITIES, rank, severity_of, worst_of
 from auditor.store.coded import Coded, combined, groups_of
 
@@ -364,7 +364,7 @@ class Counting:
             count.note_owner(names[position], 1, self.most_owners)
             order = 0 if is_fresh else 1
             if len(count.examples) < _EXAMPLES or order < count.examples[-1][0]:
-                text = rows.columns["reason"].text(row)
+                text = reason_of(rows.impact[position], rows.columns["reason"].text(row))
                 if rows.impact[position] == "loses-data" and pruned is not None:
                     text = dropped_text(pruned(row))
                 count.note_example(order, object_name(rows.columns, row), text)

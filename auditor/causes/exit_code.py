@@ -27,6 +27,7 @@ _LEVELS: Final = {
     "unreadable": "unreadable",
     "needs-conversion": "unreadable",
     "blocks-delete": "blocked",
+    "blocks-apply": "blocked",
     "is-deleted": "data-loss",
     "loses-data": "data-loss",
 }

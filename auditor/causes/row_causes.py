@@ -11,6 +11,7 @@ from auditor.base import arrow
 from auditor.causes.follows import BLOCKING, FOLLOWS
 from auditor.causes.keys import CauseKey, form_of, topic_of
 from auditor.store.coded import Coded, combined, groups_of
+from auditor.updates.server_side_apply import APPLY_FAILS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,13 +37,16 @@ _OF_KEY: Final = ("cluster", "group", "kind", "audited_version", "check", "field
 _OF_OBJECT: Final = ("cluster", "key", "group", "kind", "audited_version", "namespace", "name")
 _OF_IMPACT: Final = ("group", "plural", "kind", "audited_version")
 IMPACTS: Final = (
-    *("crashes-server", "breaks-list", "breaks-watch", "is-deleted", "needs-webhook", "blocks-delete", "loses-data"),
+    *("crashes-server", "breaks-list", "breaks-watch", "is-deleted", "needs-webhook", "blocks-delete", "blocks-apply"),
+    "loses-data",
 )
 """Impacts that are causes, worst first; the severity of each is in `severity`, its title in `titles`."""
 OF_NAMESPACES: Final = {"deleted": "loses-namespace", "missing": "lacks-namespace"}
 """Causes by what a namespace is (`namespaces` of a manifest); each such namespace is one, with the objects in it."""
 IN_NAMESPACES: Final = ("valid", "invalid", "builtin", "sealed", "needs-conversion")
 """Statuses of objects whose namespace matters to them; what no server reads at its key has causes of its own."""
+_OF_VERSION: Final = ("loses-data", "blocks-delete", "blocks-apply")
+"""Impacts that depend on the version."""
 _STATUSES: Final = ("unreadable", "needs-conversion", "unserved", "orphaned", "sealed")
 
 
@@ -271,8 +275,13 @@ def _impacts(impacts: list[str] | tuple[()], status: str | None) -> list[str]:
     return shown
 
 
+def reason_of(impact: str, reason: str) -> str:
+    """Return what the reason of an object says about one of its impacts; empty if it is about another one."""
+    return reason if reason.startswith(APPLY_FAILS) is (impact == "blocks-apply") else ""
+
+
 def _key(columns: dict[str, Coded], row: int, impact: str) -> CauseKey:
-    version = columns["audited_version"].text(row) if impact in ("loses-data", "blocks-delete") else ""
+    version = columns["audited_version"].text(row) if impact in _OF_VERSION else ""
     kind = columns["kind"].text(row) or columns["plural"].text(row)
     return CauseKey(group=columns["group"].text(row), kind=kind, version=version, impact=impact)
 

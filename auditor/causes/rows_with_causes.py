@@ -22,6 +22,7 @@ from auditor.causes.row_causes import (
     ObjectImpacts,
     concerned,
     namespaces_of,
+    reason_of,
 )
 from auditor.causes.severity import SEVERITIES, rank
 
@@ -135,6 +136,7 @@ def object_rows(
                 content["cause"] = ids.of(int(rows.cause[row]))[0]
                 content["owner"] = owners.of(int(rows.row[row]))
                 content["cause_impact"] = rows.impact[row]
+                content["reason"] = reason_of(rows.impact[row], content["reason"] or "") or None
                 content["severity"] = SEVERITIES[int(ranks[row])]
                 content["accepted"] = settled is not None and bool(settled[row])
                 content.setdefault("change", None)

@@ -18,6 +18,7 @@ IMPACT_TITLES: Final = {
     "breaks-watch": "breaks watches and controllers",
     "is-deleted": "is deleted as soon as a server runs",
     "blocks-delete": "cannot be deleted",
+    "blocks-apply": "fails each server-side apply (Flux, Argo CD)",
     "loses-data": "loses data at the next write",
     "loses-namespace": "is being deleted, with the objects in it",
     "lacks-namespace": "does not exist, but objects are in it",
@@ -54,6 +55,8 @@ REMEDIES_OF_IMPACT: Final = {
     "is-deleted": "save it before a server runs over the data; apply the definition anew afterwards",
     "needs-webhook": "keep the webhook running; pass `--convert-with` to judge it",
     "blocks-delete": "repair the fields in its findings, then remove the finalizers",
+    "blocks-apply": "repair the values that the server names by PUT or merge patch (`kubectl replace`, `kubectl patch "
+    "--type merge`)",
     "loses-data": "add the fields to the schema, or accept the loss",
     "unreadable": "see its `reason`: where it was not audited, give `--memory` or `--time` and keep it; else "
     "restore or repair the value",

@@ -203,7 +203,7 @@ class RowWriter:
             row: The identity of the row.
             audited: Its value as audited.
             row_class: Its class.
-            reason: Why it could not be read or judged.
+            reason: Why it could not be read or judged; else it is the server's answer to any server-side apply.
             outcome: The answers to its updates.
             controller: The controller of the object, or None if it has none or it is not known.
         """
@@ -223,7 +223,7 @@ class RowWriter:
             outcome.codes,
             audited.pruned,
             audited.defaulted,
-            reason,
+            reason or outcome.apply_refusal or None,
             len(audited.findings),
         )
         if controller is not None:

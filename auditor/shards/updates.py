@@ -64,6 +64,12 @@ class UpdateOutcome:
         end = self.verdict.end_delete if self.verdict is not None else None
         return end.message if end is not None and end.is_refused else ""
 
+    @property
+    def apply_refusal(self) -> str:
+        """The server's answer to any server-side apply, where a value does not fit its type; empty if all fit."""
+        apply = self.verdict.apply if self.verdict is not None else None
+        return "" if apply is None else apply.message
+
     def merge(self, impacts: tuple[Impact, ...]) -> tuple[Impact, ...]:
         """Return impacts of the read with those of the updates, worst first."""
         if self.verdict is None or not self.verdict.impacts:

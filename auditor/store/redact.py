@@ -42,6 +42,8 @@ _VALUE: Final = re.compile(
     r"(:?) .*",
     re.DOTALL,
 )
+_KEYS: Final = re.compile(r"\[[^][=]*=[^]]*\]")
+"""The keys of an item of a list, in the paths of a server-side apply."""
 _ARROW: Final = re.compile(r": .* -> .*", re.DOTALL)
 _TEXTS: Final = frozenset({"reason", "text", "message", "why", "why_stuck"})
 _VALUES: Final = frozenset({"old", "new"})
@@ -50,7 +52,8 @@ _TIME: Final = re.compile(r"[0-9T:.+Z-]{20,40}")
 
 def redacted_text(text: str) -> str:
     """Return a message without what may be a value in it: what is quoted, and what follows ``value:`` or ``=``."""
-    return _VALUE.sub(rf"\1\2 {REDACTED}", _ARROW.sub(f": {REDACTED}", _QUOTED.sub(REDACTED, text)))
+    text = _KEYS.sub(f"[{REDACTED}]", _QUOTED.sub(REDACTED, text))
+    return _VALUE.sub(rf"\1\2 {REDACTED}", _ARROW.sub(f": {REDACTED}", text))
 
 
 def redact_report(folder: Path, manifest: dict[str, Any]) -> None:

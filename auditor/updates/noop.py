@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.statuses import Impact
@@ -24,6 +25,7 @@ from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import ABSENT, StructuralSchema, nodes_of
 from auditor.storage_read.numbers_as_sent import has_respelled, may_be_respelled
 from auditor.updates.managed_fields import locate
+from auditor.updates.server_side_apply import apply_fault, may_misfit
 from auditor.updates.update import TriedUpdate, UpdateProgram
 from auditor.validation.node import tolerated_values, validate_value
 
@@ -53,6 +55,8 @@ class NoopVerdict:
         label: The result of a patch that adds a label; None for a change.
         status: The result of sending the object back to /status; None without that subresource or if not tried.
         end_delete: The result of a patch that removes all finalizers; None if it is not being deleted or has none.
+        apply: The refusal of each server-side apply, whatever it sends; None if the object fits its types, or for a
+            change.
         verdicts: (verdict, guard path or None) of each create finding, in their order.
         impacts: The impacts that follow, worst first.
     """
@@ -63,6 +67,7 @@ class NoopVerdict:
     end_delete: TriedUpdate | None
     verdicts: tuple[tuple[str, str | None], ...]
     impacts: tuple[Impact, ...]
+    apply: TriedUpdate | None = None
 
     def requests(self) -> list[tuple[str, TriedUpdate]]:
         """Return the requests that were tried and have rows of their own, with their results."""
@@ -93,6 +98,7 @@ class NoopUpdates:
             self._has_old_self
             or (self.version.schema is not None and self.version.structural is None)
             or self._may_be_unwritable()
+            or may_misfit(self.version.structural)
         )
         self._defaults = bool(defaults)
         self._has_doubles = self.definition.preserve_unknown_fields or _may_hold_double(self.version.structural)
@@ -135,6 +141,8 @@ class NoopUpdates:
             return True
         if proven and not self._has_doubles:
             return False
+        if not proven and self._apply(obj) is not None:
+            return True
         return self._is_respelled(audited, data)
 
     def _is_respelled(self, audited: AuditedObject, data: bytes) -> bool:
@@ -192,8 +200,12 @@ class NoopUpdates:
         end_delete = None
         if metadata.get("deletionTimestamp") and metadata.get("finalizers"):
             end_delete = self.update.attempt("remove-finalizer", old, place, revision)
+        apply = self._apply(old)
         verdicts = tuple(self._verdicts(audited.findings, put, old, old, dropped)) if audited.findings else ()
-        return NoopVerdict(put, label, status, end_delete, verdicts, _impacts(put, label, status, end_delete, verdicts))
+        impacts = _impacts(put, label, status, end_delete, verdicts)
+        if apply is not None:
+            impacts = tuple(sorted((*impacts, Impact.BLOCKS_APPLY), key=attrgetter("rank")))
+        return NoopVerdict(put, label, status, end_delete, verdicts, impacts, apply)
 
     def judge_change(
         self,
@@ -280,6 +292,16 @@ class NoopUpdates:
         if not old["metadata"].get("uid"):
             return TriedUpdate(404, f'{self.definition.resource} "{place.name}" not found')
         return self.update.attempt("label", old, place, revision) if self._compares_metadata else put
+
+    def _apply(self, obj: JsonObject) -> TriedUpdate | None:
+        """Return the refusal of each server-side apply of an object as read; None if it fits its types.
+
+        A version that is not served has no apply, and an object without a uid none that finds it.
+        """
+        if not self.version.served or not (obj["metadata"].get("uid") or self.is_export):
+            return None
+        fault = apply_fault(self.definition, self.version, obj)
+        return TriedUpdate(500, fault) if fault else None
 
     def _verdicts(
         self,

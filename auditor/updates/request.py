@@ -188,8 +188,9 @@ def try_update(
         new: The body of the client, with the resourceVersion that it read; None for the object as a GET shows it, sent
             back unchanged (patches add their change).
         version: The version of the request. None means that of `new`, or of what is stored, as in `audit_object`.
-        request: ``put``; ``label``: a merge patch that adds one label; ``status``: a PUT of /status; or
-            ``remove-finalizer``: a merge patch that removes all finalizers.
+        request: ``put``; ``label``: a merge patch that adds one label; ``status``: a PUT of /status;
+            ``remove-finalizer``: a merge patch that removes all finalizers; or ``apply``: a server-side apply of one
+            label.
         ratcheting: Whether the server has CRDValidationRatcheting on; always on since Kubernetes 1.33.
 
     Returns:

@@ -24,6 +24,7 @@ from auditor.schema.objectmeta import CoerceError
 from auditor.storage_read.numbers_as_sent import as_sent
 from auditor.storage_read.read import ReadError, answer_to_update, coerce
 from auditor.updates.body import RefusedRequest, RequestName, check_preconditions, complete_address, decode_sent
+from auditor.updates.server_side_apply import apply_fault, manager_fault
 from auditor.validation.field_errors import unique
 from auditor.validation.update import UpdateValidator
 
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from auditor.validation.update import UpdateRules
 
 
-REQUESTS: Final = ("put", "label", "status", "remove-finalizer")
+REQUESTS: Final = ("put", "label", "status", "remove-finalizer", "apply")
 """The supported requests: the object sent back, a patch of one label, a write of its status, a patch that ends
-deletion.
+deletion, a server-side apply of one label.
 """
 
 _LABEL: Final = "auditor/update"
@@ -251,14 +252,19 @@ class UpdateProgram:
         self, request: str, old: JsonObject, place: RequestName, revision: int, body: JsonObject | None
     ) -> tuple[JsonObject, list[Finding] | None]:
         self.check_served(request, place)
-        is_patch = request in ("label", "remove-finalizer", "patch")
+        is_patch = request in ("label", "remove-finalizer", "patch", "apply")
         if is_patch and not _metadata(old).get("uid"):
             raise RefusedRequest(404, f'{self.definition.resource} "{place.name}" not found')
+        if request == "apply":
+            definition, version = self.definition, self.version
+            fault = apply_fault(definition, version, old) or manager_fault(definition, version, old)
+            if fault:
+                raise RefusedRequest(500, fault)
         new = self.read_body(old if body is None else body, place)
         metadata = _metadata(new)
         if body is None:
             metadata["resourceVersion"] = str(revision)
-        if request == "label":
+        if request in ("label", "apply"):
             metadata["labels"] = {**(metadata.get("labels") or {}), _LABEL: "yes"}
         elif request == "remove-finalizer":
             metadata.pop("finalizers", None)

@@ -347,6 +347,11 @@ def _attention(change: DefinitionChange, tally: UpgradeTally, stored: Mapping[st
             where = narrowed.path or "the object"
             text = f"a new rule compares {where} with its old value ({_short(narrowed.new, 80)}): {_may_refuse(n)}"
             out.append(UpgradeEffect("new-rule", text, n, f"{where} {narrowed.new}"))
+    if n := tally.categories["apply-refused"]:
+        them = by_count(n, "it", "them")
+        text = f"each server-side apply (Flux, Argo CD) of {objects(n)} fails{_at(tally, 'apply-refused')}, also one "
+        text += f"that repairs {them}: a PUT or merge patch can"
+        out.append(UpgradeEffect("apply-refused", text, n))
     if tally.categories["tolerated"]:
         n = tally.categories["tolerated"]
         fails = "" if change.has_status and _only_status(tally) else ", but a restore or a re-creation fails"

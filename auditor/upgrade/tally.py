@@ -53,9 +53,10 @@ class UpgradeTally:
     encrypted, and not judged without its key. ``deleted``: with its definition. ``blocked``: newly invalid, and
     updates are refused. ``invalid``: newly invalid, and the result of updates is not known. ``tolerated``: newly
     invalid, and tolerated while the fields do not change. ``data-loss``, ``drift`` (defaults) and ``selector``: as
-    their changes say. ``mended``: repaired by the upgrade. ``broken-before``: unreadable, or its updates are refused,
-    before and after. ``reworded``: findings remain, and the server of another release says them in other words.
-    ``unchanged``: none of these.
+    their changes say. ``mended``: repaired by the upgrade. ``apply-refused``: a value newly does not fit its
+    type, so that each server-side apply fails. ``broken-before``: unreadable, or its updates are refused, before and
+    after. ``reworded``: findings remain, and the server of another release says them in other words. ``unchanged``:
+    none of these.
 
     Attributes:
         objects: Number of objects judged, once for each requested version.

@@ -20,6 +20,7 @@ IMPACTS = {
     Impact.BLOCKS_STATUS: (False, True, False, False),
     Impact.BLOCKS_SPEC: (False, True, False, False),
     Impact.BLOCKS_METADATA: (False, True, False, False),
+    Impact.BLOCKS_APPLY: (False, True, False, False),
     Impact.TOLERATED: (False, False, False, False),
     Impact.LOSES_DATA: (False, False, False, False),
     Impact.DRIFTS: (False, False, False, True),

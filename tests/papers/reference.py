@@ -53,7 +53,7 @@ _COLUMNS: Final = {
     "name": "Name of the object.",
     "uid": "UID of the object.",
     "status": "What the key is; see [Statuses](../guide/findings.md).",
-    "reason": "Why the status is what it is, in the server's or the reader's words.",
+    "reason": "Why the status is what it is, in the server's or the reader's words; with `blocks-apply` the answer to an apply.",
     "impact": "Worst of `impacts`; see [Impacts](../guide/findings.md).",
     "impacts": "What the key does to a live server, worst first.",
     "is_storage_version": "Whether the object is stored at the storage version of its definition.",

@@ -85,11 +85,13 @@ class Server:
         self._tls.check_hostname = False
         self._tls.verify_mode = ssl.CERT_NONE
 
-    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, str]:
+    def ask(
+        self, method: str, path: str, body: bytes | None = None, content: str = "application/json"
+    ) -> tuple[int, str]:
         """Return the code and the text of an answer."""
         request = urllib.request.Request(self.api + path, data=body, method=method)
         request.add_header("Authorization", "Bearer token")
-        request.add_header("Content-Type", "application/json")
+        request.add_header("Content-Type", content)
         try:
             with urllib.request.urlopen(request, context=self._tls) as response:
                 return response.status, response.read().decode()

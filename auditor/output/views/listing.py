@@ -12,10 +12,10 @@ from auditor.causes.severity import UPGRADE
 from auditor.causes.upgrade_causes import DEFINITION, has_objects
 from auditor.output.views.layout import Line, TableColumn, clipped, command_lines, fitted, table_lines, wrapped
 from auditor.output.views.summary import (
-    UNDELETABLE,
     cause_details,
     clusters_text,
     example_text,
+    impact_message,
     kind_text,
     marked,
     severities_text,
@@ -249,4 +249,4 @@ def message_of(row: dict[str, Any]) -> str:
         from auditor.causes.counting import dropped_text  # noqa: PLC0415 - it needs NumPy
 
         return dropped_text(row.get("pruned") or ())
-    return row.get("reason") or (UNDELETABLE if row.get("cause_impact") == "blocks-delete" else "")
+    return impact_message(row.get("cause_impact") or "", row.get("reason") or "")

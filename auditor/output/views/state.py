@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _WRITES: Final = (
     *(Impact.BLOCKS_DELETE, Impact.BLOCKS_EVERY_UPDATE, Impact.BLOCKS_STATUS, Impact.BLOCKS_METADATA),
-    Impact.TOLERATED,
+    *(Impact.BLOCKS_APPLY, Impact.TOLERATED),
 )
 _OF_KINDS: Final = (
     *(Status.VALID, Status.INVALID, Status.UNREADABLE, Status.NEEDS_CONVERSION, Status.UNSERVED),

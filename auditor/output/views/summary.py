@@ -32,6 +32,7 @@ from auditor.output.views.upgrade_view import LINES_OF_UPGRADE, answer_lines
 from auditor.releases import DEFAULT
 from auditor.sources.source_plan import BESIDE
 from auditor.store.allclear import judged_rows, unread_of
+from auditor.updates.server_side_apply import faults_in
 
 if TYPE_CHECKING:
     import datetime
@@ -43,8 +44,11 @@ if TYPE_CHECKING:
 
 LINES: Final = 24
 """Lines of output unless a user asks for more: with the prompt of a shell they fill a terminal of 25."""
-UNDELETABLE: Final = "its finalizers cannot be removed: every update is refused"
-"""Why an object cannot be deleted, where no more is known."""
+_REASONS: Final = {
+    "blocks-delete": "its finalizers cannot be removed: every update is refused",
+    "blocks-apply": "a value does not fit its type: each apply fails (500), also one that repairs it",
+}
+"""What is wrong with an object by its impact, where no more is known."""
 _DAY: Final = 86400
 _HOUR: Final = 3600
 _ABSENT: Final = 3
@@ -382,7 +386,12 @@ def _message(model: FindingsModel, cause: Cause) -> str:
         if same == (cause.group, cause.examples[0], cause.example_clusters[0]) and first["reason"]:
             return str(first["reason"])
     message = cause.messages[0] if cause.messages else ""
-    return message or (UNDELETABLE if cause.impact == "blocks-delete" else "")
+    return impact_message(cause.impact or "", message)
+
+
+def impact_message(impact: str, reason: str) -> str:
+    """Return what is wrong with an object that has an impact, by the reason in its row; without one in our words."""
+    return (faults_in(reason) if impact == "blocks-apply" else reason) or _REASONS.get(impact, "")
 
 
 def _show_command(model: FindingsModel, cause: Cause, width: int) -> list[Line]:

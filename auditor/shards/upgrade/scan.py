@@ -33,6 +33,7 @@ from auditor.shards.upgrade.sides import (
     is_refused,
     is_reworded,
     newly,
+    newly_stuck,
     reason_of,
     sample_of,
     shown_key,
@@ -163,7 +164,8 @@ class UpgradeAuditor(PairedJudge):
         old_definition = None if entry is None else self.before.definition(entry)
         if old_definition is None or isinstance(old_definition, str) or not old_definition.established:
             was = Status.ORPHANED if entry is None else Status.UNSERVED
-            effects = [VersionEffect(new, [PathChange(VERDICT, None, str(was), str(new.state))], newly(new, 0))]
+            categories = newly(new, 0) | newly_stuck(new, None)
+            effects = [VersionEffect(new, [PathChange(VERDICT, None, str(was), str(new.state))], categories)]
             effects += self._at_other_versions(row, definition, None, new, row.data)
             self._add(row, tally, definition, effects)
             return
@@ -211,7 +213,7 @@ class UpgradeAuditor(PairedJudge):
                 continue
             new = side_of(audited, self.outcome_of(self.auditor, row, definition, audited, data))
             if old is None:
-                categories = newly(new, 0)
+                categories = newly(new, 0) | newly_stuck(new, None)
                 changes = [PathChange(VERDICT, None, str(Status.ORPHANED), str(new.state))] if categories else []
             else:
                 if other.pairing.is_same(first.audited.stored_version) and self._is_untouched(definition, new):
@@ -367,7 +369,7 @@ class UpgradeAuditor(PairedJudge):
             changes += reads
         elif new.state != was.state:
             changes.append(PathChange(VERDICT, None, str(was.state), str(new.state)))
-        categories |= newly(new, was.rank)
+        categories |= newly(new, was.rank) | newly_stuck(new, was)
         if new.rank in (1, 2) and any(
             change.change == VERDICT and change.path and change.old is ABSENT for change in changes
         ):

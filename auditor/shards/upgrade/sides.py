@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _VERDICTS: Final = ("blocked", "invalid", "tolerated")
 """An object has only one of these categories; worst first."""
-OF_VERSIONS: Final = frozenset({*_VERDICTS, "data-loss", "drift", "selector"})
+OF_VERSIONS: Final = frozenset({*_VERDICTS, "data-loss", "drift", "selector", "apply-refused"})
 """Categories that an object may have at any version; the others are of its value, or of where it was judged first."""
 
 
@@ -68,16 +68,22 @@ def side_of(audited: AuditedObject, outcome: UpdateOutcome) -> DefinitionSide:
 
 
 def state_of(audited: AuditedObject, outcome: UpdateOutcome) -> Status | Impact:
-    """Return the status of an object, or what makes the next write of it fail or lose data."""
+    """Return the status of an object, or what makes the next PUT or patch of it fail or lose data."""
     if audited.unreadable is not None:
         return Status.NEEDS_CONVERSION if needs_webhook(audited) else Status.UNREADABLE
     impacts = outcome.verdict.impacts if outcome.verdict is not None else ()
-    blocks = [impact for impact in impacts if impact.blocks]
+    blocks = [impact for impact in impacts if impact.blocks and impact is not Impact.BLOCKS_APPLY]
     if blocks:
         return min(blocks, key=attrgetter("rank"))
     if audited.findings:
         return Impact.TOLERATED if outcome.is_known else Status.INVALID
     return Status.VALID
+
+
+def newly_stuck(new: DefinitionSide, was: DefinitionSide | None) -> set[str]:
+    """Return the category of an object whose server-side applies fail from now on; none if there was no object."""
+    is_new = new.outcome.apply_refusal and (was is None or not was.outcome.apply_refusal)
+    return {"apply-refused"} if is_new else set()
 
 
 def newly(new: DefinitionSide, before: int) -> set[str]:
@@ -155,6 +161,8 @@ def sample_of(row: Any, new: DefinitionSide, changes: list[PathChange], category
     key = shown_key(row)
     if category in ("unreadable", "needs-conversion"):
         return Sample(key, reason_of(new.audited))
+    if category == "apply-refused":
+        return Sample(key, new.outcome.apply_refusal)
     if category == "reworded":
         return Sample(key, next((finding.message for finding in new.audited.findings), ""))
     if category in ("blocked", "invalid", "tolerated"):

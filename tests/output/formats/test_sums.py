@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from auditor.output.formats.problems import Content, Problem
 
 SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 24))]
-IMPACTS = ("crashes-server", "breaks-list", "blocks-delete", "loses-data")
+IMPACTS = ("crashes-server", "breaks-list", "blocks-delete", "blocks-apply", "loses-data")
 STATUSES = ("needs-conversion", "unserved", "orphaned", "sealed")
 NUMBERS = re.compile(r"(\d+) (critical|high|medium|low)")
 

@@ -150,11 +150,11 @@ def test_namespaces_narrow_causes(hostile):
 
 
 def test_a_kind_has_its_group_where_another_group_has_causes_of_that_name(tmp_path):
-    spec = {"size": {"type": "integer"}}
+    spec = {"size": {"type": "integer", "maximum": 9}}
     one, other, third = definition(spec), definition(spec), definition(spec, kind="Oven")
     other["spec"]["group"] = "example.org"
     other["metadata"] = {"name": "widgets.example.org", "uid": "uid-other"}
-    objects = [widget("a", {"size": "x"}), widget("b", {"size": "x"}), widget("c", {"size": "x"}, kind="Oven")]
+    objects = [widget("a", {"size": 10}), widget("b", {"size": 10}), widget("c", {"size": 10}, kind="Oven")]
     objects[1]["apiVersion"] = "example.org/v1"
     for given, expected in (
         ((one, other, third, *objects), ["Oven", "Widget.example.com", "Widget.example.org"]),
