@@ -266,7 +266,8 @@ def _map_list(props: JsonObject, path: str) -> list[Finding]:
     properties = items.get("properties", {})
     for index, key in enumerate(keys):
         if key not in properties:
-            findings.append(invalid(_CHECK, where, list(keys), "entries must all be names of item properties"))
+            detail = "entries must all be names of item properties"
+            findings.append(invalid(_CHECK, where, list(keys), detail, shown_texts(keys)))
         elif properties[key].get("type") in ("array", "object"):
             # The server prints the type of the items, not that of the key.
             detail = f"must be a scalar type if parent array's {_LIST_TYPE} is map"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import auditor
+from auditor.releases import running_as
 from tests.counting import calls_of
 
 S = "spec.validation.openAPIV3Schema"
@@ -309,3 +310,13 @@ def test_what_may_not_change_is_shown_quoted_and_the_scope_as_json(where: str, v
     (new["spec"][holders[0]] if holders else new["spec"])[key] = value
     found = [one.message for one in auditor.check_crd_update(stored(definition()), new).findings]
     assert f"spec.{where}: Invalid value: {shown}: field is immutable" in found
+
+
+@pytest.mark.parametrize(("release", "shown"), [("1.32", '[]string{"z", "k\\t"}'), ("1.37", '["z","k\\t"]')])
+def test_unknown_keys_of_a_map_are_shown_as_a_list_of_texts(release: str, shown: str) -> None:
+    items = {"type": "object", "properties": {"k": {"type": "string"}}, "required": ["k"]}
+    keys = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["z", "k\t"]}
+    with running_as(release):
+        found = messages(definition(properties(a={"type": "array", "items": items, **keys})))
+    where = "spec.validation.openAPIV3Schema.properties[a].x-kubernetes-list-map-keys"
+    assert found == [f"{where}: Invalid value: {shown}: entries must all be names of item properties"] * 2
