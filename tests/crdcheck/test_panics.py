@@ -54,7 +54,7 @@ def test_objects_cannot_be_read_where_a_rule_of_any_version_panics() -> None:
     for document, is_lost in ((GOOD, False), (BAD, True), (whole, True)):
         catalog = CrdCatalog.from_documents([document])
         text = json.dumps(OBJECT).encode()
-        answers = [audit_object(catalog, text), check_update(catalog, text, text)]
+        answers: list[Any] = [audit_object(catalog, text), check_update(catalog, text, text)]
         for compiled in (False, True):
             (found,) = catalog.crds.values()
             answers.append(AuditProgram(found, found.versions["v1"], compiled=compiled).audit(text))
