@@ -118,7 +118,8 @@ def test_a_webhook_gets_json(report, web, capsys):
     jsonschema.Draft202012Validator(schema).validate(data)
     assert data["exit_code"] == 1
     model = FindingsModel.open(report)
-    assert sum(data["problems"].values()) == sum(cause.distinct_findings for cause in model.causes)
+    problems = (cause.objects if cause.impact else cause.distinct_findings for cause in model.causes)
+    assert sum(data["problems"].values()) == sum(problems)
     assert data["causes"] == len(model.causes)
     assert "Widget.example.com: 1 object, spec.size" in data["text"]
     assert capsys.readouterr().err == ""
@@ -258,12 +259,12 @@ def test_slack_is_known_by_its_host():
 
 def test_a_message_is_short_and_has_no_value(tmp_path):
     names = [f"field{number:03}{'x' * 80}" for number in range(200)]
-    crd = definition({name: {"type": "integer"} for name in names})
+    crd = definition({name: {"type": "boolean"} for name in names})
     bad = widget("a", dict.fromkeys(names, SECRET_VALUE))
     folder = tmp_path / ("long" * 40)
     content = of_model(FindingsModel.open(audited(folder, export(tmp_path / "dump.ndjson", crd, bad))))
     text = message_text(content)
     assert len(text) <= MOST_CHARACTERS
-    assert "and 190 more causes" in text
+    assert "and 191 more causes" in text
     assert text.endswith(content.shown[-40:])
     assert SECRET_VALUE not in json.dumps(message_data(content))
