@@ -241,7 +241,7 @@ def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
         return 3 if total.lost else 2
     has_failed = any(count.error for count in total.encrypted)  # the command that gives keys
     is_judged = not (total.lost or total.given_up or total.unanswered or has_failed)
-    if options.old:
+    if options.old and any(source.is_export for source in sources):  # manifests without a definition are not answered
         is_judged &= statuses.isdisjoint((Status.ORPHANED, Status.UNSERVED))
     if any(source.damage for source in sources) or not is_judged:
         return 3
