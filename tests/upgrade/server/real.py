@@ -6,10 +6,8 @@ stored values, and what the server answered. The server must be empty of the gro
 
 import base64
 import json
-import os
 import re
 import ssl
-import subprocess
 import sys
 import time
 import urllib.error
@@ -65,10 +63,16 @@ def document(pair, one):
     return made | {key: one[key] for key in ("spec", "status") if key in one}
 
 
-def etcd(endpoint, *words, text=None):
-    done = subprocess.run(["etcdctl", f"--endpoints={endpoint}", *words], env={**os.environ, "ETCDCTL_API": "3"},
-                          input=text, capture_output=True, text=True, check=True)  # fmt: skip
-    return done.stdout
+def etcd(endpoint, request, **fields):
+    """Return what etcd answers to a request about keys, by its JSON gateway; `fields` are encoded."""
+    body = {key: base64.b64encode(text.encode()).decode() for key, text in fields.items()}
+    asked = urllib.request.Request(f"http://{endpoint}/v3/kv/{request}", json.dumps(body).encode())
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        return json.load(answer)
+
+
+def put(endpoint, key, text):
+    etcd(endpoint, "put", key=key, value=text)
 
 
 def set_up(api, endpoint, pairs):
@@ -94,7 +98,7 @@ def set_up(api, endpoint, pairs):
                 api.must("PUT", f"{path}/{one['name']}/status", {**current, "status": one["status"]})
         place = "/default" if pair.old["scope"] == "Namespaced" else ""
         for name, text in pair.raw.items():
-            etcd(endpoint, "put", f"/registry/{pair.group}/{pair.old['names']['plural']}{place}/{name}", text=text)
+            put(endpoint, f"/registry/{pair.group}/{pair.old['names']['plural']}{place}/{name}", text)
         path = f"{CRDS}/{pair.old_document['metadata']['name']}"
         if pair.flipped:
             current = api.must("GET", path)
@@ -119,7 +123,7 @@ def stored(endpoint, pair):
     """Return what etcd holds of a pair: text by key."""
     found = {}
     for prefix in (f"/registry/{pair.group}/", "/registry/apiextensions.k8s.io/customresourcedefinitions/"):
-        for one in json.loads(etcd(endpoint, "get", prefix, "--prefix", "-w", "json")).get("kvs", ()):
+        for one in etcd(endpoint, "range", key=prefix, range_end=prefix[:-1] + "0").get("kvs", ()):
             key = base64.b64decode(one["key"]).decode()
             if key.startswith(f"/registry/{pair.group}/") or key.endswith(f".{pair.group}"):
                 found[key] = base64.b64decode(one["value"]).decode()

@@ -6,7 +6,6 @@ Runs where AUDITOR_KUBE names the folder of a built server (`start`, `bin/kube-a
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -24,7 +23,6 @@ PORTS = os.environ.get("AUDITOR_KUBE_PORTS", "12579 16643").split()
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not (KUBE / "start").is_file(), reason="AUDITOR_KUBE names no real API server"),
-    pytest.mark.skipif(shutil.which("etcdctl") is None, reason="no etcdctl"),
 ]
 
 
