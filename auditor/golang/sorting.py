@@ -136,7 +136,7 @@ class _Sorter(Generic[T]):
         return False
 
     def _rise(self, position: int, end: int) -> None:
-        """Move an item up to its place among those behind it."""
+        """Move an item up to its place among those after it."""
         while position < end and self.less(self.items[position], self.items[position - 1]):
             self._swap(position, position - 1)
             position += 1
