@@ -211,7 +211,7 @@ class ObjectImpacts:
         known: dict[tuple[str | None, ...], int] = {}
         for row, every in enumerate(impacts):
             status = columns["status"].of(row)
-            object_impacts = [(impact, "") for impact in _impacts(every or (), status)]
+            object_impacts = [(impact, "") for impact in _impacts(every or (), status, columns["reason"].of(row))]
             if in_namespaces[row]:
                 place = columns["cluster"].text(row), columns["namespace"].text(row)
                 object_impacts.append((causes.namespaces[place], place[1]))
@@ -263,8 +263,10 @@ def _in_namespaces(columns: dict[str, Coded], namespaces: dict[tuple[str, str], 
     return mask
 
 
-def _impacts(impacts: list[str] | tuple[()], status: str | None) -> list[str]:
+def _impacts(impacts: list[str] | tuple[()], status: str | None, reason: str | None) -> list[str]:
     """Return the impacts that are causes: of those that break the kind only the worst."""
+    if status == "needs-conversion" and reason is None:
+        status = None  # it was judged at its own version: the cause is the impact
     shown = [impact for impact in IMPACTS if impact in impacts]
     if "crashes-server" in shown:
         shown = [impact for impact in shown if impact not in ("breaks-list", "breaks-watch")]

@@ -169,7 +169,7 @@ class RowWriter:
         )
         impacts = outcome.merge(impacts)
         is_invalid = bool(audited.findings)
-        status = Status.INVALID if is_invalid else Status.VALID
+        status = Status.INVALID if is_invalid else Status.NEEDS_CONVERSION if webhook else Status.VALID
         deleting = None
         if audited.unreadable is not None:
             status = Status.NEEDS_CONVERSION if webhook else Status.UNREADABLE

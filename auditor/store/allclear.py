@@ -34,7 +34,7 @@ UNREAD_STATES: Final = ("missing", "damaged", "lost", "stale")
 """What can be wrong with a cluster, a dump or a part of one, worst first."""
 _VERDICTS: Final = JUDGED | {Status.UNREADABLE}
 _REASONS: Final = {
-    Status.NEEDS_CONVERSION: "{} that only a conversion webhook can read",
+    Status.NEEDS_CONVERSION: "{} that only a conversion webhook can list (--convert-with asks one)",
     Status.UNSERVED: "{} whose definition is not served",
     Status.ORPHANED: "{} without a definition",
     Status.SEALED: "{} sealed (encrypted, and no key was given)",

@@ -248,8 +248,9 @@ def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
     if options.fail_on_sealed and Status.SEALED in statuses:
         return 1
     impacts = {Impact(impact) for _, impact in total.impacts}
+    unread = {Status.UNREADABLE, *((Status.NEEDS_CONVERSION,) if options.at != "storage" else ())}
     reached = {
-        "unreadable": any(status.is_unreadable for status in statuses) or any(impact.is_breaking for impact in impacts),
+        "unreadable": bool(statuses & unread) or any(impact.is_breaking for impact in impacts),
         "blocked": any(impact.blocks or impact.is_breaking for impact in impacts),
         "data-loss": not impacts.isdisjoint((Impact.LOSES_DATA, Impact.IS_DELETED)),
         "invalid": Status.INVALID in statuses,

@@ -70,7 +70,8 @@ def test_readable_or_not_as_the_server_said(snapshot):
         if answers is None or row["audited_version"] not in answers.get("get", {}):
             continue
         get = answers["get"][row["audited_version"]]
-        if (get["code"] == 200) != (row["status"] in {"valid", "invalid"}):
+        is_judged = row["status"] in {"valid", "invalid"} or (row["impact"], row["reason"]) == ("needs-webhook", None)
+        if (get["code"] == 200) != is_judged:
             message = get["body"].get("message", "")
             wrong.append((row["key"], row["status"], row["reason"], get["code"], message))
     # the codec reads an array `items`, and the HTTP layer cannot write what has one

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.command import auditor
@@ -99,7 +100,9 @@ def test_a_webhook_that_may_answer_leaves_the_kind_unjudged(
 ) -> None:
     code, shown, [cause] = audited(tmp_path, dump(tmp_path / "d.json", client, *services, cut=cut))
     assert (code, cause["severity"], cause["impact"]) == (3 if cut else 0, "medium", "needs-webhook")
-    assert "1 object that only a conversion webhook can list (--convert-with asks one)" in shown
+    [row] = [each for each in pq.read_table(tmp_path / "r/objects").to_pylist() if each["impact"] == "needs-webhook"]
+    assert (row["status"], row["reason"]) == ("needs-conversion", None)  # judged at its own version
+    assert "1 key that only a conversion webhook can list (--convert-with asks one)" in shown
     assert ("Next: give --convert-with" in shown) == (not cut)
     assert ("Next: take the snapshot of" in shown) == bool(cut)
 
