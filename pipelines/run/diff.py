@@ -8,7 +8,7 @@ object was judged by the same checks, or is gone too (`rechecked`). All work is 
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 import auditor
 from auditor.base import tables
-from auditor.base.arrow import cast, dictionary_encoded, in_one_piece, plain, take, whole_parquet
+from auditor.base.arrow import cast, dictionary_encoded, in_one_piece, parquet_footer, plain, take, whole_parquet
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import visible, visible_tree
 from auditor.base.wording import are, counted
@@ -40,11 +40,11 @@ from auditor.store.clusters import with_other_option
 from auditor.store.damage_lines import damage_lines
 from auditor.store.earlier_report import check_rows, read_manifest
 from auditor.store.manifest import MANIFEST, whole_report
-from pipelines.run.diff_side import FINDING, OBJECT, ReportSide
+from pipelines.run.diff_side import FINDING, OBJECT, ReportSide, side_by_side
 from pipelines.run.remote import reports_here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from auditor.compare.compared_rows import Selected
     from auditor.plan.options import AuditOptions
@@ -189,12 +189,7 @@ class Difference:
         schema = tables.with_metadata(tables.COMPARED, **meta)
         change = np.where(self.is_new, "new", "same").astype(object)
         change[self.is_uncompared] = None
-        start = 0
-        for path, count in zip(self.new.paths, self.new.counts, strict=True):
-            rows = plain(_read(path, tables.FINDINGS))
-            marked = _marked(rows, change[start : start + count], schema) if count else schema.empty_table()
-            write_parquet(marked, path)
-            start += count
+        _mark_parts(self.new.paths, self.new.counts, change, tables.FINDINGS, schema)
         self._write_objects(meta)
         fixed = (_marked(group, np.full(group.num_rows, "fixed"), schema) for group in self.fixed().groups())
         write_row_groups(fixed, schema, self.new.folder / "fixed" / "part-00000.parquet")
@@ -202,12 +197,9 @@ class Difference:
     def _write_objects(self, meta: dict[str, str]) -> None:
         """Mark the objects of the new report."""
         schema = tables.with_metadata(tables.COMPARED_OBJECTS, **meta)
-        start = 0
-        for path in sorted((self.new.folder / "objects").glob("part-*.parquet")):
-            rows = plain(_read(path, tables.OBJECTS))
-            change = self.objects.change[start : start + rows.num_rows]
-            write_parquet(_marked(rows, change, schema) if rows.num_rows else schema.empty_table(), path)
-            start += rows.num_rows
+        paths = sorted((self.new.folder / "objects").glob("part-*.parquet"))
+        counts = [parquet_footer(path).num_rows for path in paths]
+        _mark_parts(paths, counts, self.objects.change, tables.OBJECTS, schema)
 
 
 def _is_of_other_release(before: dict[str, Any], now: dict[str, Any]) -> bool:
@@ -235,6 +227,27 @@ def _only_follows(side: ReportSide, mask: Numbers) -> Numbers:
     others = requests.filter(pa.array(mask & ~is_skipped))
     mask_: Numbers = mask & is_skipped & ~np.asarray(pc.is_in(requests, value_set=others))
     return mask_
+
+
+def _mark_parts(
+    paths: Sequence[Path], counts: Sequence[int], change: Numbers, schema: pa.Schema, marked: pa.Schema
+) -> None:
+    """Write the parts of a table anew, with the change of each row.
+
+    Args:
+        paths: The parts.
+        counts: Rows of each.
+        change: The change of each row of all parts.
+        schema: The columns before.
+        marked: The columns after.
+    """
+
+    def write(path: Path, stop: int, count: int) -> None:
+        rows = plain(_read(path, schema))
+        write_parquet(_marked(rows, change[stop - count : stop], marked) if count else marked.empty_table(), path)
+
+    for _ in side_by_side(write, paths, accumulate(counts), counts):
+        pass
 
 
 def _marked(rows: pa.Table, change: Numbers, schema: pa.Schema) -> pa.Table:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +18,14 @@ from auditor.compare.worse import Objects
 from auditor.releases.meanings import coarse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 
 Numbers = np.ndarray[Any, Any]
+
+_Result = TypeVar("_Result")
+_THREADS: Final = 4
 
 OBJECT: Final = ("group", "kind", "namespace", "name")
 FINDING: Final = ("request", "check", "field", "type", "rule")
@@ -36,6 +42,12 @@ _NONE: Final = "\1"
 """Stands for an unknown part in a joined text; no name contains it."""
 
 
+def side_by_side(work: Callable[..., _Result], *parts: Iterable[Any]) -> Iterator[_Result]:
+    """Yield the result of a function for each part of a report, in order; Arrow reads and writes beside this thread."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        yield from pool.map(work, *parts)
+
+
 class ReportSide:
     """Findings and objects of one report."""
 
@@ -43,12 +55,13 @@ class ReportSide:
         self.folder = folder
         self.paths = sorted((folder / "findings").glob("part-*.parquet"))
         schema = pa.schema([tables.FINDINGS.field(name) for name in _FOUND])
-        parts = [identified(path, schema) for path in self.paths]
+        parts = list(side_by_side(partial(identified, schema=schema), self.paths))
         self.counts = [part.num_rows for part in parts]
         self.findings = concat(parts, plain(schema.empty_table()).schema)
         schema = pa.schema([tables.OBJECTS.field(name) for name in _COLUMNS])
-        some = [identified(path, schema, ["reason"]) for path in sorted((folder / "objects").glob("part-*.parquet"))]
-        self.objects = concat(some, plain(schema.empty_table()).schema)
+        read = partial(identified, schema=schema, shown=["reason"])
+        some = side_by_side(read, sorted((folder / "objects").glob("part-*.parquet")))
+        self.objects = concat(list(some), plain(schema.empty_table()).schema)
         self.by_cluster = by_cluster
 
     def rows(self) -> dict[str, int]:

@@ -1,0 +1,58 @@
+"""Reports are compared part by part in threads: the main thread reads and writes none of them, and rows keep their order."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from auditor.plan.options import AuditOptions
+from pipelines.run import diff, diff_side
+from pipelines.run.audit import run_audit
+from pipelines.run.diff_side import side_by_side
+from tests.pipelines.nights.support import Store, definition, loaf
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_results_come_in_the_order_of_the_parts_and_errors_are_raised() -> None:
+    assert list(side_by_side(lambda *pair: pair, range(100), "ab" * 50)) == list(
+        zip(range(100), "ab" * 50, strict=True)
+    )
+    with pytest.raises(ZeroDivisionError):
+        list(side_by_side(lambda part: 1 // part, [2, 1, 0]))
+
+
+def test_the_main_thread_reads_and_writes_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nights = {
+        "old": [loaf(f"l{number:02}") for number in range(40)],
+        "new": [loaf(f"l{number:02}", grams=100 if number % 2 else "much") for number in range(1, 42)],
+    }
+    handled: list[tuple[str, bool]] = []
+
+    def noted(name: str, work: Any) -> Any:
+        def call(*words: Any, **options: Any) -> Any:
+            handled.append((name, threading.current_thread() is threading.main_thread()))
+            return work(*words, **options)
+
+        return call
+
+    monkeypatch.setattr(diff_side, "identified", noted("read", diff_side.identified))
+    monkeypatch.setattr(diff, "write_parquet", noted("write", diff.write_parquet))
+    for name, objects in nights.items():
+        dump = tmp_path / f"{name}.json"
+        Store(definition(), *objects).write(dump, "etcdctl")
+        report = str(tmp_path / name)
+        earlier = str(tmp_path / "old") if name == "new" else ""
+        run_audit(AuditOptions(dumps=(str(dump),), report=report, diff=earlier, shard_bytes=2000, fail_on="never"))
+    parts = sorted((tmp_path / "new" / "objects").glob("part-*.parquet"))
+    assert len(parts) > 4
+    assert not any(is_main for _, is_main in handled)
+    assert sum(name == "write" for name, _ in handled) >= len(parts)
+    rows = [row for part in parts for row in pq.read_table(part, columns=["kind", "name", "change"]).to_pylist()]
+    changes = {row["name"]: row["change"] for row in rows if row["kind"] == "Loaf"}
+    expected = {f"l{number:02}": "same" if number % 2 else "worse" for number in range(1, 40)}
+    assert changes == expected | {"l40": "new", "l41": "new"}
