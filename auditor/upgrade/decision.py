@@ -275,7 +275,8 @@ def _steps(
         at_least = "at least " if unknown else ""
         text = f"{version} is taken out of the managedFields of {at_least}{objects(count)} ({until})"
         out.append(UpgradeEffect("managed-fields", text, count, version, _INVALID))
-    fails = _without_webhook(change, stored) if change.is_new_webhook and tally.objects else ""
+    is_asked = change.is_new_webhook or (stored is None and change.is_moved_by_webhook)
+    fails = _without_webhook(change, stored) if is_asked and tally.objects else ""
     if fails:
         text = f"the conversion webhook answers (without it {fails})"
         out.append(UpgradeEffect("webhook", text, levels=_UNREADABLE))

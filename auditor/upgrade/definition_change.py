@@ -55,6 +55,7 @@ class DefinitionChange:
         subresources_removed: (version, ``status`` or ``scale``) that a served version had.
         conversion: Strategies before and after where they differ.
         is_new_webhook: Whether a webhook converts objects that did not before: another address counts, too.
+        is_moved_by_webhook: Whether the storage version changes, and only a webhook converts what is stored.
         narrowed: Where schemas are narrower.
         not_accepted: Names that the server will not accept, because other definitions have them, in its words.
         warnings: The warnings of the server.
@@ -85,6 +86,7 @@ class DefinitionChange:
     subresources_removed: tuple[tuple[str, str], ...] = ()
     conversion: tuple[str, str] | None = None
     is_new_webhook: bool = False
+    is_moved_by_webhook: bool = False
     narrowed: tuple[SchemaChange, ...] = ()
     not_accepted: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -189,6 +191,7 @@ def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> Defini
         subresources_removed=_subresources_removed(before, after),
         conversion=_conversion(before, after),
         is_new_webhook=before is not None and after.conversion == "Webhook" and webhook_of(old) != webhook_of(new),
+        is_moved_by_webhook=after.conversion == "Webhook" and _storage(before) not in (None, _storage(after)),
         narrowed=() if before is None else schema_changes(before, after),
         warnings=warnings,
         unreadable=unreadable,

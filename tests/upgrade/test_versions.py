@@ -197,6 +197,19 @@ def test_without_the_new_webhook_lists_fail_at_versions_that_objects_are_not_sto
     assert ("the conversion webhook" in done.definition["sentence"]) == bool(fails)
 
 
+@pytest.mark.parametrize("moves", [True, False])
+def test_an_export_is_not_safe_where_a_known_webhook_is_asked_for_what_is_stored(tmp_path, moves):
+    """On a server without the webhook a PUT at v1 is 500 once the storage version is v2, and 200 before."""
+    old = write_crds(tmp_path / "old.json", crd(version(WIDE), conversion=HOOK))
+    versions = [version(WIDE, storage=not moves), version(WIDE, "v2", storage=moves)]
+    new = write_crds(tmp_path / "new.json", crd(*versions, conversion=HOOK))
+    write_crds(tmp_path / "export.json", *OBJECTS)
+    words = ("--old-crds", old, "--new-crds", new, "--report", tmp_path / "r", "--jobs", 1)
+    done = auditor("upgrade", tmp_path / "export.json", *words)
+    asked = "the conversion webhook answers (without it every LIST fails at each version that an object is not stored at"
+    assert (asked in " ".join(done.output.split())) is moves, done.output
+
+
 def test_objects_at_both_versions_name_both(tmp_path):
     both = [version(WIDE), version(WIDE, "v2", storage=False)]
     objects = [thing("a", {"a": "x"}, at="v2"), thing("b", {"a": "x"})]
