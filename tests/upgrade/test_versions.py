@@ -206,7 +206,9 @@ def test_an_export_is_not_safe_where_a_known_webhook_is_asked_for_what_is_stored
     write_crds(tmp_path / "export.json", *OBJECTS)
     words = ("--old-crds", old, "--new-crds", new, "--report", tmp_path / "r", "--jobs", 1)
     done = auditor("upgrade", tmp_path / "export.json", *words)
-    asked = "the conversion webhook answers (without it every LIST fails at each version that an object is not stored at"
+    asked = (
+        "the conversion webhook answers (without it every LIST fails at each version that an object is not stored at"
+    )
     assert (asked in " ".join(done.output.split())) is moves, done.output
 
 
