@@ -11,7 +11,7 @@ from auditor.base import arrow
 from auditor.causes.follows import BLOCKING, FOLLOWS
 from auditor.causes.keys import CauseKey, form_of, topic_of
 from auditor.store.coded import Coded, combined, groups_of
-from auditor.updates.server_side_apply import APPLY_FAILS
+from auditor.updates.apply_answer import APPLY_FAILS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.records import Finding
 from auditor.builtin.scheme import plural_of
-from auditor.cel.library.quantity import QuantityError, parse_quantity
 from auditor.golang.jsontext import encode
 from auditor.updates.immutable_fields import (
     CHECKED_FIELDS,
@@ -145,6 +144,8 @@ def _is_equal(new: Any, old: Any) -> bool:
 
 
 def _is_equal_amount(new: Any, old: Any) -> bool:
+    from auditor.cel.library.quantity import QuantityError, parse_quantity  # noqa: PLC0415 - loads all of CEL
+
     try:
         return parse_quantity(str(new)) == parse_quantity(str(old))
     except QuantityError:

@@ -17,13 +17,13 @@ kube-openapi pkg/schemaconv; structured-merge-diff merge/update.go, typed (valid
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.golang.go_text import display, go_syntax, quote, type_name
 from auditor.ratcheting import canonical_text
 from auditor.schema.structural import ABSENT, ListType, StructuralSchema, nodes_of
+from auditor.updates.apply_answer import APPLY_FAILS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,9 +45,6 @@ _METADATA: Final = StructuralSchema(
     }
 )
 """What can be wrong with metadata as read."""
-APPLY_FAILS: Final = "failed to create "
-"""Begin of the server's answer to an apply where a value does not fit its type."""
-_CALLED: Final = re.compile(r"\)(?: to smd typed)?: ")
 _MOST: Final = 100
 """Faults of an object in a message; the server has no limit."""
 
@@ -102,11 +99,6 @@ def manager_fault(definition: CustomResourceDefinition, version: CrdVersion, obj
             if text:
                 return text
     return ""
-
-
-def faults_in(answer: str) -> str:
-    """Return what does not fit in an answer of `apply_fault`, which begins with the name of the object."""
-    return _CALLED.split(answer, 1)[-1]
 
 
 def _type_errors(

@@ -104,7 +104,7 @@ def test_a_webhook_that_may_answer_leaves_the_kind_unjudged(
     assert (row["status"], row["reason"]) == ("needs-conversion", None)  # judged at its own version
     assert "1 key that only a conversion webhook can list (--convert-with asks one)" in shown
     assert ("Next: give --convert-with" in shown) == (not cut)
-    assert ("Next: take the snapshot of" in shown) == bool(cut)
+    assert ("Next: make the dump of" in shown) == bool(cut)
 
 
 def test_a_service_of_a_name_that_begins_alike_is_another(tmp_path: Path) -> None:

@@ -113,8 +113,8 @@ def test_a_broken_kind_comes_after_the_state_with_the_command_that_shows_it(repo
     assert lines[0].startswith("BROKEN  ")
     assert at <= 2
     assert "Order  north/order-torn  cannot be listed or watched" in lines[at + 1]
-    assert lines[at + 2] == "      unexpected end of JSON input; to do: repair the value, its webhook or its"
-    assert lines[at + 3] == "        encryption key"
+    assert lines[at + 2] == "      unexpected end of JSON input; to do: repair the value, its definition,"
+    assert lines[at + 3] == "        webhook or encryption key"
     assert lines[at + 4].split()[:3] == ["next:", "auditor", "show"]
 
 

@@ -12,8 +12,9 @@ from auditor.base.statuses import Impact
 from auditor.crds.catalog import CrdCatalog
 from auditor.program.program import AuditProgram
 from auditor.shards.updates import UpdateVerdicts
+from auditor.updates.apply_answer import APPLY_FAILS, faults_in
 from auditor.updates.request import audit_object, try_update
-from auditor.updates.server_side_apply import APPLY_FAILS, apply_fault, faults_in, may_misfit
+from auditor.updates.server_side_apply import apply_fault, may_misfit
 from tests.updates.record_applies import ANSWERS, drawn_definitions, drawn_object
 
 RECORDED: dict[str, Any] = json.loads(ANSWERS.read_text())

@@ -32,7 +32,7 @@ from auditor.output.views.upgrade_view import LINES_OF_UPGRADE, answer_lines
 from auditor.releases import DEFAULT
 from auditor.sources.source_plan import BESIDE
 from auditor.store.allclear import judged_rows, unread_of
-from auditor.updates.server_side_apply import faults_in
+from auditor.updates.apply_answer import faults_in
 
 if TYPE_CHECKING:
     import datetime

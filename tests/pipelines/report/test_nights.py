@@ -57,7 +57,7 @@ TABLE = (
         "text": [
             "BROKEN  east, west · 2 critical, 1 high, 1 medium causes · +4 new, 0 fixed since ",
             "CRITICAL 2 causes (2 new)",
-            "unexpected end of JSON input; to do: repair the value, its webhook or its",
+            "unexpected end of JSON input; to do: repair the value, its definition,",
             "NEW 2 causes",
             "definition changed: required: + spec.tier",
             "team-0/w0 +29",

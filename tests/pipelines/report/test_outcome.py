@@ -109,7 +109,7 @@ def nights(tmp_path_factory):
                 "CRITICAL 2 causes (2 new)",
                 "team-0/torn  cannot be listed or watched",
                 "cannot be deleted",
-                "unexpected end of JSON input; to do: repair the value, its webhook or its",
+                "unexpected end of JSON input; to do: repair the value, its definition,",
                 "NEW 2 causes",
                 "spec.tier: Required value",
                 "definition changed: required: + spec.tier",
