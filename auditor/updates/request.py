@@ -34,10 +34,13 @@ _MAX_PROGRAMS = 256
 
 
 class _Kept(local):
-    """The programs of one thread, by id of the definition and version; each holds its definition."""
+    """The programs of one thread, by id of the definition and version.
+
+    The definition is kept beside its program, which may hold another (`servable`): so long no other has its id.
+    """
 
     def __init__(self) -> None:
-        self.programs: dict[tuple[int, str, Release], AuditProgram] = {}
+        self.programs: dict[tuple[int, str, Release], tuple[CustomResourceDefinition, AuditProgram]] = {}
         self.updates: dict[tuple[int, bool], UpdateProgram] = {}
 
 
@@ -46,12 +49,11 @@ _kept = _Kept()
 
 def _program(definition: CustomResourceDefinition, version: str) -> AuditProgram:
     key = (id(definition), version, active())
-    program = _kept.programs.get(key)
-    if program is None:
+    if key not in _kept.programs:
         if len(_kept.programs) >= _MAX_PROGRAMS:
             _kept.programs.clear()
-        program = _kept.programs[key] = AuditProgram(definition, definition.versions[version])
-    return program
+        _kept.programs[key] = definition, AuditProgram(definition, definition.versions[version])
+    return _kept.programs[key][1]
 
 
 def _update_program(program: AuditProgram, *, ratcheting: bool = True) -> UpdateProgram:

@@ -7,6 +7,7 @@ request for its objects; it still answered GETs of the definition and PUTs of it
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from pathlib import Path
@@ -61,6 +62,19 @@ def test_objects_cannot_be_read_where_a_rule_of_any_version_panics() -> None:
         for answer in answers:
             reason = answer.unreadable.reason if answer.unreadable else ""
             assert reason.startswith(f"unusable CRD xs.x.example.com: {INDEX} (") == is_lost
+
+
+def test_no_object_is_judged_by_a_definition_that_is_gone() -> None:
+    text = json.dumps(OBJECT).encode()
+    ids = set()
+    for document in (BAD, GOOD) * 20:
+        catalog = CrdCatalog.from_documents([document])
+        (found,) = catalog.crds.values()
+        assert (audit_object(catalog, text).unreadable is not None) is (document is BAD)
+        ids.add(id(found))
+        del catalog, found
+        gc.collect()
+    assert len(ids) == 40  # each is kept with its program
 
 
 def test_an_update_panics_as_a_create_does() -> None:
