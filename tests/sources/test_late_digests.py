@@ -80,8 +80,8 @@ def test_without_digests_the_report_says_so_in_every_view(
     with monkeypatch.context() as patch:
         patch.setattr(digests.Digest, "run", lambda digest: made.append(digest))  # noqa: PLW0108 - it binds
         ended = auditor(
-            "audit", dump, "--report", report, "--jobs", 1, "--fail-on", "never", "--no-verify-digest",
-            "-o", f"html={tmp_path / 'r.html'}", "-o", f"markdown={tmp_path / 'r.md'}",
+            "audit", dump.name, "--report", report, "--jobs", 1, "--fail-on", "never", "--no-verify-digest",
+            "-o", f"html={tmp_path / 'r.html'}", "-o", f"markdown={tmp_path / 'r.md'}", cwd=tmp_path,
         )  # fmt: skip
     assert (ended.code, made) == (0, []), ended.output
     (source,) = json.loads((report / "manifest.json").read_text())["inputs"]
@@ -92,7 +92,7 @@ def test_without_digests_the_report_says_so_in_every_view(
     assert source["sha256"] == (packed if form.endswith(".gz") else None)
     shown = auditor("summary", report).stdout
     for text in (ended.stdout, shown):
-        assert f"{dump}: {NOT_VERIFIED}" in " ".join(text.split())
+        assert f"{dump.name}: {NOT_VERIFIED}" in " ".join(text.split())
     for text in (ended.stdout, shown, (tmp_path / "r.html").read_text(), (tmp_path / "r.md").read_text()):
         assert "the integrity of dumps (--no-verify-digest)" in " ".join(text.split()).replace("\\", "")
     asked = auditor("query", report, "loafs", "-A")
