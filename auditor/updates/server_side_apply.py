@@ -49,10 +49,17 @@ _MOST: Final = 100
 """Faults of an object in a message; the server has no limit."""
 
 
-def may_misfit(schema: StructuralSchema | None) -> bool:
-    """Return whether an object that passes a create may not fit its types: those of a set take scalars alone."""
+def may_misfit(schema: StructuralSchema | None, *, exact: bool = False) -> bool:
+    """Return whether an object that passes a create may not fit its types: those of a set take scalars alone.
+
+    Args:
+        schema: The schema of the version.
+        exact: Whether findings of the exact validation tell of misfits by their types. They do not where a list passes
+            for a value with a format, nor of a field that `additionalProperties: false` forbids.
+    """
     return any(
-        node.list_type is ListType.SET and node.items is not None and node.items.type in ("object", "array", "")
+        (node.list_type is ListType.SET and node.items is not None and node.items.type in ("object", "array", ""))
+        or (exact and (node.additional_properties is False or (node.format and node.type not in ("integer", "number"))))
         for node in nodes_of(schema)
     )
 

@@ -87,22 +87,6 @@ def _text(value: Any) -> str:
     return value if type(value) is str else ""
 
 
-def check_type_meta(obj: JsonObject, kind: str, api_version: str) -> list[Finding]:
-    """Check kind and apiVersion; a value that is not a string counts as empty.
-
-    Args:
-        obj: The whole object.
-        kind: The kind of the definition.
-        api_version: ``group/version`` of the request.
-    """
-    findings: list[Finding] = []
-    if (own := _text(obj.get("kind"))) != kind:
-        findings.append(invalid("type-meta", "kind", own, f"must be {kind}"))
-    if (own := _text(obj.get("apiVersion"))) != api_version:
-        findings.append(invalid("type-meta", "apiVersion", own, f"must be {api_version}"))
-    return findings
-
-
 class CreateValidator:
     """The checks of one version of a definition, compiled once.
 
@@ -166,8 +150,13 @@ class CreateValidator:
         return faults
 
     def check_type_meta(self, obj: JsonObject) -> list[Finding]:
-        """Check kind and apiVersion."""
-        return check_type_meta(obj, self.definition.kind, self.api_version)
+        """Check kind and apiVersion; a value that is not a string counts as empty."""
+        findings: list[Finding] = []
+        for key, expected in (("kind", self.definition.kind), ("apiVersion", self.api_version)):
+            own = obj.get(key)
+            if own != expected:
+                findings.append(invalid("type-meta", key, _text(own), f"must be {expected}"))
+        return findings
 
     def check_metadata(self, obj: JsonObject) -> list[Finding]:
         """Check metadata as the strategy does on a create."""

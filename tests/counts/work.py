@@ -172,7 +172,7 @@ def _own() -> Iterator[Case]:
     documents, catalog, objects = _vectors("bakery")
     loaf = next(obj for obj in objects if obj["kind"] == "Loaf" and _is_proven(catalog, obj))
     yield _audit("Loaf, creates only", documents, loaf, skip=("updates",))
-    invalid = {**loaf, "spec": {**loaf["spec"], "grams": "much"}}
+    invalid = {**loaf, "spec": {**loaf["spec"], "grams": 50}}
     yield _audit("invalid Loaf", documents, invalid)
     yield _audit("invalid Loaf, creates only", documents, invalid, skip=("updates",))
     managers = [{"manager": "kubectl", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}]

@@ -64,7 +64,9 @@ def test_the_summary_begins_with_the_state_and_ends_with_what_to_do(model):
     assert "46 keys" in lines[1]
     assert lines[2] == "CRITICAL 1 cause"
     assert "cannot be listed or watched" in lines[3]
-    assert "unexpected end of JSON input; to do: repair the value, its definition, webhook or encryption key" in lines[4]
+    assert (
+        "unexpected end of JSON input; to do: repair the value, its definition, webhook or encryption key" in lines[4]
+    )
     assert lines[5].startswith("      next: auditor show ")
     assert "Exit code 1: 1 critical, 1 high" in " ".join(lines)
     assert f"Report: {model.shown}" in lines
