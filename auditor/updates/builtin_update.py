@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from auditor.base.records import Finding
 from auditor.builtin.scheme import plural_of
 from auditor.golang.jsontext import encode
+from auditor.updates.differences import EMPTY, Difference, differences
 from auditor.updates.immutable_fields import (
     CHECKED_FIELDS,
     CLAIM_SPEC,
-    DEFAULTS,
     IMMUTABLE,
     IMMUTABLE_FIELDS,
     POD_CONTAINERS,
@@ -36,10 +36,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
 
 _CHECK: Final = "schema"
-_EMPTY: Final[tuple[Any, ...]] = (None, "", 0, False, {}, [])
 _MOST_NAMED: Final = 3
-_QUANTITIES: Final = frozenset({"requests", "limits", "capacity", "hard", "max", "min", "default", "podFixed"})
-"""Maps of amounts, which are equal in several spellings."""
 _FROZEN: Final = "field is immutable when `immutable` is set"
 _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _CONFIG_KEY_DETAIL: Final = (
@@ -92,64 +89,6 @@ def refused(code: int, type_: str, message: str) -> ChangeAnswer:
 def resource_name(group: str, kind: str) -> str:
     """Return the plural of a built-in kind with its group, as it is in messages."""
     return ".".join(part for part in (plural_of(group, kind), group) if part)
-
-
-# -- differences -------------------------------------------------------------------------------------------------------
-
-
-class Difference(NamedTuple):
-    """A field whose value differs; `path` has ``[]`` for items of lists, `is_certain` whether the server sees it so."""
-
-    path: str
-    new: Any
-    old: Any
-    is_certain: bool
-
-
-def differences(new: Any, old: Any, path: str = "") -> Iterator[Difference]:
-    """Yield the fields that differ.
-
-    Args:
-        new: A value of a client, in which fields may be left out that a server sets.
-        old: The stored value.
-        path: Their path.
-    """
-    if _is_equal(new, old):
-        return
-    name = path.rpartition(".")[2].removesuffix("[]")
-    if type(new) is dict and type(old) is dict:
-        for key in sorted({*new, *old}):
-            yield from differences(new.get(key), old.get(key), f"{path}.{key}" if path else key)
-    elif type(new) is list and type(old) is list and len(new) == len(old):
-        for ours, theirs in zip(new, old, strict=True):
-            yield from differences(ours, theirs, f"{path}[]")
-    elif new in _EMPTY:
-        if old in _EMPTY:
-            is_default = new is None and any(_is_equal(old, default) for default in DEFAULTS.get(name, ()))
-            # Zero, and an empty object that is sent, are not the same as nothing for every field.
-            if ({type(new), type(old)} & {int, bool} or (new == {} and old is None)) and not is_default:
-                yield Difference(path, new, old, is_certain=False)
-        elif new not in (None, "") or not any(_is_equal(old, default) for default in DEFAULTS.get(name, ())):
-            yield Difference(path, new, old, is_certain=False)
-    elif old in _EMPTY or type(new) is type(old):
-        parent = path.rpartition(".")[0].rpartition(".")[2]
-        if parent not in _QUANTITIES or not _is_equal_amount(new, old):
-            yield Difference(path, new, old, is_certain=True)
-    elif not _is_equal_amount(new, old):
-        yield Difference(path, new, old, is_certain=False)
-
-
-def _is_equal(new: Any, old: Any) -> bool:
-    return new == old and type(new) is type(old)
-
-
-def _is_equal_amount(new: Any, old: Any) -> bool:
-    from auditor.cel.library.quantity import QuantityError, parse_quantity  # noqa: PLC0415 - loads all of CEL
-
-    try:
-        return parse_quantity(str(new)) == parse_quantity(str(old))
-    except QuantityError:
-        return False
 
 
 def _has_null_item(value: Any) -> bool:
@@ -208,9 +147,9 @@ class _Update:
         """Refuse the update if it changes a field for certain."""
         below = self.below(field.path)
         old, new = _at(self.old, field.path), _at(self.new, field.path)
-        if not below or (field.once_set and old in _EMPTY):
+        if not below or (field.once_set and old in EMPTY):
             return
-        if any(each.is_certain for each in below) or (new in _EMPTY and old not in _EMPTY and not field.once_set):
+        if any(each.is_certain for each in below) or (new in EMPTY and old not in EMPTY and not field.once_set):
             self.settle(below)
             self.refuse(field, new)
 
@@ -251,10 +190,10 @@ def _claim(update: _Update) -> None:
     below = [
         each
         for each in update.below("spec")
-        if not (each.path in ("spec.volumeName", "spec.storageClassName") and each.old in _EMPTY)
+        if not (each.path in ("spec.volumeName", "spec.storageClassName") and each.old in EMPTY)
         and not (is_bound and each.path.startswith(("spec.resources.requests", "spec.volumeAttributesClassName")))
     ]
-    if any(each.is_certain or (each.path.count(".") == 1 and each.old not in _EMPTY) for each in below):
+    if any(each.is_certain or (each.path.count(".") == 1 and each.old not in EMPTY) for each in below):
         update.settle(below)
         update.refuse(CLAIM_SPEC)
 
