@@ -8,6 +8,7 @@ the same with properties taken away, types, bounds, defaults and rules changed (
 as they were). The command scans; the oracle reads and judges every object under both. Compared are: readable or not,
 the findings of creates and of updates back to the same, whether each field and the whole object are reported as newly
 invalid or repaired, and that the changes in the report, made to what the old read shows, give what the new one shows.
+What the report says is lost and the new read still shows must be what the new storage version does not have.
 
 Needs what `tests.differential.run` needs, and says so where it is missing. Exit code 1: something differs.
 """
@@ -200,6 +201,11 @@ def remade(shown: Any, wanted: Any, changes: list[dict[str, Any]]) -> Any:
     return result
 
 
+def _has(obj: Any, path: str) -> bool:
+    """Return whether an object has a value at a path."""
+    return not locate(obj, path)[1]
+
+
 _READS = ("pruned", "defaulted", "default-changed")
 
 
@@ -208,6 +214,7 @@ def differences(
     new: dict[str, Any],
     update: dict[str, Any] | None,
     rows: dict[str, list[dict[str, Any]]],
+    stored: dict[str, Any],
     *,
     knows_put: bool,
 ) -> Iterator[str]:
@@ -218,6 +225,7 @@ def differences(
         new: Under the new one.
         update: To an update back to the same under the new one.
         rows: The rows of the object, by table.
+        stored: To the object at the new storage version.
         knows_put: The oracle's update is what a request would be.
     """
     (row,) = rows["objects"]
@@ -246,9 +254,18 @@ def differences(
         yield f"whole: {whole['old']} to {whole['new']}, {len(before)} and {len(after)} fields"
     if whole is None and bool(before) != bool(after):
         yield "whole: not reported"
-    made = remade(old["object"], new["object"], [change for change in rows["changes"] if change["change"] in _READS])
+    reads = [change for change in rows["changes"] if change["change"] in _READS]
+    with_writes = [change for change in reads if change["new"] is None and _has(new["object"], change["path"])]
+    for change in with_writes:
+        if _has(stored["object"], change["path"]):
+            yield f"lost: {change['path']}, which the new storage version has"
+    made = remade(old["object"], new["object"], [change for change in reads if change not in with_writes])
     if json.dumps(made, sort_keys=True) != json.dumps(new["object"], sort_keys=True):
         yield "object: the changes do not lead from one read to the other"
+
+
+def _storage_version(document: dict[str, Any]) -> str:
+    return next(version["name"] for version in document["spec"]["versions"] if version["storage"])
 
 
 def compared(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, str] | None]:
@@ -272,6 +289,15 @@ def compared(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, s
     tables = {table: _rows(report, table) for table in ("objects", "findings", "changes")}
     texts = drawn.read_bytes().splitlines()
     before, after = (_answers([options.oracle, "audit", "--crds", one, "--in", drawn]) for one in (old, new))
+    storage = {(each["spec"]["group"], each["spec"]["names"]["kind"]): _storage_version(each) for each in coming}
+    moved = folder / "moved.ndjson"
+    with moved.open("w") as stream:  # where conversion is by name, an object at its storage version
+        for text in texts:
+            obj = json.loads(text)
+            group = obj["apiVersion"].rpartition("/")[0]
+            obj["apiVersion"] = f"{group}/{storage[group, obj['kind']]}"
+            stream.write(f"{json.dumps(obj)}\n")
+    stored_anew = _answers([options.oracle, "audit", "--crds", new, "--in", moved])
     read = [place for place, answer in enumerate(after) if "readError" not in answer]
     same = folder / "same.ndjson"
     with same.open("wb") as stream:  # stored bytes, as 1.0 is another value than the 1 that a client sends back
@@ -291,7 +317,8 @@ def compared(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, s
             continue  # it is worse at another version that is served; the oracle is asked at its own
         rows["changes"] = [row for row in rows.get("changes", []) if row["audited_version"] == own]
         knows_put = not _has_whole_float(stored.get("status"))
-        found = list(differences(before[place], after[place], updates.get(place), rows, knows_put=knows_put))
+        answers = before[place], after[place], updates.get(place), rows, stored_anew[place]
+        found = list(differences(*answers, knows_put=knows_put))
         yield ("; ".join(found), text.decode()) if found else None
 
 
