@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.statuses import Impact
 from auditor.base.visible import shell_word
 from auditor.causes.table import read_rows
 from auditor.causes.verdict import VERDICT_WORDS
@@ -12,6 +13,7 @@ from auditor.store.allclear import count_or_none, unread_of
 
 if TYPE_CHECKING:
     import datetime
+    from collections.abc import Sequence
 
     from auditor.causes.model import FindingsModel
 
@@ -56,8 +58,7 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
             for source in manifest["inputs"]
             if (source.get("cluster") or manifest["options"].get("cluster")) == name
         ]
-        fresh = sum(row["new_objects"] for row in current)
-        fixed = sum(row["fixed_objects"] for row in own)
+        fresh, fixed = _objects_of(current, "new_objects"), _objects_of(own, "fixed_objects")
         is_compared = bool(model.run.compared_with) and name not in alone
         if name in states:
             verdict = _OF_STATES.get(states[name], states[name])
@@ -89,6 +90,16 @@ def cluster_rows(model: FindingsModel) -> list[dict[str, Any]]:
         )
     )
     return out
+
+
+def _objects_of(rows: Sequence[dict[str, Any]], name: str) -> int:
+    """Return the objects of causes together.
+
+    What fails each apply nearly always has a finding that says so too: it counts only beyond the objects of the others.
+    """
+    failing: int = sum(row[name] for row in rows if row["impact"] == Impact.BLOCKS_APPLY)
+    every: int = sum(row[name] for row in rows)
+    return max(failing, every - failing)
 
 
 def _age(modified: str, now: datetime.datetime) -> str:

@@ -454,3 +454,19 @@ def test_a_definition_that_was_tightened_overnight_makes_one_cause_of_thousands_
     assert "definition changed: required: + spec.tier" in text
     assert " +1,384 " in text
     assert len(text.splitlines()) <= 25
+
+
+def test_an_object_that_fails_each_apply_is_one_new_object(tmp_path):
+    found = []
+    for night, size in enumerate((1, "large", 1)):
+        folder = tmp_path / f"dumps-{night}"
+        folder.mkdir()
+        for name in ("east", "west"):
+            own = widget("a", {"size": size if name == "east" else 1, "tier": "b"})
+            etcd(folder / f"{name}.json", 100 * (night + 1), LOOSE, own)
+        options = {"diff": str(tmp_path / f"report-{night - 1}"), "only_new": True} if night else {}
+        audit(tmp_path / f"report-{night}", folder / "*.json", cluster="{name}", **options)
+        model = FindingsModel.open(tmp_path / f"report-{night}")
+        causes = sum(cause.change == "new" for cause in model.causes)
+        found.append((causes, [(row["cluster"], row["new"], row["fixed"]) for row in cluster_rows(model)]))
+    assert found[1:] == [(2, [("east", 1, 0), ("west", 0, 0)]), (0, [("west", 0, 0), ("east", 0, 1)])]
