@@ -9,6 +9,7 @@ uint                   `UInt`, an int of its own type
 list, map              list, dict: a plain dict has str keys only; maps with other keys are `MapValue`
 duration, timestamp    `Duration`, `Timestamp`, both integer nanoseconds
 optional, type         `Optional_`, `TypeValue`
+protobuf messages      their values, or `Message`
 extension types        frozen classes with a class attribute ``cel_type: Type`` and ``__eq__``; compared with a value of
                        another class they give the error ``no such overload``, unless they have a `cel_equal`
 =====================  ============================================================================================
@@ -23,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from auditor.cel.cel_types import DURATION, DYN, TIMESTAMP, TYPE, Type, list_of, map_of, optional_of
+from auditor.cel.cel_types import DURATION, DYN, TIMESTAMP, TYPE, Type, list_of, map_of, object_type, optional_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,6 +88,23 @@ class TypeValue:
 
     cel_type: ClassVar[Type] = TYPE
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A protobuf message that is no other value of CEL, without fields: ``google.protobuf.Empty``."""
+
+    go_type: ClassVar[str] = "*types.protoObj"
+    name: str
+
+    @property
+    def cel_type(self) -> Type:
+        """The type of the message."""
+        return object_type(self.name)
+
+    def cel_equal(self, other: Any) -> bool:
+        """Return whether the other is the same message."""
+        return bool(self == other)
 
 
 class _Missing:

@@ -52,6 +52,10 @@ class Name:
     is_value: bool = True
 
 
+_EMPTY = ObjectType("google.protobuf.Empty")
+"""The one well-known message that is no other value of CEL."""
+
+
 def _type_name(kind: Type, *, is_value: bool = True) -> Name:
     return Name(type_of(kind), is_type=True, is_value=is_value)
 
@@ -102,7 +106,7 @@ class Declarations:
     ) -> None:
         self.variables = dict(variables)
         self.libraries = libraries
-        self.object_types = {each.name: each for each in object_types}
+        self.object_types = {each.name: each for each in (_EMPTY, *object_types)}
         self.disabled_overloads = disabled_overloads
 
     def find_name(self, name: str) -> Name | None:

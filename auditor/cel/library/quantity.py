@@ -85,7 +85,11 @@ class Quantity:
 
     def cel_plain(self) -> CelError:
         """Return the error of servers that read a quantity from an optional as a Go value."""
-        return CelError(f"unsupported conversion to ref.Val: (*resource.Quantity){self.text or _canonical(self)}")
+        return CelError(f"unsupported conversion to ref.Val: (*resource.Quantity){self}")
+
+    def __str__(self) -> str:
+        """Return the quantity as servers print it."""
+        return self.text or _canonical(self)
 
     def compare(self, other: Quantity) -> int:
         """Return -1, 0 or 1. Comparing with a wide quantity makes this one wide, as in the server."""

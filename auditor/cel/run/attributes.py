@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from auditor.cel.cel_errors import CelError
-from auditor.cel.cel_values import MISSING, NONE, CelList, CelMap, Optional_, TypeValue, UInt
+from auditor.cel.cel_values import MISSING, NONE, CelList, CelMap, Message, Optional_, TypeValue, UInt
 from auditor.cel.operations.equality import NO_SUCH_OVERLOAD, find, type_of
 from auditor.cel.operations.go_names import go_type, show
 from auditor.releases import changes
@@ -168,6 +168,8 @@ def _read(value: Any, key: Any, *, only_if_present: bool) -> tuple[Any, bool]:
             raise CelError(f"index out of bounds: {show(key)}")
     elif isinstance(value, CelError):
         raise value
+    elif kind is Message:
+        raise CelError(f"no such field '{show(key)}'")
     if only_if_present:
         return None, False
     raise CelError(f"no such key: {show(key)}")
