@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from auditor.base.errors import NotStructural, SchemaError
+from auditor.cel.cel_errors import PANIC
 from auditor.crds.outline import conditions_of
 from auditor.schema.defaulting import prune_defaults
 from auditor.schema.objectmeta import OBJECT_META
@@ -259,7 +260,11 @@ def parse_definition(document: JsonObject, *, stored: bool = False) -> CustomRes
     strategy = spec["conversion"].get("strategy", "") if "conversion" in spec else "None"
     if strategy not in ("None", "Webhook"):
         reason = reason or f"{UNSERVABLE}: unknown conversion strategy {strategy!r}"
+    if strategy == "Webhook" and stored:
+        reason = reason or _unusable_webhook(spec["conversion"])
     storage = [version.get("name", "") for version in listed if version.get("storage")]
+    if stored and not storage:
+        reason = reason or f"{UNSERVABLE}: no version is the storage version"
     return CustomResourceDefinition(
         name=name,
         group=spec.get("group", ""),
@@ -301,6 +306,19 @@ def document_name(document: JsonObject) -> str:
     metadata = document.get("metadata")
     name = metadata.get("name") if type(metadata) is dict else None
     return name if type(name) is str else ""
+
+
+def _unusable_webhook(conversion: JsonObject) -> str:
+    """Return why a server makes no client of a conversion webhook; empty if it makes one.
+
+    Source: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go; apiserver pkg/util/webhook/client.go.
+    """
+    client = conversion.get("webhook", {}).get("clientConfig", conversion.get("webhookClientConfig"))
+    if client is None:
+        text = "runtime error: invalid memory address or nil pointer dereference"
+        return f"{PANIC}{text} (the conversion has no clientConfig)"
+    is_empty = "service" not in client and not client.get("url")
+    return f"{UNSERVABLE}: webhook configuration must have either service or URL" if is_empty else ""
 
 
 def _scope(decoded: JsonObject) -> str:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from auditor.base.errors import AuditorError
 from auditor.builtin.builtin_kinds import BUILTIN_KINDS, REQUEST_KINDS, builtin_kind, group_rank
+from auditor.cel.cel_errors import PANIC
 from auditor.crds.definition import parse_definition
 from auditor.printing.discovery import Discovery, Resource
+from auditor.printing.get.server_errors import ConnectionClosed, StatusError
 from auditor.program.conversion_command import ConversionCommand
 from auditor.validation.rules import servable
 
@@ -78,6 +80,22 @@ class Catalog:
     def definition(self, resource: Resource) -> CustomResourceDefinition | None:
         """Return the definition of a resource, or None if it is built in."""
         return self.definitions.get((resource.group, resource.plural))
+
+    def check_served(self, resource: Resource) -> None:
+        """Check that a server can answer a request for an object of a kind.
+
+        Raises:
+            StatusError: It has no storage for the kind, because of the definition.
+            ConnectionClosed: It panics when it makes one.
+
+        Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (ServeHTTP).
+        """
+        definition = self.definition(resource)
+        reason = "" if definition is None else definition.versions[resource.version].unserved_reason
+        if reason.startswith(PANIC):
+            raise ConnectionClosed
+        if reason:
+            raise StatusError(500, "InternalError", "Internal error occurred: error resolving resource")
 
     def key_prefix(self, resource: Resource) -> str:
         """Return the prefix of the keys of a kind."""

@@ -145,6 +145,8 @@ class DumpStore:
 
     def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
         """Yield the selected objects of a kind in the order of a server, in the form that is printed."""
+        if self.mode.as_server:
+            self.catalog.check_served(resource)
         wanted_labels, wanted_fields = self.selection.parsed(resource, labels, fields)
         cached = self._is_cached(resource)
         if self.mode.as_server:
@@ -266,6 +268,8 @@ class DumpStore:
 
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return the object at a key; an empty namespace of a namespaced kind means the first one that has it."""
+        if self.mode.as_server:
+            self.catalog.check_served(resource)
         known = bool(namespace) or not resource.namespaced
         rows = self.rows.of(resource, namespace, name) if known else self.rows.anywhere(resource, name)
         for row in rows:

@@ -33,7 +33,7 @@ def rule_of(case: dict[str, str]) -> dict[str, str]:
     return {key: case[key] for key in ("rule", "messageExpression") if key in case}
 
 
-@pytest.mark.parametrize("release", ["1.32", "1.37", "1.38"])
+@pytest.mark.parametrize("release", ["1.32", "1.33", "1.34", "1.36", "1.37", "1.38"])
 def test_exactly_the_rules_on_which_the_compiler_panics_are_unreadable(release: str) -> None:
     wrong, counts = {}, Counter[str]()
     with running_as(release):
@@ -49,10 +49,15 @@ def test_exactly_the_rules_on_which_the_compiler_panics_are_unreadable(release: 
     assert counts[INDEX] > 100
 
 
-def test_objects_cannot_be_read_where_a_rule_of_any_version_panics() -> None:
-    other = {**BAD["spec"]["versions"][0], "name": "v2", "storage": False, "served": False}
-    whole = {**GOOD, "spec": {**GOOD["spec"], "versions": [*GOOD["spec"]["versions"], other]}}
-    for document, is_lost in ((GOOD, False), (BAD, True), (whole, True)):
+def with_second(*, served: bool) -> dict[str, Any]:
+    """Return a good definition with a second version whose rule panics."""
+    other = {**BAD["spec"]["versions"][0], "name": "v2", "storage": False, "served": served}
+    return {**GOOD, "spec": {**GOOD["spec"], "versions": [*GOOD["spec"]["versions"], other]}}
+
+
+def test_objects_cannot_be_read_where_a_rule_of_a_served_or_stored_version_panics() -> None:
+    unserved = with_second(served=False)
+    for document, is_lost in ((GOOD, False), (BAD, True), (with_second(served=True), True), (unserved, False)):
         catalog = CrdCatalog.from_documents([document])
         text = json.dumps(OBJECT).encode()
         answers: list[Any] = [audit_object(catalog, text), check_update(catalog, text, text)]

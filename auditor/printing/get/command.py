@@ -13,7 +13,7 @@ from auditor.printing.arguments import NO_RESOURCE, UsageError, read_arguments
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.fetch import Fetch, Unrecognized
 from auditor.printing.get.printer import ObjectPrinter
-from auditor.printing.get.server_errors import NotShown, StatusError
+from auditor.printing.get.server_errors import ConnectionClosed, NotShown, StatusError
 from auditor.printing.outputs import OutputFormat, RequestRefused, check_options
 from auditor.printing.sorting import Unsortable
 
@@ -87,6 +87,8 @@ class _Get:
             elif isinstance(failed, Unrecognized):
                 lead = "" if form.is_table or len(self.errors) > 1 or refused is not None else "error: "
                 self.err(f"{lead}{failed.message}\n")
+            elif isinstance(failed, ConnectionClosed):
+                self.err(f"Unable to connect to the server: {failed.message}\n")
             else:
                 reason = f" ({failed.reason})" if failed.reason else ""
                 self.err(f"Error from server{reason}: {failed.message}\n")

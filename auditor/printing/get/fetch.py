@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.records import metadata_of
 from auditor.golang.go_text import quote
-from auditor.printing.get.server_errors import NotShown, StatusError
+from auditor.printing.get.server_errors import ConnectionClosed, NotShown, StatusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,6 +99,7 @@ class Fetch:
         self.err = err
         self.errors: list[StatusError] = []
         self._warned: set[str] = set()
+        self._requests = 0
 
     def fetch(self, wanted: Wanted) -> list[Found]:
         """Return the objects; errors are collected."""
@@ -110,6 +111,9 @@ class Fetch:
                 objects = self._listed(resource, namespace)
             except NotShown as error:
                 self.errors.append(error)
+                continue
+            except ConnectionClosed:
+                self.errors.append(self._closed())
                 continue
             except StatusError as error:
                 self.errors.append(self._of_list(resource, error))
@@ -125,14 +129,21 @@ class Fetch:
                     through = [self.store.through(resource, obj, options.subresource) for obj in objects]
                     resource, objects = through[0][0], [obj for _, obj in through]
                 groups.append(Found(resource, objects, listed=False))
+            except ConnectionClosed:
+                self.errors.append(self._closed())
             except StatusError as error:
                 answer = self._without_subresource(resource) or error
                 if not (answer.code == HTTPStatus.NOT_FOUND and options.ignore_not_found):
                     self.errors.append(answer)
         return groups
 
+    def _closed(self) -> ConnectionClosed:
+        """Return the error of the last request, whose stream the server closed; a client uses odd numbers."""
+        return ConnectionClosed(2 * self._requests - 1)
+
     def _listed(self, resource: Resource, namespace: str) -> list[JsonObject]:
         self._warn(resource)
+        self._requests += 1
         if resource.is_list_kind:
             raise StatusError(404, "NotFound", "the server could not find the requested resource")
         if "list" in resource.verbs:
@@ -177,6 +188,7 @@ class Fetch:
     def _named(self, resource: Resource, namespace: str, name: str) -> list[JsonObject]:
         if not resource.is_stored:
             raise StatusError(404, "NotFound", "the server could not find the requested resource")
+        self._requests += 1
         try:
             if self.options.clusters is not None:
                 return self.options.clusters.get_objects(resource, namespace, name)

@@ -23,7 +23,7 @@ from auditor.printing.get.fetch import (
     place_of,
     without_managed_fields,
 )
-from auditor.printing.get.server_errors import OF_THE_COMMAND, StatusError, left_out
+from auditor.printing.get.server_errors import OF_THE_COMMAND, NotShown, StatusError, left_out
 from auditor.printing.jsonpath import JsonPathError, relaxed
 from auditor.printing.jsonprint import to_json
 from auditor.printing.outputs import OutputFormat, RequestRefused
@@ -161,7 +161,7 @@ class ObjectPrinter:
         elif wanted.single and len(pairs) <= 1:
             for _, pair in pairs:
                 self._whole(form, pair)
-        elif found or wanted.names or any(error.code for error in self.errors):
+        elif found or wanted.names or any(not isinstance(error, NotShown) for error in self.errors):
             self._whole(form, as_list([obj for _, obj in pairs]))
 
     def _recognized(self, group: Found) -> Found:

@@ -39,6 +39,17 @@ class StatusError(Exception):
         return body
 
 
+class ConnectionClosed(StatusError):
+    """The server panics on the request and closes its stream, instead of an answer.
+
+    Args:
+        stream: The number of the stream in HTTP/2: 1 for the first request of a command, 3 for the second.
+    """
+
+    def __init__(self, stream: int = 1) -> None:
+        super().__init__(0, "", f"stream error: stream ID {stream}; INTERNAL_ERROR; received from peer")
+
+
 class NotShown(StatusError):
     """An object that exists and cannot be read here; what a server would answer is not known."""
 

@@ -58,9 +58,11 @@ _CLOSED: Final = "; the server closes the connection of each request for an obje
 def servable(definition: CustomResourceDefinition) -> CustomResourceDefinition:
     """Return a definition; all its versions are unserved if the server's compiler panics on a rule of one of them.
 
-    The server compiles the rules of all versions for each request for an object, until that succeeds.
+    The server compiles the rules of all versions that are served or stored for each request for an object, until that
+    succeeds.
     """
-    panic = next((panic for version in definition.versions.values() if (panic := _panic(version))), "")
+    compiled = (version for version in definition.versions.values() if version.served or version.storage)
+    panic = next((panic for version in compiled if (panic := _panic(version))), "")
     if not panic:
         return definition
     versions = {name: replace(version, unserved_reason=panic) for name, version in definition.versions.items()}
