@@ -1,6 +1,6 @@
 """Rules around the places where the server's compiler panics, and what the real libraries answer to each.
 
-    python -m tests.crdcheck.record_panics 1.32 1.33 1.34 1.36 1.37 1.38 > tests/crdcheck/panics.jsonl
+    python -m tests.crdcheck.record_panics 1.32 1.33 1.34 1.35 1.36 1.37 1.38 > tests/crdcheck/panics.jsonl
 
 Three places are known. An optional item of a list or map whose type is dynamic, outside ``format``: the check of mixed
 literals takes the parameter of ``optional_type`` from a type that has none. Bytes as a key of a constant map: the
