@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.golang import jsontext
-from auditor.golang.go_text import display, type_name
+from auditor.golang.go_text import display, type_name, without_broken
 from auditor.golang.unicode import MAX_RUNE, digits_end, is_digit, is_letter, is_print
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ class _TemplateParser:
             elif letter == "_" or is_letter(letter):
                 steps.append(_word(self.identifier()))
             else:
+                letter = without_broken(letter)
                 shown = f" '{letter}'" if is_print(ord(letter)) else ""
                 raise JsonPathError("parse", f"unrecognized character in action: U+{ord(letter):04X}{shown}")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError, SourceError
 from auditor.base.machine import processors
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
     from auditor.printing.discovery import Resource
     from pipelines.run.objects.query_options import QueryOptions
+
+_LONE_SURROGATES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Halves of surrogate pairs, without the characters that stand for bytes that are not UTF-8."""
 
 
 @contextmanager
@@ -373,5 +377,6 @@ class TextWriter:
         """Write some text."""
         try:
             self.stream.write(text)
-        except UnicodeEncodeError:  # a lone surrogate in a stored value
-            self.stream.write(text.encode("utf-8", "replace").decode())
+        except UnicodeEncodeError:  # bytes of a template that are not UTF-8, or a lone surrogate in a stored value
+            self.stream.reconfigure(errors="surrogateescape")
+            self.stream.write(_LONE_SURROGATES.sub("\ufffd", text))
