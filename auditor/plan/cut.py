@@ -23,8 +23,8 @@ _EVEN: Final = 12
 _SMALLEST: Final = 8
 """How many times smaller than the limit a shard may be; below that, starting workers costs more than they save."""
 _KIND, _DEFINED, _RULES = 12, 3, 8
-"""Cost of a definition, as a multiple of its length, in bytes of objects of equal work: reading it, judging its first
-object, proving that a server decodes it, and compiling its rules.
+"""Cost of a definition, as a multiple of its length, in bytes of objects of equal work: reading it and judging its
+first object, proving that a server decodes it if it has no objects, and compiling its rules.
 """
 _RULE: Final = b'"x-kubernetes-validations"'
 _LEAST_COST, _LEAST_SHARE = 64 << 20, 0.25
@@ -57,12 +57,14 @@ def cut_shards(plan: Plan) -> list[SourceShard]:
     for number, (length, weight) in enumerate(zip(lengths, weights, strict=True)):
         if not len(weight):
             continue
+        defined = _defined(plan, tables[number])
         parts = max(1, round(count * float(weight[-1]) / total))
         stops = np.searchsorted(weight, weight[-1] * np.arange(1, parts) / parts, side="left") + 1
         bounds = sorted({0, *stops.tolist(), len(weight)})  # one large object can fill several shares
         for start, stop in pairwise(bounds):
             sizes = length[start:stop]
-            out.append(SourceShard(number, Shard(len(out), start, stop), int(sizes.sum()), int(sizes.max())))
+            shard = Shard(len(out), start, stop)
+            out.append(SourceShard(number, shard, int(sizes.sum()), int(sizes.max()), start in defined))
     return out
 
 
@@ -87,13 +89,22 @@ def _kind_costs(plan: Plan, table: pa.Table) -> np.ndarray[Any, Any]:
     for entry, text in plan.definitions_file.texts(plan.entries):
         rules = _RULES if _RULE in text and "rules" not in plan.options.skip else 0
         position = _first(keys, f"{prefix}/{entry.group}/{entry.plural}/".encode("utf-8", "surrogateescape"))
-        has_objects = position is not None
         if position is not None:
             costs[position] += (_KIND + rules) * entry.length
+            continue
         position = _first(keys, f"{prefix}{CRD_PATH}{entry.name}".encode("utf-8", "surrogateescape"))
         if position is not None:
-            costs[position] += (_DEFINED + rules * has_objects) * entry.length
+            costs[position] += _DEFINED * entry.length
     return costs
+
+
+def _defined(plan: Plan, table: pa.Table) -> range:
+    """Return the rows of a dump that are definitions; none in an export, which is not sorted by kind."""
+    keys = table["key"]
+    if keys.null_count:
+        return range(0)
+    above = f"{plan.options.etcd_prefix.rstrip('/')}{CRD_PATH}".encode("utf-8", "surrogateescape")
+    return range(position_not_before(keys, above), position_not_before(keys, above[:-1] + b"0"))
 
 
 def _first(keys: pa.ChunkedArray, start: bytes) -> int | None:

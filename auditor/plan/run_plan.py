@@ -54,12 +54,18 @@ _WEBHOOK_TIMEOUT: Final = "30s"
 
 @dataclass(frozen=True, slots=True)
 class SourceShard:
-    """A shard and the source (position in the plan) whose rows it means; `largest`: bytes of its largest value."""
+    """A shard and the source (position in the plan) whose rows it means.
+
+    Attributes:
+        largest: Bytes of its largest value.
+        is_last: Whether it begins with definitions: they take less time once their objects are judged.
+    """
 
     source: int
     shard: Shard
     bytes: int
     largest: int = 0
+    is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

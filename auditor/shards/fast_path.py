@@ -349,4 +349,5 @@ class FastPaths:
             path = self.opened[definition.name, version] = FastPath(
                 owner, self.rows, definition, entry, version, self.root
             )
+            owner.note_usable(entry, definition)
         return path

@@ -29,7 +29,7 @@ from auditor.shards.updates import UpdateVerdicts
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.manifests.export_table import fast_header
 from auditor.sources.registry_key import classify, printable_key
-from auditor.validation.rules import RuleTime, compile_rules, servable
+from auditor.validation.rules import RuleTime, broken_rules, compile_rules, servable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from auditor.plan.run_plan import Plan
     from auditor.program.prepared import Prepared
     from auditor.program.program import Judgement
+    from auditor.program.usable import UsableDefinitions
     from auditor.shards.updates import UpdateOutcome
     from auditor.validation.rules.compile import RuleNode
 
@@ -207,6 +208,7 @@ class ObjectJudge:
         observer: Receives each judged object, or None.
         documents: Returns the document of a definition; if None, the file of the plan is read.
         prepared: Cache of parsed definitions and programs, or None.
+        usable: What other workers have read, or None if this one is alone.
     """
 
     def __init__(
@@ -217,6 +219,7 @@ class ObjectJudge:
         observer: Observer | None = None,
         documents: Callable[[DefinitionEntry], JsonObject] | None = None,
         prepared: Prepared | None = None,
+        usable: UsableDefinitions | None = None,
     ) -> None:
         self.plan = plan
         self.release = find_release(plan.options.kubernetes)
@@ -225,6 +228,7 @@ class ObjectJudge:
         self.has_documents = documents is not None
         self.documents = documents or plan.definitions_file.document
         self.prepared = prepared
+        self.usable = usable
         self.scope = ParsedScope(plan)
         self.entries = {(entry.group, entry.plural): entry for entry in plan.entries}
         self.by_kind = {(entry.group, entry.kind): entry for entry in plan.entries}
@@ -284,10 +288,24 @@ class ObjectJudge:
 
     def is_usable(self, entry: DefinitionEntry) -> bool:
         """Return whether objects can be judged by a definition."""
+        if self.is_known_usable(entry):
+            return True
         try:
             return not isinstance(self.definition(entry), str)
         except EngineError:
             return False
+
+    def note_usable(self, entry: DefinitionEntry, definition: CustomResourceDefinition) -> None:
+        """Tell other workers that they need not read a definition of a dump, which objects were judged by."""
+        if self.usable is None or entry.name in self.plan.from_files or self.usable.has(entry):
+            return
+        is_ruled = b'"x-kubernetes-validations"' in self.plan.definitions_file.text(entry)
+        if not is_ruled or not broken_rules(definition, self.compiled_rules):
+            self.usable.add(entry)
+
+    def is_known_usable(self, entry: DefinitionEntry) -> bool:
+        """Return whether a worker found that a server can use a definition, and that it has no broken rule."""
+        return self.usable is not None and self.usable.has(entry)
 
     def is_document(self, entry: DefinitionEntry, document: JsonObject) -> bool:
         """Return whether a document is the one that the plan has for a definition."""

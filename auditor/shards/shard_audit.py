@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definitions_file import DefinitionEntry
     from auditor.plan.run_plan import Plan, SourceShard
+    from auditor.program.usable import UsableDefinitions
     from auditor.shards.judge import Observer
 
 
@@ -40,7 +41,7 @@ class ShardAuditor(ObjectJudge):
     """Audits shards, one after another; builds programs on first use and reuses them.
 
     Args:
-        plan, parts, observer, documents, prepared: As `ObjectJudge` takes them.
+        plan, parts, observer, documents, prepared, usable: As `ObjectJudge` takes them.
         sink: Receives the rows of a shard; if None, they are written to part files.
     """
 
@@ -53,8 +54,9 @@ class ShardAuditor(ObjectJudge):
         observer: Observer | None = None,
         documents: Callable[[DefinitionEntry], JsonObject] | None = None,
         prepared: Prepared | None = None,
+        usable: UsableDefinitions | None = None,
     ) -> None:
-        super().__init__(plan, parts, observer=observer, documents=documents, prepared=prepared)
+        super().__init__(plan, parts, observer=observer, documents=documents, prepared=prepared, usable=usable)
         self.sink = sink or PartFiles()
 
     def __call__(self, item: SourceShard) -> ShardResult:
@@ -161,11 +163,11 @@ def _listed(column: pa.ChunkedArray) -> Iterable[Any]:
     return repeat(None, len(column)) if column.null_count == len(column) else column.to_pylist()
 
 
-def setup(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
+def setup(plan: Plan, parts: str, usable: UsableDefinitions | None = None) -> Callable[[SourceShard], ShardResult]:
     """Set up a worker: no garbage collection (JSON trees have no cycles), files are opened on demand."""
     gc.disable()
     bound_worker(plan.options.memory, plan.options.jobs)
-    return ShardAuditor(plan, parts, prepared=PREPARED if plan.options.in_fleet else None)
+    return ShardAuditor(plan, parts, prepared=PREPARED if plan.options.in_fleet else None, usable=usable)
 
 
 def lost_shard(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:

@@ -320,7 +320,7 @@ class ShardKeys:
         if row.key is None or self.builtins.is_skipped:
             return False
         entry = self.owner.by_name.get(row.name or "")
-        if entry is not None and self.is_needed_here(row) and self.owner.is_usable(entry):
+        if entry is not None and self.is_read_anyway(row, entry) and self.owner.is_usable(entry):
             return False  # reading it, which is needed anyway, takes less time than proving that it decodes
         if self.builtins.judged(row).status is Status.BUILTIN:
             return False
@@ -335,17 +335,18 @@ class ShardKeys:
         """
         document, owner = jsontext.decode(row.data), self.owner
         entry = owner.by_name.get(row.name or "")
-        if entry is not None and owner.is_usable(entry) and owner.is_document(entry, document):
-            definition = owner.definition(entry)
-            if not isinstance(definition, str):
+        if entry is not None and owner.is_document(entry, document):
+            if owner.is_known_usable(entry):
+                return []
+            if owner.is_usable(entry) and not isinstance(definition := owner.definition(entry), str):
                 return broken_rules(definition, owner.compiled_rules)
         return broken_rules(parse_definition(document))
 
-    def is_needed_here(self, row: RowHead) -> bool:
-        """Return whether this process reads a definition in any case: for its rules, or for its objects."""
-        options = self.owner.plan.options
+    def is_read_anyway(self, row: RowHead, entry: DefinitionEntry) -> bool:
+        """Return whether a definition is read in any case, for its rules or its objects, or was by another worker."""
+        options, is_ruled = self.owner.plan.options, b'"x-kubernetes-validations"' in row.data
         is_alone = options.jobs == 1 or options.engine == "inline"
-        return (is_alone or b'"x-kubernetes-validations"' in row.data) and self.has_objects(row)
+        return (is_alone or is_ruled or self.owner.is_known_usable(entry)) and self.has_objects(row)
 
     def has_objects(self, row: RowHead) -> bool:
         """Whether a definition has live keys in this dump; without any, its rules are not worth compiling."""

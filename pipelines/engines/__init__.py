@@ -81,14 +81,16 @@ def run_shards(
     if options.engine == "ray":
         from pipelines.engines.ray import run_ray  # noqa: PLC0415 - only when asked
 
-        answers = run_ray(ready, shards, on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs)
+        ordered = sorted(shards, key=lambda item: item.is_last)
+        answers = run_ray(ready, ordered, on_lost=lost, shared=spool, address=options.ray_address, jobs=options.jobs)
     elif not apart and (
         options.engine == "inline" or ((options.jobs == 1 or len(shards) <= 1) and _fits(options, shards))
     ):
         answers = run_inline(ready, shards, on_lost=lost)
     else:
         jobs = max(1, min(options.jobs, len(shards)))
-        answers = run_processes(ready, shards, jobs=jobs, on_lost=lost, preload=PRELOAD)
+        first, last = ([item for item in shards if item.is_last is late] for late in (False, True))
+        answers = run_processes(ready, first, jobs=jobs, on_lost=lost, preload=PRELOAD, last=last)
     return _with_progress(answers, shards)
 
 

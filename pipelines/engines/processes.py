@@ -14,6 +14,7 @@ import contextlib
 import errno
 import json
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -48,11 +49,11 @@ _NO_MEMORY = 112
 """Exit code of a worker that ran out of memory."""
 
 
-def _serve(connection: Any, setup: Callable[[], Callable[[Any], Any]]) -> None:
-    """Process every item from the pipe, until the parent sends the end or is gone."""
+def _serve(connection: Any, setup: bytes) -> None:
+    """Process every item from the pipe, until the parent sends the end or is gone; `setup` is pickled."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     try:
-        work = setup()
+        work = pickle.loads(setup)()  # noqa: S301 - the parent made it
         while (item := _received(connection)) is not _STOP:
             answer = (True, _done(work, item))
             with contextlib.suppress(BrokenPipeError):  # the parent is gone: there is no next item
@@ -82,26 +83,33 @@ def _received(connection: Any) -> Any:
 
 
 class _Shares(Generic[Item]):
-    """Distributes items: each worker has its own share, and then takes from the end of the largest remaining share."""
+    """Distributes items: each worker has its own share, and then takes from the end of the largest remaining share.
 
-    def __init__(self, items: Iterable[Item], places: int) -> None:
-        every = list(items)
-        bounds = [len(every) * place // places for place in range(places + 1)]
-        self._shares = [deque(every[start:stop]) for start, stop in pairwise(bounds)]
+    Args:
+        places: Number of workers.
+        turns: Items; those of a turn are distributed when none of the turn before remain.
+    """
+
+    def __init__(self, places: int, *turns: Iterable[Item]) -> None:
+        self._turns: list[list[deque[Item]]] = []
+        for every in map(list, turns):
+            bounds = [len(every) * place // places for place in range(places + 1)]
+            self._turns.append([deque(every[start:stop]) for start, stop in pairwise(bounds)])
 
     def next(self, place: int) -> Item | None:
         """Return the next item for a worker, or None if none remain."""
-        own = self._shares[place]
-        if own:
-            return own.popleft()
-        most = max(self._shares, key=len)
-        return most.pop() if most else None
+        for shares in self._turns:
+            if own := shares[place]:
+                return own.popleft()
+            if most := max(shares, key=len):
+                return most.pop()
+        return None
 
 
 class _Worker(Generic[Item]):
     """One process, the number of its share, and its current item."""
 
-    def __init__(self, context: Any, setup: Callable[[], Callable[[Any], Any]], place: int) -> None:
+    def __init__(self, context: Any, setup: bytes, place: int) -> None:
         self.place = place
         self.connection, child = context.Pipe()
         self.process = context.Process(target=_serve, args=(child, setup), daemon=True)
@@ -136,7 +144,7 @@ class _Worker(Generic[Item]):
         return "" if code in {None, _UNKNOWN} else f", last with exit code {code}"
 
 
-def _started(context: Any, setup: Callable[[], Callable[[Any], Any]], place: int) -> _Worker[Any]:
+def _started(context: Any, setup: bytes, place: int) -> _Worker[Any]:
     """Start a worker, and the fork server again if it is gone.
 
     Raises:
@@ -284,6 +292,7 @@ def run_processes(
     on_lost: Callable[[Item, WorkerLost], Result],
     preload: tuple[str, ...] = (),
     meanwhile: Callable[[], None] | None = None,
+    last: Iterable[Item] = (),
 ) -> Iterator[Result]:
     """Yield the result of each item as it arrives.
 
@@ -294,6 +303,7 @@ def run_processes(
         on_lost: Returns the result of an item whose worker died twice; no worker runs during the call.
         preload: Modules that the fork server imports once for all workers.
         meanwhile: Called once when the workers have their first items.
+        last: Further items, for when all others have been given to workers.
     Raises:
         EngineError: A worker raised an exception; its trace is in the text.
         Refused: The operating system refused a worker a resource.
@@ -301,12 +311,13 @@ def run_processes(
     context = _forkserver(preload)
     from multiprocess.connection import wait  # noqa: PLC0415 - it is loaded now
 
-    shares = _Shares(items, jobs)
+    shares = _Shares(jobs, items, last)
+    pickled = pickle.dumps(setup)  # once, and by C: the plan of a thousand definitions takes long otherwise
     alone: deque[Item] = deque()
     workers: list[_Worker[Item]] = []
 
     def start(item: Item, place: int) -> None:
-        worker: _Worker[Item] = _started(context, setup, place)
+        worker: _Worker[Item] = _started(context, pickled, place)
         workers.append(worker)
         worker.give(item)
 

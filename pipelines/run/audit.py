@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from auditor.causes.counting import PartCounts
     from auditor.plan.options import AuditOptions
     from auditor.plan.run_plan import Given, Plan, SourceShard
+    from auditor.program.usable import UsableDefinitions
     from auditor.shards.result import ShardResult
     from auditor.sources.source_plan import Damage, SourcePlan
 
@@ -72,7 +73,8 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
         _check_version(plan)
         _log_sources(plan)
         lost = partial(_lost, plan=plan, parts=str(parts))
-        total = merge(run(partial(_ready, plan, str(parts)), cut_shards(plan), options, lost, spool))
+        ready = partial(_ready, plan, str(parts), _usable(options, spool))
+        total = merge(run(ready, cut_shards(plan), options, lost, spool))
         write_empty_parts(plan, parts, "objects", "findings")
         versions = write_versions(plan, total, parts)
         for source, damage in digests.settle(plan.sources):
@@ -113,11 +115,22 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
     return code, manifest
 
 
-def _ready(plan: Plan, parts: str) -> Callable[[SourceShard], ShardResult]:
+def _usable(options: AuditOptions, spool: Path) -> UsableDefinitions | None:
+    """Return what tells each worker which definitions another has read; None if there is one."""
+    if options.jobs == 1 or options.engine == "inline":
+        return None
+    from auditor.program.usable import UsableDefinitions  # noqa: PLC0415
+
+    folder = spool / "usable"
+    folder.mkdir()
+    return UsableDefinitions(folder.absolute())
+
+
+def _ready(plan: Plan, parts: str, usable: UsableDefinitions | None) -> Callable[[SourceShard], ShardResult]:
     """Prepare a worker with `auditor.shards.shard_audit.setup`, which loads the modules that audit objects."""
     from auditor.shards.shard_audit import setup  # noqa: PLC0415
 
-    return setup(plan, parts)
+    return setup(plan, parts, usable)
 
 
 def _lost(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:

@@ -60,6 +60,17 @@ def slow_setup(folder, others):
     return work
 
 
+def noting_setup(folder):
+    """A worker notes the items that it begins."""
+
+    def work(item):
+        with (Path(folder) / "begun").open("a") as stream:
+            stream.write(f"{item}\n")
+        return item
+
+    return work
+
+
 def lingering_setup():
     """A worker takes long to end when all is done."""
     threading.Thread(target=time.sleep, args=(60,)).start()
@@ -96,6 +107,17 @@ def test_an_item_beyond_the_memory_of_this_process_is_lost_and_no_other():
 def test_processes_answer_every_item_once(jobs):
     answers = run_processes(make_square, range(10), jobs=jobs, on_lost=lambda item, error: -1)
     assert sorted(answers) == SQUARES
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_the_last_items_begin_when_all_others_were_given(tmp_path, jobs):
+    setup = partial(noting_setup, str(tmp_path))
+    answers = run_processes(setup, range(8), jobs=jobs, on_lost=lambda item, error: -1, last=range(8, 12))
+    assert sorted(answers) == list(range(12))
+    begun = [int(line) for line in (tmp_path / "begun").read_text().split()]
+    assert sorted(begun) == list(range(12))
+    assert set(begun[: 9 - jobs]) <= set(range(8))  # others may be on their way to a worker
+    assert jobs > 1 or begun == list(range(12))
 
 
 def test_killed_worker_is_noticed_and_its_item_tried_again(tmp_path):

@@ -249,6 +249,8 @@ def test_kinds_with_few_objects_are_shared_out_as_what_their_definitions_cost(tm
     with_objects = [one for one in shards if one.shard.stop > defined]
     assert len(shards) == 12
     assert len(with_objects) > 6
+    assert [one.is_last for one in shards] == [one.shard.start < defined for one in shards]
+    assert shards[0].is_last
     assert sum(one.shard.stop - one.shard.start for one in shards) == 2 * number
     in_fleet = replace(plan, options=replace(plan.options, in_fleet=True))
     assert len([one for one in cut_shards(in_fleet) if one.shard.stop > defined]) == 1
