@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.crds.usable import UsableDefinitions
     from auditor.plan.run_plan import Plan
     from auditor.program.prepared import Prepared
     from auditor.program.program import Judgement
-    from auditor.program.usable import UsableDefinitions
     from auditor.shards.updates import UpdateOutcome
     from auditor.validation.rules.compile import RuleNode
 

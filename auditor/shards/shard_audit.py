@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.crds.definitions_file import DefinitionEntry
+    from auditor.crds.usable import UsableDefinitions
     from auditor.plan.run_plan import Plan, SourceShard
-    from auditor.program.usable import UsableDefinitions
     from auditor.shards.judge import Observer
 
 

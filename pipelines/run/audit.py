@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from auditor.causes.counting import PartCounts
+    from auditor.crds.usable import UsableDefinitions
     from auditor.plan.options import AuditOptions
     from auditor.plan.run_plan import Given, Plan, SourceShard
-    from auditor.program.usable import UsableDefinitions
     from auditor.shards.result import ShardResult
     from auditor.sources.source_plan import Damage, SourcePlan
 
@@ -119,7 +119,7 @@ def _usable(options: AuditOptions, spool: Path) -> UsableDefinitions | None:
     """Return what tells each worker which definitions another has read; None if there is one."""
     if options.jobs == 1 or options.engine == "inline":
         return None
-    from auditor.program.usable import UsableDefinitions  # noqa: PLC0415
+    from auditor.crds.usable import UsableDefinitions  # noqa: PLC0415
 
     folder = spool / "usable"
     folder.mkdir()

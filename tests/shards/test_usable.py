@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.base.records import Shard
+from auditor.crds.usable import UsableDefinitions
 from auditor.plan.options import AuditOptions
 from auditor.plan.run_plan import SourceShard, make_plan
-from auditor.program.usable import UsableDefinitions
 from auditor.shards import judge, shard_keys
 from auditor.shards.shard_audit import ShardAuditor
 from tests.benchmarks.definitions import synthetic, write_dump
