@@ -7,9 +7,10 @@ An engine takes a picklable `setup()` that returns a callable `work(shard) -> re
 from __future__ import annotations
 
 import gc
+import os
 import stat
 import time
-from pathlib import Path
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from auditor.base.errors import WorkerLost
@@ -20,6 +21,7 @@ from pipelines.log import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from auditor.plan.options import AuditOptions
     from auditor.plan.run_plan import SourceShard
@@ -130,16 +132,31 @@ def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, fleet: bool 
     """
     if engine != "processes" or jobs == 1:
         return False
-    if not fleet and all(_size(dump) < _WORTH_WORKERS for dump in dumps):
+    if not fleet and not any(map(_is_worth_workers, dumps)):
         return False
     expect_processes(PRELOAD)
     return True
 
 
-def _size(dump: str) -> int:
-    """Return the size of a dump that is a file; 0 if not known yet."""
+def _is_worth_workers(dump: str) -> bool:
+    """Return whether a dump is so large; False if not known yet."""
+    return any(size >= _WORTH_WORKERS for size in accumulate(map(_size, _files(dump))))
+
+
+def _files(dump: str) -> Iterator[str]:
+    """Yield the dump, or the files in one that is a folder, without hidden ones."""
+    if not os.path.isdir(dump):  # noqa: PTH112 - names as they were given
+        yield dump
+        return
+    for folder, below, names in os.walk(dump):
+        below[:] = [name for name in below if not name.startswith(".")]
+        yield from (os.path.join(folder, name) for name in names if not name.startswith("."))  # noqa: PTH118
+
+
+def _size(file: str) -> int:
+    """Return the size of a file; 0 if not known yet."""
     try:
-        status = Path(dump).stat()
+        status = os.stat(file)  # noqa: PTH116 - a folder may have many
     except OSError:
         return 0
     return status.st_size if stat.S_ISREG(status.st_mode) else 0

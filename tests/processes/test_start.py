@@ -148,13 +148,21 @@ def test_an_answer_to_a_shell_loads_little(manifests: Path, words: str, most: in
 
 
 @pytest.mark.parametrize(
-    ("size", "jobs", "expected"),
-    [(2 << 20, 2, True), (2 << 20, 1, False), (1 << 10, 2, False)],
+    ("files", "jobs", "expected"),
+    [
+        ({"dump": 2 << 20}, 2, True),
+        ({"dump": 2 << 20}, 1, False),
+        ({"dump": 1 << 10}, 2, False),
+        ({"dump/a/x.json": 1 << 19, "dump/a/y.json": 1 << 19}, 2, True),
+        ({"dump/x.json": 1 << 19, "dump/.git/pack": 2 << 20}, 2, False),
+    ],
 )
 def test_workers_are_made_ready_before_anything_heavy_is_loaded(
-    tmp_path: Path, size: int, jobs: int, expected: bool
+    tmp_path: Path, files: dict[str, int], jobs: int, expected: bool
 ) -> None:
-    (tmp_path / "dump").write_bytes(bytes(size))
+    for name, size in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(bytes(size))
     code = (
         "import sys\n"
         "from pipelines.engines import expect_workers\n"

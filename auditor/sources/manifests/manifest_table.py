@@ -68,9 +68,10 @@ def looks_like_manifests(head: bytes) -> str | None:
 
 def _bytes_of(path: Path) -> mmap.mmap | bytes:
     """Return the bytes of a file, read once; one of more than a block is mapped."""
-    with path.open("rb") as stream:
-        data = stream.read(BLOCK + 1)
-    return data if len(data) <= BLOCK else map_file(path)
+    with path.open("rb", 0) as stream:
+        if os.fstat(stream.fileno()).st_size <= BLOCK:
+            return stream.read()  # into as much memory as the file is large; that for a block takes longer than reading
+    return map_file(path)
 
 
 def _as_utf8(data_file: Path, target: Path) -> Path | None:

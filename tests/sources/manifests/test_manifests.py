@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from auditor.golang import jsontext
 from auditor.sources import SourcePlan, open_source
 from auditor.sources.manifests import manifest_walk
 from auditor.sources.manifests.export_table import ManifestRows
-from auditor.sources.manifests.manifest_table import looks_like_manifests, open_directory, open_manifests
+from auditor.sources.manifests.manifest_table import _bytes_of, looks_like_manifests, open_directory, open_manifests
 from auditor.sources.manifests.manifest_walk import PIECEWISE_FROM
 from auditor.sources.manifests.sinks import Spans
 from tests.counting import bytes_of, calls_of
@@ -596,3 +597,13 @@ def test_a_file_with_one_object_is_read_in_one_pass():
     walk = manifest_walk.ManifestWalk(Spans(rows := ManifestRows(0)))
     assert calls_of(lambda: walk.walk(text)) < 60  # a scan of its brackets makes one for each
     assert (walk.format, walk.objects, len(rows)) == ("json", 1, 1)
+
+
+def test_a_small_file_of_a_folder_takes_as_much_memory_as_it_is_large(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b'{"kind": "A"}' + b" " * 5000)
+    tracemalloc.start()
+    try:
+        assert len(_bytes_of(tmp_path / "a.json")) == 5013
+        assert tracemalloc.get_traced_memory()[1] < 1 << 17
+    finally:
+        tracemalloc.stop()
