@@ -35,10 +35,10 @@ class PathChange:
 
     Attributes:
         change: ``pruned``: a stored value that is shown no longer, and lost with the next write (or, where `old` is
-            absent, is shown again); ``converted``: a stored value that is gone, or another, once a converter brought
-            the object to the version and back; ``defaulted``: a default fills in what was absent;
-            ``default-changed``: what a read shows there differs for another reason of the schemas; ``selector``: what
-            field selectors see; ``verdict``: what the server says to the value.
+            absent, is shown again); for a null `new` may be the default that takes its place; ``converted``: a stored
+            value that is gone, or another, once a converter brought the object to the version and back; ``defaulted``:
+            a default fills in what was absent; ``default-changed``: what a read shows there differs for another reason
+            of the schemas; ``selector``: what field selectors see; ``verdict``: what the server says to the value.
         path: Dotted; of a verdict the place of its finding (`place_of`); None means the object as a whole.
         old: JSON data before, of a pruned path the stored value; `ABSENT`: nothing.
         new: JSON data after; `ABSENT`: nothing.
@@ -52,7 +52,7 @@ class PathChange:
     @property
     def is_loss(self) -> bool:
         """Whether a stored value goes."""
-        return self.change == CONVERTED or (self.change == PRUNED and self.new is ABSENT)
+        return self.change == CONVERTED or (self.change == PRUNED and self.old is not ABSENT)
 
     def texts(self) -> tuple[str | None, str | None]:
         """Return old and new as JSON text, or None if there is no value."""
@@ -110,7 +110,7 @@ def compare_round_trips(old: AuditedObject, new: AuditedObject) -> list[PathChan
     changes = [
         PathChange(CONVERTED, change.path, change.old, change.new)
         for change in walk.compare(old.object or {}, new.object or {}, "")
-        if change.old is not ABSENT and change.path not in defaults and not is_below(change.path or "", defaults)
+        if change.old is not ABSENT and not _is_of(change.path or "", defaults)
     ]
     return sorted(changes, key=lambda one: one.path or "")
 
@@ -165,12 +165,21 @@ class _ChangesWalk:
     def _child(self, before: Any, after: Any, path: str) -> Iterator[PathChange]:
         if path in self.told:
             return
-        if before is ABSENT or (before is None and path in self.new_defaults and path not in self.old_defaults):
-            yield PathChange(DEFAULTED if path in self.new_defaults else DEFAULT_CHANGED, path, before, after)
+        if before is ABSENT:
+            is_null = after is None and not _is_of(path, self.new_defaults)  # one that the old definition dropped
+            change = DEFAULTED if path in self.new_defaults else PRUNED if is_null else DEFAULT_CHANGED
+            yield PathChange(change, path, before, after)
+        elif before is None and after is not None and not _is_of(path, self.old_defaults):
+            yield PathChange(PRUNED, path, before, after)
         elif after is ABSENT:
             yield PathChange(DEFAULT_CHANGED, path, before, after)
         else:
             yield from self.compare(before, after, path)
+
+
+def _is_of(path: str, defaults: frozenset[str]) -> bool:
+    """Return whether a default gave the value at a path, or is around it."""
+    return path in defaults or is_below(path, defaults)
 
 
 def is_below(path: str, others: Container[str]) -> bool:

@@ -28,6 +28,7 @@ FIELD_REMOVED: Final = "field removed"
 UNKNOWN_PRUNED: Final = "unknown fields pruned"
 NEW_TRANSITION: Final = "new transition rule"
 EMBEDDED: Final = "now an embedded resource"
+NO_NULL: Final = "null no longer allowed"
 
 _OLD_SELF: Final = re.compile(r"\boldSelf\b")
 _UPPER: Final = (("maximum", "maximum"), ("max_length", "maxLength"), ("max_items", "maxItems"),
@@ -114,7 +115,7 @@ def _types(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[
     if was != now and now and now != "int-or-string" and (was, now) not in _WIDER:
         yield path, "type", was or "any", now, path
     if old.nullable and not new.nullable:
-        yield path, "null no longer allowed", "", "", path
+        yield path, NO_NULL, "", "", path
     if new.embedded_resource and not old.embedded_resource:
         yield path, EMBEDDED, "", "", path
 
@@ -242,7 +243,7 @@ _COMPLAINTS: Final[dict[str, tuple[str, str]]] = {
 """Keywords of the schema by the type of their findings and words that only their texts have."""
 _KEYWORDS: Final = {
     "now required": "required",
-    "null no longer allowed": "type",
+    NO_NULL: "type",
     "format": "type",
     "maxProperties": "maxItems",
     "exclusiveMaximum": "maximum",
@@ -309,12 +310,12 @@ def concerned_changes(
     for change in changes:
         if version not in change.versions or change.change == NEW_TRANSITION:
             continue
-        if change.change in (FIELD_REMOVED, UNKNOWN_PRUNED):
-            pattern = _pattern(change.path, below=True)
-            is_concerned = any(pattern.fullmatch(path) for path in gone)
-        else:
-            is_concerned = any(_brings(change, complaint, detail) for complaint, detail in broken)
-        if is_concerned:
+        is_removed = change.change in (FIELD_REMOVED, UNKNOWN_PRUNED)
+        pattern = _pattern(change.path, below=is_removed)
+        drops = is_removed or change.change == NO_NULL
+        if (drops and any(map(pattern.fullmatch, gone))) or (
+            not is_removed and any(_brings(change, complaint, detail) for complaint, detail in broken)
+        ):
             yield change
 
 
@@ -326,7 +327,7 @@ def _brings(change: SchemaChange, complaint: Complaint, detail: str) -> bool:
         return complaint.rule == change.new
     if name in ("type", "format"):
         wanted = f"of type {change.new}:" in detail
-    elif name == "null no longer allowed":
+    elif name == NO_NULL:
         wanted = detail.endswith('"null"')
     else:
         wanted = not name.startswith("exclusive") or " or equal " not in detail

@@ -31,7 +31,11 @@ def compared(old, new, stored=None):
         (read({"a": "x"}, (), ["a"]), read({}, ["a"]), {}, [PathChange("default-changed", "a", old="x")]),
         (read({}), read({"a": 1}, (), ["a"]), None, [PathChange("defaulted", "a", new=1)]),
         (read({"l": [{}]}), read({"l": [{"a": 1}]}, (), ["l[0].a"]), None, [PathChange("defaulted", "l[0].a", new=1)]),
-        (read({"a": None}), read({"a": 1}, (), ["a"]), None, [PathChange("defaulted", "a", old=None, new=1)]),
+        (read({"a": None}), read({"a": 1}, (), ["a"]), None, [PathChange("pruned", "a", old=None, new=1)]),
+        (read({"a": None}, (), ["a"]), read({"a": 1}, (), ["a"]), None, [PathChange("default-changed", "a", None, 1)]),
+        (read({"o": {"a": None}}, (), ["o"]), read({"o": {}}), None, [PathChange("default-changed", "o.a", None)]),
+        (read({"l": [None]}), read({"l": [1]}, (), ["l[0]"]), None, [PathChange("pruned", "l[0]", None, 1)]),
+        (read({}), read({"a": None}), None, [PathChange("pruned", "a", new=None)]),
         (read({"a": 1}, (), ["a"]), read({"a": 2}, (), ["a"]), None, [PathChange("default-changed", "a", 1, 2)]),
         (read({"a": 1}, (), ["a"]), read({"a": True}, (), ["a"]), None, [PathChange("default-changed", "a", 1, True)]),
         (read({"a": 1}, (), ["a"]), read({"a": 1.0}, (), ["a"]), None, []),
@@ -41,7 +45,7 @@ def compared(old, new, stored=None):
             None,
             [PathChange("default-changed", "a", [1], [1, 2])],
         ),
-        (read({"a": None}), read({}), None, [PathChange("default-changed", "a", old=None)]),
+        (read({"a": None}), read({}), None, [PathChange("pruned", "a", old=None)]),
         (
             read({"m": {"x.y": {"k": 1}}}),
             read({"m": {"x.y": {}}}, ["m.x.y.k"]),
@@ -73,6 +77,8 @@ def test_nothing_and_null_are_distinguished():
     assert PathChange("pruned", "a", old=None).texts() == ("null", None)
     assert PathChange("pruned", "a", old=ABSENT, new="x").texts() == (None, '"x"')
     assert PathChange("pruned", "a", old=None).is_loss
+    assert PathChange("pruned", "a", old=None, new=1).is_loss
+    assert not PathChange("pruned", "a", new=None).is_loss
     assert not PathChange("pruned", "a", new=1).is_loss
 
 

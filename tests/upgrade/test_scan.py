@@ -92,8 +92,6 @@ def test_a_value_that_was_stored_and_hidden_is_shown_again(tmp_path):
         (string(default="x"), string(default="y"), {}, ("default-changed", "x", "y")),
         (string(default="x"), string(), {}, ("default-changed", "x", None)),
         (string(default="x"), string(default="y"), {"f": "z"}, None),
-        (string(nullable=True), string(default="x"), {"f": None}, ("defaulted", None, "x")),
-        (string(nullable=True), string(), {"f": None}, ("default-changed", None, None)),
         ({"type": "integer", "default": 1}, {"type": "number", "default": 1.0}, {}, None),
         ({"type": "number", "default": 1}, {"type": "number", "default": 1.5}, {}, ("default-changed", 1, 1.5)),
         ({"type": "boolean", "default": True}, {"type": "integer", "default": 1}, {}, ("default-changed", True, 1)),
@@ -113,6 +111,31 @@ def test_defaults_that_come_go_or_change(tmp_path, old, new, stored, expected):
         [] if expected is None else [type(v) for v in expected[1:]]
     )
     assert ("drift" in done.definition["categories"]) == (expected is not None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stored", "expected"),
+    [
+        (string(nullable=True), string(), None, (None, None)),
+        (string(nullable=True), string(default="x"), None, (None, "x")),
+        (string(nullable=True, default="w"), string(default="x"), None, (None, "x")),
+        (None, string(), None, (None, None)),
+        (string(nullable=True), string(nullable=True, default="x"), None, None),
+        (string(), string(default="x"), None, None),
+        (string(nullable=True, default=None), string(), "absent", None),
+    ],
+)
+def test_a_stored_null_that_is_no_longer_allowed_is_lost(tmp_path, old, new, stored, expected):
+    before = spec(f=old) if old else {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    done = scanned(tmp_path, before, spec(f=new), thing("a", {"f": stored} if stored is None else {}))
+    [definition] = done.section["definitions"]
+    lost = [(path, old, new) for _, change, path, old, new in done.changes() if change == "pruned"]
+    assert lost == ([] if expected is None else [("spec.f", *expected)])
+    assert ("data-loss" in definition["categories"]) == (expected is not None)
+    if expected is not None:
+        assert definition["sentence"].startswith("blocks, because 1 object loses stored data (spec.f)")
+        assert {change["change"] for change in definition["schema_changes"] if change["objects"]} == {"null no longer allowed" if old else "unknown fields pruned"}  # fmt: skip
+        assert definition["samples"]["data-loss"][0]["text"] == "spec.f = null"
 
 
 def test_selectors_that_see_something_else(tmp_path):
