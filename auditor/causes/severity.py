@@ -58,7 +58,7 @@ UPGRADE: Final = "upgrade"
 OF_UPGRADE: Final = {
     **dict.fromkeys(("unreadable", "unmigrated", "deleted", "undecodable"), "critical"),
     **dict.fromkeys(("refused", "not-served", "blocked", "data-loss", "migration-refused"), "high"),
-    "apply-refused": "high",
+    **dict.fromkeys(("apply-refused", "manager-refused"), "high"),
     **dict.fromkeys(("webhook", "needs-conversion", "helm-fails", "helm-deletes"), "high"),
     **dict.fromkeys(("invalid", "tolerated", "new-rule", "version-removed", "subresource-removed"), "medium"),
     **dict.fromkeys(("selector-removed", "names", "managed-fields", "rewrite-refused", "create-refused"), "medium"),

@@ -9,7 +9,8 @@ may be, and keys of lists may repeat. So what generated code has proven fits the
 An object that a create accepts may misfit in one more way: validation lets a list pass for a string with some formats.
 
 The managers in managedFields are asked too, each at its version, with stricter types: no key repeats, and each field is
-known. An object may fail there that fits at the version of the apply (`try_update` says so; an audit does not ask).
+known. An object may fail there that fits at the version of the apply (`try_update` and `upgrade` say so; an audit does
+not ask).
 
 Source: apimachinery pkg/util/managedfields/internal (structuredmerge.go, skipnonapplied.go, managedfields.go);
 kube-openapi pkg/schemaconv; structured-merge-diff merge/update.go, typed (validate.go, helpers.go).
@@ -26,7 +27,7 @@ from auditor.schema.structural import ABSENT, ListType, StructuralSchema, nodes_
 from auditor.updates.apply_answer import APPLY_FAILS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
@@ -85,16 +86,20 @@ def apply_fault(definition: CustomResourceDefinition, version: CrdVersion, obj: 
     return f"{APPLY_FAILS}manager for existing fields: failed to convert new object {called} to smd typed: {text}"
 
 
-def manager_fault(definition: CustomResourceDefinition, version: CrdVersion, obj: JsonObject) -> str:
+def manager_fault(
+    definition: CustomResourceDefinition, version: CrdVersion, obj: JsonObject, versions: Container[str] | None = None
+) -> str:
     """Return the server's answer (code 500) to an apply of an object that fits its types; empty if no manager fails it.
 
-    Args: As of `apply_fault`.
+    Args:
+        definition, version, obj: As of `apply_fault`.
+        versions: Only managers at these versions are asked; all if it is None.
     """
     own = f"{definition.group}/{version.name}"
     metadata = obj.get("metadata") or {}
     for api in dict.fromkeys(entry.get("apiVersion") or "" for entry in metadata.get("managedFields") or ()):
         group, _, name = api.rpartition("/")
-        if api == own:
+        if api == own or (versions is not None and (group != definition.group or name not in versions)):
             continue
         if group != definition.group:
             called = f"{own}, Kind={obj.get('kind')}"

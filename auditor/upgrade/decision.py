@@ -353,6 +353,11 @@ def _attention(change: DefinitionChange, tally: UpgradeTally, stored: Mapping[st
         text = f"each server-side apply (Flux, Argo CD) of {objects(n)} fails{_at(tally, 'apply-refused')}, also one "
         text += f"that repairs {them}: a PUT or merge patch can"
         out.append(UpgradeEffect("apply-refused", text, n))
+    if n := tally.categories["manager-refused"]:
+        where = _at(tally, "manager-refused")
+        text = f"server-side apply (Flux, Argo CD) of {objects(n)} fails{where}: managedFields name a version at which "
+        text += f"{by_count(n, 'it does', 'they do')} not fit, and no write repairs that: take that version out of them"
+        out.append(UpgradeEffect("manager-refused", text, n))
     if tally.categories["tolerated"]:
         n = tally.categories["tolerated"]
         fails = "" if change.has_status and _only_status(tally) else ", but a restore or a re-creation fails"

@@ -54,7 +54,8 @@ class UpgradeTally:
     updates are refused. ``invalid``: newly invalid, and the result of updates is not known. ``tolerated``: newly
     invalid, and tolerated while the fields do not change. ``data-loss``, ``drift`` (defaults) and ``selector``: as
     their changes say. ``mended``: repaired by the upgrade. ``apply-refused``: a value newly does not fit its
-    type, so that each server-side apply fails. ``broken-before``: unreadable, or its updates are refused, before and
+    type, so that each server-side apply fails. ``manager-refused``: the object newly does not fit at a version in its
+    managedFields, so that applies at others fail. ``broken-before``: unreadable, or its updates are refused, before and
     after. ``reworded``: findings remain, and the server of another release says them in other words. ``unchanged``:
     none of these.
 

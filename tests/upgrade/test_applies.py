@@ -99,3 +99,54 @@ def test_a_set_of_maps_cannot_be_applied_although_it_is_valid(tmp_path):
     [row] = shown["report"]["objects"]
     assert (row["status"], row["impact"]) == ("valid", "blocks-apply")
     assert row["reason"].endswith("associative list without keys has an element that's a map type")
+
+
+def two(new_field, *, alpha=None, **more):
+    """Return a definition with v1alpha1, which knows spec.part, and v1, the storage version, which knows one more."""
+    own = spec(part=string()) if alpha is None else alpha
+    return crd(version(own, "v1alpha1", storage=False), version(spec(part=string(), **new_field)), **more)
+
+
+ALPHA = {"managedFields": [managed("helm", "2026-02-02T03:04:05Z", {"f:spec": {"f:part": {}}}, at="v1alpha1")]}
+DEFAULTED = {"size": string(default="x")}
+REFUSED = "managedFields name v1alpha1: .spec.size: field not declared in schema"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "content", "is_refused"),
+    [
+        (two({"size": string()}, stored=["v1"]), two(DEFAULTED), {"part": "a"}, True),
+        (two({"size": string()}, stored=["v1"]), two(DEFAULTED), {"part": "a", "size": "b"}, False),  # fails today
+        (two(DEFAULTED, stored=["v1"]), two({"size": string()}), {"part": "a"}, False),
+        (two(DEFAULTED, stored=["v1"]), two(DEFAULTED), {"part": "a"}, False),
+        (two({}, alpha=spec(part=string(), size=string()), stored=["v1"]), two(DEFAULTED), {"part": "a"}, True),
+        (
+            two(DEFAULTED, alpha=spec(part=string(), size=string()), stored=["v1"]),
+            two(DEFAULTED),  # only the schema of the manager changes
+            {"part": "a"},
+            True,
+        ),
+    ],
+)
+def test_an_upgrade_names_managers_at_a_version_that_no_longer_knows_all_fields(
+    old, new, content, is_refused, tmp_path
+):
+    """Source: measured on v1.37.2: a PUT or merge patch does not help, managedFields without the version do."""
+    done = scan(tmp_path, [old], [new], [thing("kestrel", content, metadata=ALPHA), thing("gull", content)])
+    definition = done.definition
+    assert definition["categories"].get("manager-refused", 0) == is_refused
+    if is_refused:
+        text = (
+            "server-side apply (Flux, Argo CD) of 1 object fails at v1: managedFields name a version at which it "
+            "does not fit, and no write repairs that: take that version out of them"
+        )
+        assert text in definition["sentence"]
+        assert definition["samples"]["manager-refused"][0]["text"] == f"at v1: {REFUSED}"
+        assert done.code == 1
+
+
+def test_a_version_that_goes_is_taken_out_of_managed_fields_first_and_named_once(tmp_path):
+    new = crd(version(spec(part=string(), **DEFAULTED)))
+    done = scan(tmp_path, [two({}, stored=["v1"])], [new], [thing("kestrel", {"part": "a"}, metadata=ALPHA)])
+    assert "manager-refused" not in done.definition["categories"]
+    assert done.definition["sentence"].startswith("safe after v1alpha1 is taken out of the managedFields of 1 object")

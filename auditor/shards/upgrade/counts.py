@@ -46,7 +46,7 @@ class ObjectCounts:
     ) -> None:
         """Count in an object: removed versions in managedFields, values of unknown formats."""
         obj = audited.object or {}
-        for version in managed_versions(obj, definition):
+        for version in managed_versions(obj, definition.group) - definition.versions.keys():
             tally.managed[version] += 1
             tally.sample(f"managed {version}", Sample(shown_key(row), ""))
         formats = self._formats(definition, audited.audited_version or "")

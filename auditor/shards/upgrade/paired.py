@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING, Final
 from auditor.golang.jsontext import encode
 from auditor.releases import running_as
 from auditor.shards.updates import NOT_ASKED
-from auditor.shards.upgrade.sides import decoded, side_of
-from auditor.upgrade import PathChange, client_version, common_version, compare_reads, compare_round_trips, same_version
+from auditor.shards.upgrade.sides import VersionEffect, decoded, managed_versions, side_of
+from auditor.updates.server_side_apply import apply_fault, manager_fault
+from auditor.upgrade import (
+    Pairing,
+    PathChange,
+    client_version,
+    common_version,
+    compare_reads,
+    compare_round_trips,
+    same_version,
+)
 from auditor.upgrade.changes import DEFAULTED, SELECTOR
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from auditor.base.records import AuditedObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.crds.definitions_file import DefinitionEntry
@@ -47,6 +58,7 @@ class PairedJudge:
     before: ShardAuditor
     old_entries: dict[str, DefinitionEntry]
     is_export: bool
+    _changed: dict[str, bool]
 
     def as_served(
         self, side: ShardAuditor, definition: CustomResourceDefinition, data: bytes, judged: list[JudgedVersion]
@@ -183,6 +195,59 @@ class PairedJudge:
                 return []
             kept.append(side.at_version(each, storage, encoded(written)).audited)
         return self.lost_on_the_way(row, old, *kept)
+
+    def refusing_managers(
+        self,
+        row: RowHead,
+        old: CustomResourceDefinition | None,
+        definition: CustomResourceDefinition,
+        first: AuditedObject,
+        data: bytes,
+    ) -> Iterator[VersionEffect]:
+        """Yield where applies of an object newly fail by a version in managedFields that both definitions have.
+
+        Versions that go do not count: they are taken out before the upgrade.
+
+        Args:
+            row: The row of the object.
+            old: The old definition; None if no server could use one.
+            definition: The new one.
+            first: The object under the new one, at the version at which it was judged first.
+            data: Its value under the new one.
+        """
+        named = managed_versions(first.object or {}, definition.group)
+        for version in definition.served_versions if named else ():
+            if self.at not in OWN_CHOICE and version.name != first.audited_version:
+                continue
+            others = named & definition.versions.keys() - {version.name}
+            if not others or not self._may_refuse(old, definition):
+                continue
+            audited = self.auditor.at_version(definition, version.name, data).audited
+            if audited.object is None or apply_fault(definition, version, audited.object):
+                continue
+            faults = ((name, manager_fault(definition, version, audited.object, {name})) for name in sorted(others))
+            name, fault = next(((name, fault) for name, fault in faults if fault), ("", ""))
+            if fault and not self._failed_before(row, old, version.name):
+                new = side_of(audited, NOT_ASKED)
+                yield VersionEffect(new, [], {"manager-refused"}, fault=f"managedFields name {name}: {fault}")
+
+    def _may_refuse(self, old: CustomResourceDefinition | None, definition: CustomResourceDefinition) -> bool:
+        """Return whether some version of a definition changes, or the storage version."""
+        known = self._changed.get(definition.name)
+        if known is None:
+            known = self._changed[definition.name] = old is None or not all(
+                Pairing(old, definition, name, name).is_same(name) for name in definition.versions
+            )
+        return known
+
+    def _failed_before(self, row: RowHead, old: CustomResourceDefinition | None, version: str) -> bool:
+        """Return whether an apply of an object failed already, at the version that clients use until the upgrade."""
+        if old is None:
+            return False
+        is_served = version in old.versions and old.versions[version].served
+        before = old.versions.get(version if is_served else client_version(old) or "")
+        obj = None if before is None else self.before.at_version(old, before.name, row.data).audited.object
+        return before is None or obj is None or bool(apply_fault(old, before, obj) or manager_fault(old, before, obj))
 
     def needs_webhook(self, side: ShardAuditor, definition: CustomResourceDefinition, audited: AuditedObject) -> bool:
         """Return whether only a webhook can read an object at the storage version; False for exports."""

@@ -86,6 +86,7 @@ class UpgradeAuditor(PairedJudge):
         self.apis = ApiScan(self.before, scan) if scan.looks_for_apis else None
         self.tallies: dict[str, UpgradeTally] = {}
         self.pairings: dict[tuple[str, str, str], Pairing] = {}
+        self._changed = {}
         self.old_entries = {entry.name: entry for entry in scan.old.entries}
         self.counts = ObjectCounts(scan, self.before, self.auditor)
         self.others: dict[tuple[str, str], tuple[OtherVersion, ...]] = {}
@@ -167,6 +168,7 @@ class UpgradeAuditor(PairedJudge):
             categories = newly(new, 0) | newly_stuck(new, None)
             effects = [VersionEffect(new, [PathChange(VERDICT, None, str(was), str(new.state))], categories)]
             effects += self._at_other_versions(row, definition, None, new, row.data)
+            effects += self.refusing_managers(row, None, definition, new.audited, row.data)
             self._add(row, tally, definition, effects)
             return
         self.counts.gates(tally, row, definition, old_definition)
@@ -184,6 +186,7 @@ class UpgradeAuditor(PairedJudge):
             effects = [effect]
         effects += self._at_other_versions(row, definition, old_definition, effects[0].new, data)
         effects += self._in_storage(row, definition, old_definition, effects[0].new, data)
+        effects += self.refusing_managers(row, old_definition, definition, effects[0].new.audited, data)
         self._add(row, tally, definition, effects)
 
     def _at_other_versions(
@@ -420,10 +423,10 @@ class UpgradeAuditor(PairedJudge):
         is_told = first != self.auditor.storage_of(definition) or bool(self.others.get((definition.name, first or "")))
         for category in categories:
             shown = [effect for effect in effects if category in effect.categories]
-            if is_told:
+            if is_told or category == "manager-refused":
                 tally.versions.update({(category, effect.new.audited.audited_version or "") for effect in shown})
             if category != "unmigrated" and len(tally.samples.get(category, ())) < 3:
-                sample = sample_of(row, shown[0].new, shown[0].changes, category)
+                sample = sample_of(row, shown[0], category)
                 is_named = is_told and category in OF_VERSIONS and bool(sample.text)
                 where = f"at {shown[0].new.audited.audited_version}: " if is_named else ""
                 tally.sample(category, sample._replace(text=f"{where}{sample.text}"))

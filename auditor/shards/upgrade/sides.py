@@ -14,13 +14,12 @@ from auditor.upgrade.changes import VERDICT
 
 if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, JsonObject
-    from auditor.crds.definition import CustomResourceDefinition
     from auditor.shards.updates import UpdateOutcome
 
 
 _VERDICTS: Final = ("blocked", "invalid", "tolerated")
 """An object has only one of these categories; worst first."""
-OF_VERSIONS: Final = frozenset({*_VERDICTS, "data-loss", "drift", "selector", "apply-refused"})
+OF_VERSIONS: Final = frozenset({*_VERDICTS, "data-loss", "drift", "selector", "apply-refused", "manager-refused"})
 """Categories that an object may have at any version; the others are of its value, or of where it was judged first."""
 
 
@@ -47,12 +46,14 @@ class VersionEffect(NamedTuple):
         changes: What changes.
         categories: The categories of `Tally` that it has there.
         was: The object under the old definition; None if nothing differs, or if no server had it.
+        fault: The example's text where neither the object nor a change has it.
     """
 
     new: DefinitionSide
     changes: list[PathChange]
     categories: set[str]
     was: DefinitionSide | None = None
+    fault: str = ""
 
 
 def worst_of(effects: list[VersionEffect]) -> set[str]:
@@ -144,21 +145,22 @@ def decoded(data: bytes) -> Any:
         return {}
 
 
-def managed_versions(obj: JsonObject, definition: CustomResourceDefinition) -> set[str]:
-    """Return the versions that managedFields name and the definition does not have."""
+def managed_versions(obj: JsonObject, group: str) -> set[str]:
+    """Return the versions of a group that managedFields name."""
     metadata = obj.get("metadata")
     entries = metadata.get("managedFields") if type(metadata) is dict else None
     if not entries:
         return set()
-    start = f"{definition.group}/"
+    start = f"{group}/"
     named = {entry.get("apiVersion") for entry in entries if type(entry) is dict}
-    versions = {text.removeprefix(start) for text in named if type(text) is str and text.startswith(start)}
-    return versions - definition.versions.keys()
+    return {text.removeprefix(start) for text in named if type(text) is str and text.startswith(start)}
 
 
-def sample_of(row: Any, new: DefinitionSide, changes: list[PathChange], category: str) -> Sample:
+def sample_of(row: Any, effect: VersionEffect, category: str) -> Sample:
     """Return an object as an example of a category: the fault, and the last writer of the field."""
-    key = shown_key(row)
+    key, new, changes = shown_key(row), effect.new, effect.changes
+    if effect.fault:
+        return Sample(key, effect.fault)
     if category in ("unreadable", "needs-conversion"):
         return Sample(key, reason_of(new.audited))
     if category == "apply-refused":
