@@ -337,6 +337,15 @@ def _attention(change: DefinitionChange, tally: UpgradeTally, stored: Mapping[st
         text = "an export does not show at which version objects are stored, and without the webhook they are read as "
         text += "they are stored: a snapshot of etcd shows what that loses"
         out.append(UpgradeEffect("stored-versions-unknown", text, about="conversion"))
+    for fields in change.hidden:
+        if n := tally.shown[fields.shown]:
+            rest = len(fields.paths) - _SHOWN
+            paths = listed([*fields.paths[:_SHOWN], *([f"{rest} more"] if rest > 0 else [])])
+            text = (
+                f"an export at {fields.shown} cannot show {paths} of {fields.version}, which the new definition drops "
+            )
+            text += "or restricts: a snapshot of etcd shows what that breaks"
+            out.append(UpgradeEffect("stored-versions-unknown", text, n, f"{fields.version} {fields.shown}"))
     if change.versions and not change.served_after:
         out[-1:] = [out[-1]._replace(text=f"{out[-1].text}; no version is served any more")] if out else []
     for subresource in dict.fromkeys(name for _, name in change.subresources_removed):

@@ -10,6 +10,7 @@ from auditor.crdcheck import check_crd, check_crd_update
 from auditor.crds.as_v1 import as_v1
 from auditor.crds.definition import parse_definition
 from auditor.crds.outline import conditions_of, outline, stored_versions
+from auditor.upgrade.hidden_fields import hidden_fields
 from auditor.upgrade.in_cluster import in_cluster
 from auditor.upgrade.schema_change import schema_changes
 from auditor.upgrade.unknown_formats import UnknownFormats
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crdcheck import CheckedDefinition
     from auditor.crds.definition import CustomResourceDefinition
+    from auditor.upgrade.hidden_fields import HiddenFields
     from auditor.upgrade.schema_change import SchemaChange
 
 
@@ -57,6 +59,7 @@ class DefinitionChange:
         is_new_webhook: Whether a webhook converts objects that did not before: another address counts, too.
         is_moved_by_webhook: Whether the storage version changes, and only a webhook converts what is stored.
         narrowed: Where schemas are narrower.
+        hidden: Fields that exports cannot show, and that the new definition drops or restricts.
         not_accepted: Names that the server will not accept, because other definitions have them, in its words.
         warnings: The warnings of the server.
         unreadable: Why a server cannot use the new definition; empty means it can.
@@ -88,6 +91,7 @@ class DefinitionChange:
     is_new_webhook: bool = False
     is_moved_by_webhook: bool = False
     narrowed: tuple[SchemaChange, ...] = ()
+    hidden: tuple[HiddenFields, ...] = ()
     not_accepted: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     unreadable: str = ""
@@ -168,6 +172,7 @@ def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> Defini
     if before is not None:
         known = dict.fromkeys((*before.versions, *before.stored_versions))
         removed = tuple(version for version in known if version not in after.versions)
+    narrowed = () if before is None else schema_changes(before, after)
     return DefinitionChange(
         name,
         action,
@@ -192,7 +197,8 @@ def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> Defini
         conversion=_conversion(before, after),
         is_new_webhook=before is not None and after.conversion == "Webhook" and webhook_of(old) != webhook_of(new),
         is_moved_by_webhook=after.conversion == "Webhook" and _storage(before) not in (None, _storage(after)),
-        narrowed=() if before is None else schema_changes(before, after),
+        narrowed=narrowed,
+        hidden=() if before is None else hidden_fields(before, after, narrowed),
         warnings=warnings,
         unreadable=unreadable,
         unknown_formats=_unknown_formats(after),

@@ -84,6 +84,12 @@ def schema_changes(old: CustomResourceDefinition, new: CustomResourceDefinition)
     )
 
 
+def dropped_paths(before: CrdVersion, after: CrdVersion) -> set[str]:
+    """Return the plain paths of values that objects can have at one version, and that a read at another drops."""
+    drops = (FIELD_REMOVED, UNKNOWN_PRUNED, NO_NULL)
+    return {finding for _, change, _, _, finding in _of_version(before, after) if change in drops}
+
+
 def _of_version(before: CrdVersion, after: CrdVersion) -> Iterator[_Key]:
     if before.structural is not None or after.structural is None:
         yield from _narrower(before.structural or before.schema, after.structural or after.schema, "", 0)

@@ -22,7 +22,7 @@ SHOWN_AGAIN: Final = "shown-again"
 _LONGEST: Final = 80
 _COUNTERS: Final = (
     *("categories", "changes", "managed", "rewrites", "gates", "closed", "formats", "failing", "invalid", "narrowed"),
-    *("users", "uses", "records", "versions"),
+    *("users", "uses", "records", "versions", "shown"),
 )
 
 
@@ -82,6 +82,7 @@ class UpgradeTally:
             record makes the difference alone.
         versions: Number of objects by (category, version at which they are so); only of definitions at whose served
             versions an upgrade may do different things, or that do not serve their storage version.
+        shown: Number of objects of exports by the version that they are at.
     """
 
     objects: int = 0
@@ -103,6 +104,7 @@ class UpgradeTally:
     unreadable_before: int = 0
     records: Counter[tuple[str, str]] = field(default_factory=Counter)
     versions: Counter[tuple[str, str]] = field(default_factory=Counter)
+    shown: Counter[str] = field(default_factory=Counter)
 
     def sample(self, category: str, one: Sample) -> None:
         """Keep an example, unless there are enough."""

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.command import auditor
-from tests.upgrade.support import crd, scan, spec, string, thing, version, write_crds
+from tests.upgrade.support import crd, scan, spec, string, thing, version, write_crds, write_dump
 
 HOOK = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
         "clientConfig": {"service": {"namespace": "guild", "name": "hook", "path": "/convert"}}}}  # fmt: skip
@@ -153,6 +153,46 @@ def test_an_export_loses_what_the_new_storage_version_drops(tmp_path, served):
     done = auditor("upgrade", tmp_path / "export.json", *words)
     assert done.code == 1
     assert "1 object loses stored data with a write at v1 (spec.note)" in done.output
+
+
+EXTRA = spec(rig=string(), extra=string())
+PLAIN = spec(rig=string())
+
+
+def both(alpha, stable, *, moves=False):
+    """Return a definition with v1alpha1, the storage version unless it moves, and v1."""
+    return crd(version(alpha, "v1alpha1", storage=not moves), version(stable, storage=moves))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hidden"),
+    [
+        (both(EXTRA, PLAIN), both(EXTRA, PLAIN, moves=True), "spec.extra"),
+        (both(EXTRA, PLAIN), both(spec(rig=string(), extra=string(pattern="^a")), PLAIN), "spec.extra"),
+        (both(EXTRA, PLAIN), both(PLAIN, PLAIN), "spec.extra"),
+        (both(spec(rig=string(nullable=True)), PLAIN), both(spec(rig=string(nullable=True)), PLAIN, moves=True), "spec.rig"),
+        (both(EXTRA, PLAIN), both(EXTRA, EXTRA, moves=True), ""),
+        (both(EXTRA, PLAIN), both(spec(rig=string(), extra=string(), more=string()), PLAIN), ""),
+        (both(EXTRA, EXTRA), both(EXTRA, spec(rig=string(maxLength=9), extra=string()), moves=True), ""),
+        (both(EXTRA, PLAIN, moves=True), both(PLAIN, PLAIN, moves=True), ""),  # a write drops it already
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_export", [True, False])
+def test_an_export_is_not_safe_where_it_cannot_show_what_goes(tmp_path, old, new, hidden, is_export):
+    value = thing("gull", {"rig": "a"})
+    old_crds = write_crds(tmp_path / "old.json", old)
+    if is_export:
+        dump = write_crds(tmp_path / "export.json", value)
+    else:
+        dump = write_dump(tmp_path / "dump.json", [crd(*old["spec"]["versions"], stored=["v1alpha1", "v1"])], [value])
+    words = ("--new-crds", write_crds(tmp_path / "new.json", new), "--report", tmp_path / "r", "--jobs", 1)
+    done = auditor("upgrade", dump, *(("--old-crds", old_crds) if is_export else ()), *words)
+    text = f"an export at v1 cannot show {hidden} of v1alpha1, which the new definition drops or restricts"
+    if hidden and is_export:
+        assert done.output.startswith("attention")
+        assert text in " ".join(auditor("changes", tmp_path / "r").output.split())
+    else:
+        assert done.output.startswith("safe")
 
 
 def test_writes_are_judged_at_what_is_served_where_the_storage_version_is_not(tmp_path):

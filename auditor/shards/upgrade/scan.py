@@ -155,6 +155,8 @@ class UpgradeAuditor(PairedJudge):
             tally = self.tallies[definition.name] = UpgradeTally()
         tally.objects += 1
         audited = judged.audited
+        if self.is_export and audited.stored_version is not None:
+            tally.shown[audited.stored_version] += 1
         new = side_of(audited, outcome)
         self._count_facts(tally, row, definition, new)
         if definition.name in self.scan.deleted:
