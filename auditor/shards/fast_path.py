@@ -344,6 +344,8 @@ class FastPaths:
             version = own_version(definition, api_version) or fallback
         elif version_at not in definition.versions:
             version = fallback
+        if definition.conversion == "Webhook" and not definition.versions[version].served:
+            return None  # what a read of a served version needs is found out object by object
         path = self.opened.get((definition.name, version))
         if path is None:
             path = self.opened[definition.name, version] = FastPath(

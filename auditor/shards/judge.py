@@ -367,10 +367,11 @@ class ObjectJudge:
             return [self.at_version(definition, name, data) for name in versions]
         if at == "stored":
             own = stored_version(definition, data, decoded)
-            return [self.at_version(definition, own or fallback, data, decoded)]
+            return [self.as_served(definition, self.at_version(definition, own or fallback, data, decoded), data)]
         if at != "storage":
-            return [self.at_version(definition, at if at in definition.versions else fallback, data)]
-        judged = self.at_version(definition, fallback, data, decoded)
+            judged = self.at_version(definition, at if at in definition.versions else fallback, data)
+            return [self.as_served(definition, judged, data)]
+        judged = self.as_served(definition, self.at_version(definition, fallback, data, decoded), data)
         audited, webhook = judged.audited, judged.by_webhook
         own = audited.stored_version
         is_refused = definition.webhook is not None and not webhook  # a LIST fails on it
@@ -379,6 +380,24 @@ class ObjectJudge:
             if second.audited.unreadable is None:
                 return [second._replace(by_webhook=webhook)]
         return [judged]
+
+    def as_served(self, definition: CustomResourceDefinition, judged: JudgedVersion, data: bytes) -> JudgedVersion:
+        """Return a judgement; at a version that is not served, with what a read of a served one needs from a webhook.
+
+        Returns:
+            The same, if the version is served or no webhook converts. Else the same by a webhook; or the failure of a
+            webhook that is lost.
+        """
+        version = judged.audited.audited_version
+        if definition.conversion != "Webhook" or judged.audited.unreadable is not None or version is None:
+            return judged
+        served = next((each.name for each in definition.served_versions), None)
+        if served is None or definition.versions[version].served or isinstance(definition.webhook, ConversionCommand):
+            return judged
+        read = self.at_version(definition, served, data)
+        if read.by_webhook:
+            return judged._replace(by_webhook=True)
+        return judged if read.audited.unreadable is None else read
 
     def at_version(
         self, definition: CustomResourceDefinition, version: str, data: bytes, decoded: Any = None

@@ -261,7 +261,7 @@ def exit_code(options: AuditOptions, sources: Any, total: ShardResult) -> int:
     if options.fail_on_sealed and Status.SEALED in statuses:
         return 1
     impacts = {Impact(impact) for _, impact in total.impacts}
-    unread = {Status.UNREADABLE, *((Status.NEEDS_CONVERSION,) if options.at != "storage" else ())}
+    unread = {Status.UNREADABLE, *((Status.NEEDS_CONVERSION,) if options.at not in ("storage", "stored") else ())}
     reached = {
         "unreadable": bool(statuses & unread) or any(impact.is_breaking for impact in impacts),
         "blocked": any(impact.blocks or impact.is_breaking for impact in impacts),

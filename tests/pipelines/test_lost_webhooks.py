@@ -141,3 +141,48 @@ def test_a_command_in_its_place_is_asked(tmp_path: Path) -> None:
     code, shown, causes = audited(tmp_path, path, "--convert-with", f'python3 -c "{program}"')
     assert (code, causes) == (0, [])
     assert "NOT JUDGED 0" in shown
+
+
+@pytest.mark.parametrize("at", ["storage", "stored", "v1alpha1"])
+@pytest.mark.parametrize("storage", ["v1alpha1", "v1beta1"])
+def test_objects_at_an_unserved_version_are_not_valid_if_reads_need_a_webhook(
+    tmp_path: Path, storage: str, at: str
+) -> None:
+    client = {"url": "https://hook.example.net/convert"}
+    for is_served in (True, False):
+        document = crd(client)
+        for version in document["spec"]["versions"]:
+            version |= {"storage": version["name"] == storage, "served": version["name"] != "v1alpha1" or is_served}
+        objects = {}
+        for number in range(20):
+            stored = pilot("v1alpha1")
+            stored["metadata"] |= {"name": f"p{number}", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
+            objects[f"port.example.net/pilots/harbour/p{number}"] = stored
+        path = tmp_path / "d.json"
+        path.write_text(
+            etcdctl_text(
+                {"apiextensions.k8s.io/customresourcedefinitions/pilots.port.example.net": document, **objects}
+            )
+        )
+        report = tmp_path / f"{is_served}"
+        done = auditor("audit", path, "--report", report, "--jobs", 1, "--at", at)
+        rows = pq.ParquetDataset(report / "objects").read().to_pylist()
+        found = {(row["status"], "needs-webhook" in row["impacts"]) for row in rows if row["kind"] == "Pilot"}
+        is_valid = is_served and (storage == "v1alpha1" or at != "storage")
+        assert found == {("valid", False) if is_valid else ("needs-conversion", True)}
+        assert done.code == (at == "v1alpha1" and not is_valid)
+
+
+def test_a_lost_webhook_fails_lists_of_a_kind_whose_storage_version_is_not_served(tmp_path: Path) -> None:
+    document = crd(SERVICE)
+    for version in document["spec"]["versions"]:
+        version |= {"storage": version["name"] == "v1alpha1", "served": version["name"] == "v1beta1"}
+    path = tmp_path / "d.json"
+    values = {"apiextensions.k8s.io/customresourcedefinitions/pilots.port.example.net": document}
+    values |= {
+        "port.example.net/pilots/harbour/of-v1alpha1": pilot("v1alpha1"),
+        **dict([service("default", "kubernetes")]),
+    }
+    path.write_text(etcdctl_text(values))
+    code, _, causes = audited(tmp_path, path)
+    assert (code, {cause["impact"] for cause in causes}) == (1, {"breaks-list"})
