@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.cel.library.quantity import QuantityError, parse_quantity
 from auditor.golang import sorting
 from auditor.golang.go_text import type_name
-from auditor.printing.jsonpath import compile_template
+from auditor.printing.jsonpath import JsonPathError, compile_template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,11 +31,17 @@ class Unsortable(Exception):
         self.path = path
 
 
-def order_by(objects: Sequence[Any], path: str) -> list[int]:
+def order_by(objects: Sequence[Any], path: str, *, is_table: bool = False) -> list[int]:
     """Return positions of the objects in the order of the values of a JSONPath template.
 
     Missing values come first, then null. Texts that are both quantities are compared as quantities. Equal values
     have the order in which Go's sort leaves them.
+
+    Args:
+        objects: The objects.
+        path: The template.
+        is_table: They are rows of a table: kubectl finds all values first. Otherwise it finds those of two objects when
+            it compares them, so another error may come before that of a path that fails on one.
 
     Raises:
         JsonPathError: The path does not parse or fails.
@@ -43,12 +49,23 @@ def order_by(objects: Sequence[Any], path: str) -> list[int]:
         Unsortable: The values have types without an order.
     """
     template = compile_template(path)
-    values_of_objects = [template.find(obj) for obj in objects]
-    values = [blocks[0] if blocks else [] for blocks in values_of_objects]
-    if not any(values):
+    values: list[Any] = []
+    is_known = False
+    for obj in objects:
+        try:
+            values.append(next(iter(template.find(obj)), []))
+        except JsonPathError as error:
+            if is_table or not is_known:
+                raise
+            values.append(error)
+        is_known = is_known or bool(values[-1])
+    if not is_known:
         raise FieldNotFound(path)
 
     def less(left: int, right: int) -> bool:
+        for position in (left, right):
+            if isinstance(values[position], JsonPathError):
+                raise values[position]
         if not values[left]:
             return True
         return bool(values[right]) and _less(path, values[left][0], values[right][0])

@@ -288,7 +288,7 @@ class ObjectPrinter:
                 out.append(group)
                 continue
             try:
-                order = order_by([as_received(obj) for obj in group.objects], path)
+                order = order_by([as_received(obj) for obj in group.objects], path, is_table=True)
             except (FieldNotFound, JsonPathError):
                 out.append(Found(group.resource, [], listed=True))
                 continue
