@@ -166,8 +166,8 @@ class _ChangesWalk:
         if path in self.told:
             return
         if before is ABSENT:
-            is_null = after is None and not _is_of(path, self.new_defaults)  # one that the old definition dropped
-            change = DEFAULTED if path in self.new_defaults else PRUNED if is_null else DEFAULT_CHANGED
+            is_stored = not _is_of(path, self.new_defaults)
+            change = PRUNED if is_stored else DEFAULTED if path in self.new_defaults else DEFAULT_CHANGED
             yield PathChange(change, path, before, after)
         elif before is None and after is not None and not _is_of(path, self.old_defaults):
             yield PathChange(PRUNED, path, before, after)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.wording import are, by_count, counted, listed, objects
-from auditor.upgrade.changes import CONVERTED, PRUNED
+from auditor.upgrade.changes import CONVERTED, DEFAULT_CHANGED, DEFAULTED, PRUNED
 from auditor.upgrade.migration import Migration
 from auditor.upgrade.schema_change import NEW_TRANSITION
+from auditor.upgrade.tally import SHOWN_AGAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -369,7 +370,9 @@ def _attention(change: DefinitionChange, tally: UpgradeTally, stored: Mapping[st
         out.append(UpgradeEffect("manager-refused", text, n))
     if tally.categories["tolerated"]:
         n = tally.categories["tolerated"]
-        fails = "" if change.has_status and _only_status(tally) else ", but a restore or a re-creation fails"
+        fails = ", but a restore of the status fails"
+        if k := tally.create_refused:
+            fails = f", but a restore or a re-creation {f'of {k} of them ' if k < n else ''}fails"
         verb = by_count(n, "becomes", "become")
         phrase = _at(tally, "tolerated")
         text = f"{objects(n)} {verb} invalid{phrase}: tolerated while the fields concerned do not change{fails}"
@@ -391,11 +394,6 @@ def _attention(change: DefinitionChange, tally: UpgradeTally, stored: Mapping[st
     return out
 
 
-def _only_status(tally: UpgradeTally) -> bool:
-    """Return whether all that is newly invalid is in the status, which a create drops."""
-    return all(path == "status" or path.startswith("status.") for path in tally.invalid)
-
-
 def _may_refuse(count: int) -> str:
     return f"updates of {objects(count)} that change it may be refused"
 
@@ -415,7 +413,11 @@ def _notes(tally: UpgradeTally) -> list[UpgradeEffect]:
     notes = []
     if n := tally.categories["drift"]:
         verb, where = by_count(n, "reads", "read"), _at(tally, "drift")
-        notes.append(UpgradeEffect("drift", f"{objects(n)} {verb} differently{where} because of defaults", n))
+        kinds = {name for name, _, _, _ in tally.changes}
+        reasons = ["defaults"] if kinds & {DEFAULTED, DEFAULT_CHANGED} else []
+        reasons += ["stored values that are shown again"] if SHOWN_AGAIN in kinds else []
+        because = f" because of {listed(reasons)}" if reasons else ""
+        notes.append(UpgradeEffect("drift", f"{objects(n)} {verb} differently{where}{because}", n))
     for path, n in sorted(tally.closed.items()):
         text = f"{objects(n)} {by_count(n, 'has', 'have')} {path}, which is switched off: if created again they lose it"
         notes.append(UpgradeEffect("gate", text, n, path))

@@ -47,7 +47,6 @@ class DefinitionChange:
         storage_before: Name of the storage version; None means there is none.
         storage_after: The same in the new definition.
         stored_versions: status.storedVersions before.
-        has_status: Whether the new storage version has the status subresource.
         fields_added: (version, selectable field) that is new at a version that stays.
         fields_removed: (version, selectable field) that selectors can no longer use.
         refusals: The errors of the server, in its words.
@@ -79,7 +78,6 @@ class DefinitionChange:
     storage_before: str | None = None
     storage_after: str | None = None
     stored_versions: tuple[str, ...] = ()
-    has_status: bool = False
     fields_added: tuple[tuple[str, str], ...] = ()
     fields_removed: tuple[tuple[str, str], ...] = ()
     refusals: tuple[str, ...] = ()
@@ -186,7 +184,6 @@ def _change(name: str, old: JsonObject | None, new: JsonObject | None) -> Defini
         storage_before=_storage(before),
         storage_after=_storage(after),
         stored_versions=before.stored_versions if before is not None else (),
-        has_status=after.storage_version is not None and after.storage_version.has_status,
         fields_added=_fields(before, after),
         fields_removed=_fields(after, before),
         refusals=refusals,

@@ -21,7 +21,7 @@ SHOWN_AGAIN: Final = "shown-again"
 
 _LONGEST: Final = 80
 _COUNTERS: Final = (
-    *("categories", "changes", "managed", "rewrites", "gates", "closed", "formats", "failing", "invalid", "narrowed"),
+    *("categories", "changes", "managed", "rewrites", "gates", "closed", "formats", "failing", "narrowed"),
     *("users", "uses", "records", "versions", "shown"),
 )
 
@@ -72,7 +72,8 @@ class UpgradeTally:
         gates: Objects that use a field whose gate changes, by the path of the field; `closed`: of fields that were open
             and are not any more.
         formats: Number of values by (plain path, format); and of those that would fail, in `failing`.
-        invalid: Number of objects by plain path of what is newly invalid.
+        create_refused: Number of tolerated objects that a create refuses: at versions with the status subresource it
+            drops the status, and what is invalid in it.
         narrowed: Number of objects by change of the schema that they break, by which they lose a value, or under whose
             new transition rule they have one.
         users: Number of objects by (what goes: ``version v1`` or ``subresource status``, manager that used it).
@@ -97,7 +98,7 @@ class UpgradeTally:
     closed: Counter[str] = field(default_factory=Counter)
     formats: Counter[tuple[str, str]] = field(default_factory=Counter)
     failing: Counter[tuple[str, str]] = field(default_factory=Counter)
-    invalid: Counter[str] = field(default_factory=Counter)
+    create_refused: int = 0
     narrowed: Counter[SchemaChange] = field(default_factory=Counter)
     users: Counter[tuple[str, str]] = field(default_factory=Counter)
     uses: Counter[str] = field(default_factory=Counter)
@@ -125,6 +126,7 @@ class UpgradeTally:
         self.to_migrate += other.to_migrate
         self.migration_refused += other.migration_refused
         self.unreadable_before += other.unreadable_before
+        self.create_refused += other.create_refused
         for name in _COUNTERS:
             getattr(self, name).update(getattr(other, name))
         for category, samples in other.samples.items():

@@ -20,7 +20,7 @@ def tally(**categories):
     ("change", "counts", "stored", "sentence"),
     [
         ({}, {"unchanged": 3}, {}, "safe"),
-        ({}, {"drift": 1}, {}, "safe; 1 object reads differently because of defaults"),
+        ({}, {"drift": 1}, {}, "safe; 1 object reads differently"),
         ({"refusals": ('status.storedVersions[0]: Invalid value: "v1": gone',), "unmigrated": ("v1",)}, {"unmigrated": 37},
          {"v1": 37}, 'blocks, because the server refuses the definition: status.storedVersions[0]: Invalid value: "v1": gone'),
         ({"versions_removed": ("v1",)}, {"unmigrated": 1}, {"v1": 1},
@@ -35,8 +35,8 @@ def tally(**categories):
         ({"subresources_removed": (("v1", "status"), ("v2", "status"))}, {}, {},
          "attention: the status subresource of v1, v2 is removed"),
         ({}, {"tolerated": 1}, {},
-         ("attention: 1 object becomes invalid: tolerated while the fields concerned do not change, but a restore or a "
-          "re-creation fails")),
+         ("attention: 1 object becomes invalid: tolerated while the fields concerned do not change, but a restore of the "
+          "status fails")),
         ({"not_accepted": ('"x" is already in use',)}, {}, {},
          'attention: the server does not accept all names: "x" is already in use'),
         ({"action": "create", "not_accepted": ('"x" is already in use',)}, {}, {},
@@ -61,6 +61,27 @@ def test_sentences(change, counts, stored, sentence):
     assert sentence.replace(" ", "-").startswith(decision.word)
     assert bool(decision.levels) == (
         (decision.word != "safe" and not counts.keys() & {"sealed"}) or decision.word == "blocks"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "because"),
+    [
+        ([PathChange("defaulted", "a", new=1)], "defaults"),
+        ([PathChange("default-changed", "a", 1, 2)], "defaults"),
+        ([PathChange("pruned", "a", new=1)], "stored values that are shown again"),
+        (
+            [PathChange("pruned", "a", new=1), PathChange("defaulted", "b", new=1)],
+            "defaults and stored values that are shown again",
+        ),
+    ],
+)
+def test_the_reason_of_other_reads_is_that_of_the_changes(changes, because):
+    made = tally(drift=1)
+    for change in changes:
+        made.count(change, change.path)
+    assert decide(DefinitionChange("x", "update"), made, {}).sentence == (
+        f"safe; 1 object reads differently because of {because}"
     )
 
 

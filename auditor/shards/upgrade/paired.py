@@ -196,6 +196,15 @@ class PairedJudge:
             kept.append(side.at_version(each, storage, encoded(written)).audited)
         return self.lost_on_the_way(row, old, *kept)
 
+    def refuses_create(self, definition: CustomResourceDefinition, invalid: AuditedObject) -> bool:
+        """Return whether a create of an invalid object is refused; it drops the status where that is a subresource."""
+        version = definition.versions[invalid.audited_version or ""]
+        if not version.has_status:
+            return True
+        sent = {key: value for key, value in (invalid.object or {}).items() if key != "status"}
+        created = self.auditor.at_version(definition, version.name, encode(sent).encode("utf-8", "surrogatepass"))
+        return bool(created.audited.findings)
+
     def refusing_managers(
         self,
         row: RowHead,

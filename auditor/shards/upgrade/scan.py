@@ -406,20 +406,20 @@ class UpgradeAuditor(PairedJudge):
         self, row: RowHead, tally: UpgradeTally, definition: CustomResourceDefinition, effects: list[VersionEffect]
     ) -> None:
         """Count an object and add its changes; the first effect is that at the version where it was judged first."""
-        changes = []
         told = set()
         for effect in effects:
             for change in effect.changes:
                 self._add_row(row, effect.new, change)
-                changes.append(change)
                 key = (change.change, change.path, *change.texts())
                 if key not in told:
                     told.add(key)
                     tally.count(change, plain_path(change.path or ""))
-        is_new = {plain_path(one.path) for one in changes if one.change == VERDICT and one.path and one.old is ABSENT}
-        tally.invalid.update(is_new)
         self.counts.narrowed(tally, definition, effects)
         categories = worst_of(effects)
+        tally.create_refused += "tolerated" in categories and any(
+            "tolerated" in effect.categories and self.refuses_create(definition, effect.new.audited)
+            for effect in effects
+        )
         tally.categories.update(categories or {"unchanged"})
         first = effects[0].new.audited.audited_version
         is_told = first != self.auditor.storage_of(definition) or bool(self.others.get((definition.name, first or "")))
