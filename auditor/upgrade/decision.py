@@ -364,9 +364,11 @@ def _attention(change: DefinitionChange, tally: UpgradeTally, stored: Mapping[st
         text += f"that repairs {them}: a PUT or merge patch can"
         out.append(UpgradeEffect("apply-refused", text, n))
     if n := tally.categories["manager-refused"]:
-        where = _at(tally, "manager-refused")
-        text = f"server-side apply (Flux, Argo CD) of {objects(n)} fails{where}: managedFields name a version at which "
-        text += f"{by_count(n, 'it does', 'they do')} not fit, and no write repairs that: take that version out of them"
+        where, do = _at(tally, "manager-refused"), by_count(n, "it does", "they do")
+        text = (
+            f"server-side apply (Flux, Argo CD) of {objects(n)} fails{where}, as long as managedFields name a version "
+        )
+        text += f"at which {do} not fit"
         out.append(UpgradeEffect("manager-refused", text, n))
     if tally.categories["tolerated"]:
         n = tally.categories["tolerated"]
