@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 
 _WEBHOOK_TIMEOUT: Final = "30s"
+_WEBHOOK: Final = b'"Webhook"'
+"""Text in the JSON of each definition whose objects a webhook converts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +257,8 @@ def _lost_webhooks(
     """
     if any(source.is_export or source.damage for source in sources):
         return {}
-    named = [(entry.name, service) for entry in entries if (service := _service_of(definitions.document(entry)))]
+    texts = ((entry.name, text) for entry, text in definitions.texts(entries) if _WEBHOOK in text)
+    named = [(name, service) for name, text in texts if (service := _service_of(jsontext.decode(text)))]
     if not named:
         return {}
     below = f"{prefix.rstrip('/')}/services/specs/".encode()
