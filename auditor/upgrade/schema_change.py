@@ -27,16 +27,19 @@ if TYPE_CHECKING:
 FIELD_REMOVED: Final = "field removed"
 UNKNOWN_PRUNED: Final = "unknown fields pruned"
 NEW_TRANSITION: Final = "new transition rule"
-EMBEDDED: Final = "now an embedded resource"
 NO_NULL: Final = "null no longer allowed"
+EMBEDDED: Final = "now an embedded resource"
 
 _OLD_SELF: Final = re.compile(r"\boldSelf\b")
 _UPPER: Final = (("maximum", "maximum"), ("max_length", "maxLength"), ("max_items", "maxItems"),
                  ("max_properties", "maxProperties"))  # fmt: skip
 _LOWER: Final = (("minimum", "minimum"), ("min_length", "minLength"), ("min_items", "minItems"),
                  ("min_properties", "minProperties"))  # fmt: skip
-_WIDER: Final = frozenset({("integer", "number")})
+INT_OR_STRING: Final = "int-or-string"
+_WIDER: Final = frozenset({("integer", "number"), ("integer", INT_OR_STRING), ("string", INT_OR_STRING)})
 _DEEPEST: Final = 64
+_OWN: Final = frozenset({"apiVersion", "kind", "metadata"})
+"""Fields of every object, which no schema removes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def _below(path: str, name: str) -> str:
 
 def _types(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[_Key]:
     was, now = _type(old), _type(new)
-    if was != now and now and now != "int-or-string" and (was, now) not in _WIDER:
+    if was != now and now and (was, now) not in _WIDER:
         yield path, "type", was or "any", now, path
     if old.nullable and not new.nullable:
         yield path, NO_NULL, "", "", path
@@ -127,7 +130,7 @@ def _types(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[
 
 
 def _type(one: StructuralSchema) -> str:
-    return "int-or-string" if one.int_or_string else one.type
+    return INT_OR_STRING if one.int_or_string else one.type
 
 
 def _bounds(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[_Key]:
@@ -207,20 +210,29 @@ def _children(old: StructuralSchema, new: StructuralSchema, path: str, depth: in
             yield from _narrower(child, new.properties[name], _below(path, name), depth + 1)
         elif is_map:
             yield from _narrower(child, _node(new.additional_properties), _below(path, name), depth + 1)
-        elif not _keeps_unknown(new) and (path or name not in ("apiVersion", "kind", "metadata")):
+        elif not _keeps_unknown(new) and (path or name not in _OWN):
             yield _below(path, name), FIELD_REMOVED, child.type or "any", "", _below(path, name)
-    if _keeps_unknown(old) and not _keeps_unknown(new):
-        anything = StructuralSchema(preserve_unknown_fields=True)
-        for name, child in new.properties.items():
-            if name not in old.properties:
-                yield from _narrower(anything, child, _below(path, name), depth + 1)
-        if not is_map and (new.type in ("", "object")):
-            yield path, UNKNOWN_PRUNED, "", "", _below(path, "*")
     values, other = _node(old.additional_properties), _node(new.additional_properties)
+    before = StructuralSchema(preserve_unknown_fields=True) if _keeps_unknown(old) else values
+    for name, child in new.properties.items():
+        if name not in old.properties and path:
+            yield from _narrower(before, child, _below(path, name), depth + 1)
+        elif name not in old.properties:
+            yield from _narrower(_of_every_object(child) if name in _OWN else before, child, name, depth + 1)
+    if _keeps_unknown(old) and not _keeps_unknown(new) and not is_map and new.type in ("", "object"):
+        yield path, UNKNOWN_PRUNED, "", "", _below(path, "*")
+    if _keeps_unknown(old) and values is None:
+        values = before
     if values is not None and other is None and not _keeps_unknown(new):
         yield path, FIELD_REMOVED, "map of keys", "", _below(path, "*")
     yield from _narrower(values, other, _below(path, "*"), depth + 1)
     yield from _narrower(old.items, new.items, f"{path}[*]", depth + 1)
+
+
+def _of_every_object(one: StructuralSchema) -> StructuralSchema:
+    """Return the schema that apiVersion, kind or metadata have where a definition says nothing about them."""
+    known = {name: StructuralSchema(type=child.type) for name, child in one.properties.items()}
+    return StructuralSchema(type=one.type, properties=known)
 
 
 def _node(one: StructuralSchema | bool | None) -> StructuralSchema | None:
@@ -332,7 +344,7 @@ def _brings(change: SchemaChange, complaint: Complaint, detail: str) -> bool:
     if name == "new rule":
         return complaint.rule == change.new
     if name in ("type", "format"):
-        wanted = f"of type {change.new}:" in detail
+        wanted = f"of type {'integer,string' if change.new == INT_OR_STRING else change.new}:" in detail
     elif name == NO_NULL:
         wanted = detail.endswith('"null"')
     else:

@@ -25,6 +25,12 @@ CASES = {
     "format": (string(), {"format": "date"}, ["b"], ["2026-01-01"]),
     "enum": (string(), {"enum": ["a"]}, ["b"], ["a"]),
     "type": (OPEN | {"type": ""}, {"type": "string", "x-kubernetes-preserve-unknown-fields": None}, [3], ["a"]),
+    "type of int-or-string": (
+        {"type": "boolean"},
+        {"type": None, "x-kubernetes-int-or-string": True},
+        [True],
+        [],
+    ),
     "maxItems": (LIST, {"maxItems": 1}, [["a", "b"]], [["a"]]),
     "minItems": (LIST, {"minItems": 2}, [["a"]], [["a", "b"]]),
     "list type": (LIST, {"x-kubernetes-list-type": "set"}, [["a", "a"]], [["a", "b"]]),
@@ -75,7 +81,7 @@ def test_a_change_counts_the_objects_that_break_it(name, place, tmp_path):
         return {"f": {"field": value, "items": [value, value], "map": {"x.y": value, "z": value}}[place]}
 
     definition, changes = narrowed(where, old, new, tmp_path, map(filled, [*bad, *good]))
-    assert changes[name.removesuffix(" of maps")] == len(bad)
+    assert changes[name.partition(" of ")[0]] == len(bad)
     counts = definition["categories"]
     kinds = ("tolerated", "blocked", "invalid", "data-loss", "broken-before", "unreadable")
     assert len(bad) == sum(counts.get(kind, 0) for kind in kinds)
@@ -113,6 +119,25 @@ def test_null_is_broken_in_a_list_and_lost_in_a_map(schema, value, category, tmp
     definition, changes = narrowed(lambda schema: spec(f=schema), old, schema, tmp_path, [{"f": value}, {}])
     assert changes == {"null no longer allowed": 1}
     assert definition["categories"] == {category: 1, "unchanged": 1}
+
+
+@pytest.mark.parametrize(
+    "new", [OPEN | {"properties": {"a": NUMBER}}, {"type": "object", "additionalProperties": NUMBER}]
+)
+def test_what_was_kept_unknown_and_has_a_schema_now_is_narrower(new, tmp_path):
+    objects = [{"f": {"a": "x"}}, {"f": {"a": 1}}, {}]
+    _, changes = narrowed(lambda schema: spec(f=schema), OPEN, new, tmp_path, objects)
+    assert changes["type"] == 1
+
+
+def test_metadata_that_are_validated_now_are_narrower(tmp_path):
+    metadata = {"type": "object", "properties": {"name": string(maxLength=2)}}
+    old, new = version(spec()), version(spec())
+    new["schema"]["openAPIV3Schema"]["properties"]["metadata"] = metadata
+    done = scan(tmp_path, [crd(old, stored=["v1"])], [crd(new)], [thing("a", {}), thing("long", {})])
+    [definition] = done.section["definitions"]
+    changes = {(each["field"], each["change"]): each["objects"] for each in definition["schema_changes"]}
+    assert changes == {("metadata.name", "maxLength"): 1}
 
 
 def test_the_whole_object_is_a_place(tmp_path):
