@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.builtin.builtin_kinds import BUILTIN_KINDS
 from auditor.causes.severity import UPGRADE
+from auditor.crddiff.change import EFFECTS
 
 if TYPE_CHECKING:
     from auditor.causes.keys import CauseKey
@@ -43,6 +44,7 @@ TYPE_TITLES: Final = {
     "FieldValueNotFound": "Not found",
     "UnknownField": "Unknown field",
     "DuplicateField": "Duplicate field",
+    **EFFECTS,
 }
 
 
@@ -80,6 +82,7 @@ REMEDIES_OF_TYPE: Final = {
     "NotFound": "create what is missing first",
     "Conflict": "leave out `resourceVersion` and `uid`, or take those of the stored object",
     "Forbidden": "create the namespace anew when it is gone",
+    **dict.fromkeys(EFFECTS, "keep what clients use, or add a version that has the change"),
 }
 """By the server's cause of a finding."""
 _OTHER: Final = "repair the fields in its findings"

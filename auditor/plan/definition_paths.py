@@ -16,6 +16,7 @@ from auditor.crds.as_v1 import as_v1
 from auditor.golang import jsontext
 from auditor.plan.charts import CHART, Chart, Render, archive_chart, folder_chart, printed_charts, rendered_chart
 from auditor.plan.dumps import opened_dumps, stored_definitions
+from auditor.plan.git_tree import GIT, checked_out
 from auditor.sources.crd_files import definitions_in, documents_of, no_collector, read_crd_documents
 from auditor.sources.detect import database_of, form_of
 from auditor.sources.encryption import make_unsealer
@@ -81,6 +82,8 @@ def definitions_at(
             if not data.strip():
                 raise PlanError(_STDIN, "it is empty", "definitions", "the command before the pipe may have failed")
             parts.append(_texts(_STDIN, data))
+        elif given.startswith(GIT):
+            parts.append(_of_git(given, options, render))
         elif not is_remote(given):
             parts.append(_local(given, given, options, render))
         elif given.lower().endswith(_ARCHIVES):
@@ -93,6 +96,14 @@ def definitions_at(
         tuple(reason for each in parts for reason in each.unread),
         tuple(chart for each in parts for chart in each.charts),
     )
+
+
+def _of_git(given: str, options: AuditOptions | None, render: Render | None) -> GivenDefinitions:
+    """Return the definitions at a path of a revision in the local repository: ``git:REF:PATH``."""
+    with temporary_folder("git") as folder:
+        local, unread = checked_out(given, folder)
+        read = _local(given, str(local), options, render)
+    return read._replace(unread=(*read.unread, *unread))
 
 
 def render_of(options: AuditOptions) -> Render | None:

@@ -13,6 +13,7 @@ from auditor.base.visible import label, visible
 from auditor.base.wording import counted
 from auditor.printing.print_rows import FORMS, NDJSON, json_text, yaml_text
 from pipelines.cli.options.made import ONE_PREFIX, options
+from pipelines.cli.report.report import formats_help
 from pipelines.console import echo_rows, ignore_closed_stdout
 
 if TYPE_CHECKING:
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, short_help="Check and list definitions.")
 def crds() -> None:
-    """Check definitions as the API server would, and list those of a dump.
+    """Check definitions as the API server would, compare two releases of them, and list those of a dump.
 
     \b
     Examples:
       auditor crds check crds/
+      auditor crds diff released/ crds/
       auditor crds list snapshot.db
     """
 
@@ -166,7 +168,42 @@ def _print_checks(results: list[dict[str, Any]], *, costs: bool) -> None:
     refused = sum(1 for result in results if not result["accepted"])
     click.echo(f"{counted(len(results), 'definition')}, {refused} refused", err=True)
     if any(result["accepted"] and result["request"] == "update" for result in results):
-        click.echo("An update that the server accepts may still break clients: they are not checked here", err=True)
+        text = "An update that the server accepts may still break clients: auditor crds diff OLD NEW says which"
+        click.echo(text, err=True)
+
+
+# -- diff --------------------------------------------------------------------------------------------------------------
+
+
+@crds.command(short_help="Show what a new release of definitions does to clients.")
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@options("render accept kubernetes output_with_formats", output_with_formats=formats_help("crds diff"))
+def diff(old: str, new: str, *, render: bool, accept: str, kubernetes: str, output: tuple[str, ...]) -> None:  # noqa: ARG001
+    """Compare two releases of definitions: the effect of each change on requests and objects, worst first.
+
+    OLD and NEW are files, folders, Helm charts, dumps, `-` (standard input) or git:REF:PATH (a revision of the local
+    repository). No cluster and no object is needed: a change that breaks something comes with a witness, a small
+    object that the server accepts under OLD and refuses, or cuts, under NEW. Without a witness a change "may break",
+    unless it can be shown that no object is concerned. Conversion webhooks are not called.
+
+    Exit code 0: harmless, or clients only see other defaults and columns; 1: a change breaks something or may, and
+    --accept does not have it; 3: a file that may hold a definition was not read.
+
+    \b
+    Examples:
+      auditor crds diff released/ crds/
+      auditor crds diff git:main:config/crd/bases config/crd/bases -o github
+      helm template chart/ --include-crds | auditor crds diff released.yaml -
+      auditor crds diff v1.tgz v2.tgz --render --accept accept.yaml -o ndjson
+    """
+    from pipelines.run.crds_diff import DiffOptions, run_crds_diff  # noqa: PLC0415
+    from pipelines.run.report.file_formats import split_outputs  # noqa: PLC0415
+
+    if old == new == "-":
+        raise click.UsageError("OLD and NEW are both standard input, which can be read once")
+    own, formats = split_outputs(output, "crds diff")
+    sys.exit(run_crds_diff(DiffOptions(old, new, render, accept, tuple(own), tuple(formats))))
 
 
 # -- export ------------------------------------------------------------------------------------------------------------

@@ -57,35 +57,46 @@ class Format:
         return getattr(importlib.import_module(f"{_PACKAGE}.{self.module}"), name)
 
 
-_OF_VALIDATE: Final = "only `auditor validate` has it, of these commands"
+_OF_VALIDATE: Final = "only `auditor validate` and `auditor crds diff` have it, of these commands"
+_DIFF: Final = "crds diff"
 _ALL: Final = (
     Format(
         "text",
         "a line for each finding",
-        own={"validate": "a line for each finding, with its file and line"},
-        elsewhere="only `auditor validate` has it, whose findings have a file and a line",
+        own={"validate": "a line for each finding, with its file and line", _DIFF: "the changes by definition"},
+        elsewhere=_OF_VALIDATE,
     ),
     Format(
         "table",
         "a table",
-        own={"validate": "a row for each finding"},
+        own={"validate": "a row for each finding", _DIFF: "a row for each change"},
         elsewhere="the summary is printed without -o, and again by `auditor summary REPORT`",
     ),
-    Format("wide", "a table", own={"validate": "a row for each finding"}, elsewhere=_OF_VALIDATE),
+    Format(
+        "wide",
+        "a table",
+        own={"validate": "a row for each finding", _DIFF: "the table with messages and witnesses"},
+        elsewhere=_OF_VALIDATE,
+    ),
     Format(
         "json",
         "the causes as data, as `auditor summary -o json`",
         "as_data",
         "write_json",
-        own={"validate": "the answer to each object"},
+        own={"validate": "the answer to each object", _DIFF: "each change with its witness"},
     ),
-    Format("yaml", "YAML", own={"validate": "the answer to each object"}, elsewhere=_OF_VALIDATE),
+    Format(
+        "yaml",
+        "YAML",
+        own={"validate": "the answer to each object", _DIFF: "each change with its witness"},
+        elsewhere=_OF_VALIDATE,
+    ),
     Format(
         NDJSON,
         "a JSON object for each problem",
         "as_data",
         "write_ndjson",
-        own={"validate": "the answer to each object"},
+        own={"validate": "the answer to each object", _DIFF: "each change with its witness"},
     ),
     Format("html", "page for a browser", "html.page", "write_html"),
     Format("sarif", "SARIF 2.1.0 for code scanning", "sarif", "write_sarif"),
