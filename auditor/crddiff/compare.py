@@ -15,6 +15,7 @@ from auditor.crddiff.witness import Search
 from auditor.crds.as_v1 import as_v1
 from auditor.crds.definition import document_name, parse_definition
 from auditor.upgrade.definition_change import DefinitionChange, change_of_definition
+from auditor.upgrade.schema_change import FIELD_REMOVED, NO_NULL, UNKNOWN_PRUNED, schema_changes
 from auditor.validation.rules import servable
 
 if TYPE_CHECKING:
@@ -111,8 +112,26 @@ def _of_schemas(trials: Trials) -> Iterator[Change]:
             start = storage if storage in served else served[0]
             judged.append(VersionChanges(trials, start, name, own))
     changes = [change for each in judged for change in each.changes()]
+    known = {(change.effect, change.path) for change in changes}
+    changes += [change for change in _of_storage(trials) if (change.effect, change.path) not in known]
     yield from changes
     yield from (change for each in judged if each.version == each.read_at for change in each.unexplained(changes))
+
+
+def _of_storage(trials: Trials) -> Iterator[Change]:
+    """Yield what versions lose because what is written at them is stored at another version than before."""
+    old, new = trials.old, trials.new
+    before, after = old.storage_version, new.storage_version
+    if before is None or after is None or before.name == after.name or "Webhook" in (old.conversion, new.conversion):
+        return
+    for version in old.served_versions:
+        own = new.versions.get(version.name)
+        if own is None or not own.served or own.name == after.name:
+            continue
+        other = replace(new, versions={version.name: replace(after, name=version.name)})
+        lost = [each for each in schema_changes(old, other) if each.change in (FIELD_REMOVED, UNKNOWN_PRUNED, NO_NULL)]
+        for change in VersionChanges(trials, version.name, version.name, lost, after).changes_of_storage():
+            yield replace(change, change=f"{change.change} in the storage version", new=after.name)
 
 
 # -- what the definition says beside its schemas -----------------------------------------------------------------------

@@ -22,7 +22,10 @@ KEYS: Final = "*"
 """Steps into the items of a list and the values of a map."""
 _MOST_ITEMS: Final = 3_000
 _DEEPEST: Final = 24
+_FIELDS: Final = 8
+"""Optional fields that a drawn object has on average, at most."""
 _KEY: Final = "key"
+_NULLS: Final = 0.15
 
 
 class Maker:
@@ -48,6 +51,8 @@ class Maker:
             turn: Other numbers give other values, where the schema has several.
             depth: Depth of the value, which ends recursion.
         """
+        if self.random is not None and node.nullable and self.random.random() < _NULLS:
+            return None
         every = self._closed((node, *also))
         enums = [one.enum for one in every if one.enum is not None]
         if enums:
@@ -87,7 +92,7 @@ class Maker:
             least = max((one.min_properties or 0 for one in every), default=0)
             more = [name for name in node.properties if name not in names]
             if self.random is not None:
-                share = self.random.choice((0.1, 0.4)) if depth < 4 else 0.1
+                share = min(self.random.choice((0.1, 0.4, 0.8)) if depth < 4 else 0.1, _FIELDS / max(1, len(more)))
                 names.update(dict.fromkeys(name for name in more if self.random.random() < share))
             names.update(dict.fromkeys(more[: max(0, least - len(names))]))
             if isinstance(extra, StructuralSchema):

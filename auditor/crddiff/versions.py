@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from auditor.crddiff.positions import Difference, Position
     from auditor.crddiff.trial import Answer, Trials
+    from auditor.crds.definition import CrdVersion
 
 
 _COMPOSITES: Final = ("allOf", "anyOf", "oneOf", "not")
@@ -53,15 +54,23 @@ class VersionChanges:
         version: Version at which objects are created.
         read_at: Version of the new definition that is compared with it.
         narrowed: Where that is narrower.
+        stored: The version of the new definition at which they are stored, if that is what is narrower.
     """
 
-    def __init__(self, trials: Trials, version: str, read_at: str, narrowed: list[SchemaChange]) -> None:
+    def __init__(
+        self,
+        trials: Trials,
+        version: str,
+        read_at: str,
+        narrowed: list[SchemaChange],
+        stored: CrdVersion | None = None,
+    ) -> None:
         old, new = trials.old, trials.new
         self.trials = trials
         self.version = version
         self.read_at = read_at
         self.narrowed = narrowed
-        self.places = positions(old.versions[version], new.versions[read_at])
+        self.places = positions(old.versions[version], stored or new.versions[read_at])
         self.search = Search(Trial(trials, version, read_at))
         known = {(each.path, each.change) for each in narrowed}
         self.others = list(other_differences(self.places, known)) if version == read_at else []
@@ -74,6 +83,13 @@ class VersionChanges:
             yield self._of_narrower(narrowed)
         for other in self.others:
             yield self._of_other(other)
+
+    def changes_of_storage(self) -> Iterator[Change]:
+        """Yield what objects lose where they are stored."""
+        for narrowed in self.narrowed:
+            change = self._of_narrower(narrowed)
+            if change.witness is not None or narrowed.change != NO_NULL:
+                yield change
 
     def _change(self, path: str, change: str, old: str, new: str) -> Change:
         definition = self.trials.old
