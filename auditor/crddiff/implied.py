@@ -14,6 +14,7 @@ from auditor.crddiff.values import Maker
 from auditor.golang.jsontext import encode
 from auditor.schema.structural import ABSENT, StructuralSchema
 from auditor.validation.rules import RuleProgram
+from auditor.validation.string_formats import strip_format
 
 if TYPE_CHECKING:
     from auditor.crddiff.positions import Position
@@ -37,6 +38,8 @@ def why_implied(change: SchemaChange, position: Position) -> str:
         if child is not None and child.default is not ABSENT:
             return f"where {change.new} is missing its default is filled in: {encode(child.default)}"
         return ""
+    if change.change == "format" and not strip_format(new):
+        return "the server does not know the format, and ignores it"
     if change.change == "new rule":
         return _why_rule_holds(change.new, old, new)
     if old.type == new.type == "integer" and change.change in ("maximum", "exclusiveMaximum"):

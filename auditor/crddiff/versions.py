@@ -249,7 +249,7 @@ class VersionChanges:
         changes = [each for each in every if self.read_at in each.versions]
         harmful = {(each.path, each.change) for each in changes if each.verdict != HARMLESS}
         narrowed = [each for each in self.narrowed if (each.path, each.change) in harmful]
-        defaults = [each.path for each in changes if each.effect == effects.DEFAULTS or each.change == DEFAULT]
+        paths = [each.path for each in changes if each.verdict != HARMLESS and each.path]
         seen = {(each.effect, each.path) for each in every if each.effect == effects.DATA_DROPPED}
 
         def is_unknown(answer: Answer) -> bool:
@@ -257,7 +257,7 @@ class VersionChanges:
                 return False
             if answer.effect == effects.DEFAULTS:
                 path = plain_path(answer.path)
-                return not any(_is_at(path, known) for known in defaults)
+                return not any(_is_at(path, known) for known in paths)
             return not any(self._brings(each, answer) for each in narrowed) and not any(
                 each.effect == answer.effect and each.change == DEFAULT for each in changes
             )

@@ -230,7 +230,7 @@ def _children(old: StructuralSchema, new: StructuralSchema, path: str, depth: in
 
 
 def _of_every_object(one: StructuralSchema) -> StructuralSchema:
-    """Return the schema that apiVersion, kind or metadata have where a definition says nothing about them."""
+    """Return the schema that apiVersion, kind or metadata have where a definition has no schema for them."""
     known = {name: StructuralSchema(type=child.type) for name, child in one.properties.items()}
     return StructuralSchema(type=one.type, properties=known)
 

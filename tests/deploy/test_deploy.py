@@ -447,6 +447,20 @@ def test_the_action_checks_definitions(tmp_path: Path, act: Any) -> None:
 
 
 @pytest.mark.slow
+def test_the_action_compares_definitions(tmp_path: Path, act: Any) -> None:
+    (tmp_path / "old.yaml").write_text(yaml.safe_dump(DEFINITION))
+    (tmp_path / "new.yaml").write_text(
+        yaml.safe_dump({**DEFINITION, "spec": {**DEFINITION["spec"], "scope": "Cluster"}})
+    )
+    assert act("crds diff", "old.yaml", crds="old.yaml")[0] == 0
+    code, summary, outputs, found = act("crds diff", "new.yaml", crds="old.yaml")
+    assert (code, outputs["exit-code"], len(found)) == (1, "1", 1)
+    assert "field is immutable" in found[0]["message"]["text"]
+    assert "the server refuses the update" in summary
+    assert act("crds diff", "new.yaml")[0] == 2
+
+
+@pytest.mark.slow
 def test_the_action_scans_an_upgrade(tmp_path: Path, act: Any) -> None:
     shutil.copy(SAMPLE, tmp_path / "dump.db.gz")
     shutil.copy(ROOT / "sample-data" / "next-crds.yaml", tmp_path / "next.yaml")
@@ -496,7 +510,7 @@ def as_a_hook(hook: dict[str, Any], folder: Path, *files: str, args: tuple[str, 
 
 def test_hooks_run(tmp_path: Path) -> None:
     hooks = {one["id"]: one for one in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
-    assert set(hooks) == {"auditor-validate", "auditor-crds-check"}
+    assert set(hooks) == {"auditor-validate", "auditor-crds-check", "auditor-crds-diff"}
     (tmp_path / "m.yaml").write_text(yaml.safe_dump(CONFIG_MAP))
     (tmp_path / "wrong.yaml").write_text(yaml.safe_dump({**CONFIG_MAP, "surprise": 1}))
     (tmp_path / "crd.yaml").write_text(yaml.safe_dump(DEFINITION))
@@ -511,6 +525,10 @@ def test_hooks_run(tmp_path: Path) -> None:
     assert as_a_hook(validate, tmp_path, "a.yaml", args=("--crds", "crd.yaml")) == 0
     assert as_a_hook(check, tmp_path, "crd.yaml") == 0
     assert as_a_hook(check, tmp_path, "crd.yaml", "bad.yaml") == 1
+    compare = hooks["auditor-crds-diff"]
+    assert compare["pass_filenames"] is False
+    assert as_a_hook(compare, tmp_path, args=("crd.yaml", "crd.yaml")) == 0
+    assert as_a_hook(compare, tmp_path, args=("crd.yaml", "bad.yaml")) == 1
 
 
 OTHERS = {
@@ -559,17 +577,23 @@ def test_hooks_refuse_what_is_half_an_object_or_cannot_be_read(tmp_path: Path, t
 def test_the_gitlab_template_runs(tmp_path: Path, program: Path, is_good: bool) -> None:
     bash = needs("bash")
     template = yaml.safe_load((DEPLOY / "ci" / "gitlab.yml").read_text())
-    for name in ("crds", "manifests"):
+    for name in ("crds", "manifests", "old"):
         (tmp_path / name).mkdir()
+    (tmp_path / "old" / "a.yaml").write_text(yaml.safe_dump(DEFINITION))
     name = "as.ex.com" if is_good else "wrong"
     (tmp_path / "crds" / "a.yaml").write_text(yaml.safe_dump({**DEFINITION, "metadata": {"name": name}}))
     manifest = {"apiVersion": "ex.com/v1", "kind": "A", "metadata": {"name": "a"}}
     (tmp_path / "manifests" / "a.yaml").write_text(
         yaml.safe_dump(manifest if is_good else {**manifest, "metadata": {}})
     )
-    env = {**ENVIRONMENT, **template["variables"], "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    env = {
+        **ENVIRONMENT,
+        **template["variables"],
+        "CHECK_OLD_CRDS": "old",
+        "PATH": f"{program.parent}:{os.environ['PATH']}",
+    }
     jobs = {name: job for name, job in template.items() if isinstance(job, dict) and "script" in job}
-    assert set(jobs) == {"auditor-validate", "auditor-crds-check"}
+    assert set(jobs) == {"auditor-validate", "auditor-crds-check", "auditor-crds-diff"}
     for job in jobs.values():
         (line,) = job["script"]
         done = subprocess.run([bash, "-ec", line], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
