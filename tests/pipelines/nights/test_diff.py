@@ -280,7 +280,8 @@ def test_what_crashes_a_server_is_named_before_what_breaks_lists(nights, tmp_pat
 
 def test_what_is_stuck_at_a_later_version_alone_is_named_too(nights, tmp_path):
     made = definition(versions=("v1", "v1beta1"))
-    made["spec"]["conversion"] = {"strategy": "Webhook"}  # so that v1, which comes first, tells nothing
+    webhook = {"clientConfig": {"url": "https://hook.example.net"}, "conversionReviewVersions": ["v1"]}
+    made["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}  # so v1, which comes first, tells nothing
     stuck = loaf("stuck", version="v1beta1", grams=900, flour="sand", metadata={**DELETING, "generation": -1})
     _, manifest, _ = nights.audit(day(Store(made, stuck, loaf("x")), tmp_path, "etcdctl", 1), at="served")
     assert [kind["stuck"]["key"].rpartition("/")[2] for kind in manifest["kinds"] if kind["stuck"]] == ["stuck"]
