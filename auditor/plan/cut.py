@@ -38,7 +38,7 @@ def cut_shards(plan: Plan) -> list[SourceShard]:
     There are enough of them to share out evenly, and none is much above `shard_bytes`: the number is one that 2, 3, 4,
     6 and 12 workers divide. A row counts as the bytes of its value and a constant, so that many small objects also
     count as work. If there are many kinds and few objects, the first row of each kind also counts the cost of its
-    definition.
+    definition. A small cluster of a fleet is one shard: one worker audits all of it.
     """
     options = plan.options
     row = options.shard_bytes / options.shard_rows
@@ -47,6 +47,8 @@ def cut_shards(plan: Plan) -> list[SourceShard]:
     costs = [length + row for length in lengths]
     total = float(sum(cost.sum() for cost in costs))
     count = max(1, _shard_count(total, options.shard_bytes))
+    if options.in_fleet and total <= options.shard_bytes:
+        count = 1
     kinds = [_kind_costs(plan, table) for table in tables]
     if (more := float(sum(costs_of_kind.sum() for costs_of_kind in kinds))) > max(_LEAST_COST, _LEAST_SHARE * total):
         costs = [cost + cost_of_kind for cost, cost_of_kind in zip(costs, kinds, strict=True)]

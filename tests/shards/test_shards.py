@@ -94,6 +94,13 @@ def test_each_dump_is_cut_by_itself_and_all_shards_together_are_alike(tmp_path):
         assert by_source[number][-1].shard.stop == rows
 
 
+def test_a_small_cluster_of_a_fleet_is_one_shard_as_one_worker_audits_it(tmp_path):
+    in_fleet = replace(OPTIONS, in_fleet=True)
+    small, large = [2000] * 3000, [2000] * 20_000
+    assert [len(cut_shards(planned(tmp_path, small, options=options))) for options in (OPTIONS, in_fleet)] == [5, 1]
+    assert cut_shards(planned(tmp_path, large, options=in_fleet)) == cut_shards(planned(tmp_path, large))
+
+
 def test_the_cut_does_not_know_how_many_work(tmp_path):
     lengths = [3000] * 9000
     cuts = [
