@@ -75,20 +75,22 @@ def test_parts_at_which_workers_end_are_counted_by_the_parent(tmp_path, monkeypa
     given, _ = nights
     here = audited(tmp_path / "here", given, jobs=1, **rules)
     monkeypatch.setattr(run_audit, "_LEAST_PARTS", 2)
-    monkeypatch.setattr(run_audit, "_counter_ready", EndsIn(os.getpid(), run_audit._counter_ready))
+    monkeypatch.setattr(run_audit, "_counter_ready", EndsIn(os.getpid()))
     assert audited(tmp_path / "apart", given, jobs=2, **rules) == here
 
 
 class EndsIn:
     """Makes a worker ready that ends at its first item; in the parent process it counts."""
 
-    def __init__(self, parent, ready):
-        self.parent, self.ready = parent, ready
+    ready = run_audit._counter_ready
+
+    def __init__(self, parent):
+        self.parent = parent
 
     def __call__(self, *given):
         if os.getpid() != self.parent:
             os._exit(9)
-        return self.ready(*given)
+        return EndsIn.ready(*given)
 
 
 @pytest.mark.parametrize(
