@@ -9,7 +9,7 @@ from auditor.base.errors import AuditorError
 from auditor.crddiff import change as effects
 from auditor.crddiff.change import BREAKS, CHANGES, DELETED, HARMLESS, MAY_BREAK, NOT_SERVED, REFUSED, Change
 from auditor.crddiff.positions import narrower
-from auditor.crddiff.trial import Trial, Trials
+from auditor.crddiff.trial import MOST_TRIES, Trial, Trials
 from auditor.crddiff.versions import VersionChanges, merged
 from auditor.crddiff.witness import Search
 from auditor.crds.as_v1 import as_v1
@@ -57,11 +57,13 @@ def compare(old: Iterable[JsonObject], new: Iterable[JsonObject]) -> Comparison:
     before = {document_name(document): document for document in old}
     after = {document_name(document): document for document in new}
     kinds = {name: _kind(document) for name, document in {**before, **after}.items()}
-    changes = [change for name in kinds for change in _of_pair(name, before.get(name), after.get(name))]
+    changed = sum(before.get(name) != after.get(name) for name in kinds)
+    most = MOST_TRIES // max(1, changed)
+    changes = [change for name in kinds for change in _of_pair(name, before.get(name), after.get(name), most)]
     return Comparison(tuple(sorted(changes, key=lambda one: one.rank)), kinds)
 
 
-def _of_pair(name: str, old: JsonObject | None, new: JsonObject | None) -> list[Change]:
+def _of_pair(name: str, old: JsonObject | None, new: JsonObject | None, most: int) -> list[Change]:
     kind = _kind(new or old or {})
     change = change_of_definition(name, old, new)
     if change.refusals or change.unreadable:
@@ -70,7 +72,7 @@ def _of_pair(name: str, old: JsonObject | None, new: JsonObject | None) -> list[
         refused = Change(name, kind, what, BREAKS, REFUSED, message=text)
         if not change.is_only_unmigrated:
             return [refused]
-        return [refused, *_of_definitions(name, kind, old, new, change)]
+        return [refused, *_of_definitions(name, kind, old, new, change, most)]
     if old is None:
         return [Change(name, kind, ADDED, HARMLESS, HARMLESS, reason="no object of it can be there")]
     if new is None:
@@ -78,11 +80,11 @@ def _of_pair(name: str, old: JsonObject | None, new: JsonObject | None) -> list[
         return [Change(name, kind, REMOVED, BREAKS if witness else MAY_BREAK, DELETED, witness=witness)]
     if change.action == "none":
         return _metadata(name, kind, old, new)
-    return _of_definitions(name, kind, old, new, change)
+    return _of_definitions(name, kind, old, new, change, most)
 
 
 def _of_definitions(
-    name: str, kind: str, old: JsonObject | None, new: JsonObject | None, change: DefinitionChange
+    name: str, kind: str, old: JsonObject | None, new: JsonObject | None, change: DefinitionChange, most: int
 ) -> list[Change]:
     assert old is not None
     assert new is not None
@@ -90,7 +92,7 @@ def _of_definitions(
         before, after = servable(parse_definition(old)), servable(parse_definition(new))
     except AuditorError as error:
         return [Change(name, kind, "definition", MAY_BREAK, REFUSED, reason=f"OLD cannot be judged: {error}")]
-    trials = Trials(before, after)
+    trials = Trials(before, after, most)
     changes = [*_of_requests(name, kind, trials, change), *_of_serving(name, kind, old, new, before, after, change)]
     changes += merged(list(_of_schemas(trials)))
     changes += _texts(name, kind, old, new)

@@ -190,6 +190,12 @@ def _of_keyword(path: str, name: str, old: StructuralSchema, new: StructuralSche
             if rule.rule in known and rule != known[rule.rule]:
                 is_optional = rule.optional_old_self != known[rule.rule].optional_old_self
                 yield Difference(path, "rules" if is_optional else "rule message", "", rule.rule)
+    elif name == LIST_TYPE and not old.list_map_keys and not new.list_map_keys:
+        was, now = (_text(schema, name) for schema in (old, new))
+        if (was or "atomic") != (now or "atomic"):
+            yield Difference(path, name, was, now)
+    elif name == "map type" and (old.map_type or "granular") == (new.map_type or "granular"):
+        return
     elif not (name in _GROWING and _is_narrower(name, old, new)):
         yield Difference(path, name, _text(old, name), _text(new, name))
 

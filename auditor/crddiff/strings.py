@@ -77,7 +77,8 @@ def _matches(pattern: str, text: str) -> bool:
         return False
 
 
-def of_pattern(pattern: str, least: int = 0, seed: int = 0) -> list[str]:
+@cache
+def of_pattern(pattern: str, least: int = 0, seed: int = 0) -> tuple[str, ...]:
     """Return texts that a pattern probably matches, short ones first; empty for one that Go does not compile.
 
     Args:
@@ -88,12 +89,12 @@ def of_pattern(pattern: str, least: int = 0, seed: int = 0) -> list[str]:
     try:
         tree = parse(pattern).tree
     except GoRegexError:
-        return []
+        return ()
     random = Random(seed)  # noqa: S311 - no secret
     more = (*_REPEATS, least) if least <= LONGEST else _REPEATS
     made = [_made(tree, None, extra) for extra in more]
     made += ["".join(islice(_drawn(tree, random, random.choice(more)), LONGEST)) for _ in range(_ROUNDS)]
-    return list(dict.fromkeys(made))
+    return tuple(dict.fromkeys(made))
 
 
 def _made(tree: Node, random: Random | None, extra: int) -> str:

@@ -8,7 +8,7 @@ a server says comes from `auditor.program` and `auditor.updates`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.crddiff.change import (
     APPLY_REFUSED,
@@ -54,18 +54,31 @@ class Answer:
     updates: str = ""
 
 
+MOST_TRIES: Final = 8_000
+"""Objects that are tried for two releases, in equal parts for the definitions that changed."""
+
+
 class Trials:
     """The programs of an old and a new definition, made when they are asked.
 
     Args:
         old: The definition before.
         new: The definition after.
+        most: Number of objects that are tried at most.
+
+    Attributes:
+        tried: Number of objects that were tried.
+        witnesses: Objects that showed a change at one version, by what a version tells it by: likely at the others.
+        values: Values that showed a change at one place, likewise.
     """
 
-    def __init__(self, old: CustomResourceDefinition, new: CustomResourceDefinition) -> None:
+    def __init__(self, old: CustomResourceDefinition, new: CustomResourceDefinition, most: int = MOST_TRIES) -> None:
         self.old = old
         self.new = new
+        self.most = most
         self.tried = 0
+        self.witnesses: dict[tuple[str, ...], JsonObject] = {}
+        self.values: dict[tuple[str, ...], Any] = {}
         self._programs: dict[tuple[bool, str], AuditProgram] = {}
         self._noops: dict[tuple[bool, str], NoopUpdates] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.paths import plain_path
@@ -42,6 +42,8 @@ COMBINATION: Final = "combination of changes"
 DRAWS: Final = 60
 """Objects that are drawn for each version, to find what no change explains."""
 _NOT_FOUND: Final = "no object was found that shows it, nor a proof that there is none"
+_MERGES: Final = "server-side apply merges it in another way: an applier may overwrite what others own"
+_EXHAUSTED: Final = "the changes before it took all tries of the search"
 _NO_BASE: Final = "no object was found that the old definition accepts"
 _WIDER: Final = "the new schema accepts whatever the old one accepts"
 
@@ -106,28 +108,35 @@ class VersionChanges:
             return replace(change, effect=likely, reason=_NOT_FOUND)
         if why := why_implied(narrowed, position):
             return replace(change, verdict=HARMLESS, reason=why)
-        places = list(self._places(narrowed, position))
-        witness = self.search.find(places, lambda answers: self._worst(narrowed, answers))
+        if narrowed.change == "map type" or (narrowed.change == LIST_TYPE and narrowed.new == "atomic"):
+            return replace(change, effect=likely, reason=_MERGES)  # a create allows all that it did
+        places = self._places(narrowed, position)
+        what = (narrowed.change, narrowed.old, narrowed.new)
+        if what in self.trials.values and narrowed.change != "now required":
+            places = chain((Forced(position.steps, self.trials.values[what]),), places)
+        witness = self.search.find(places, lambda answers: self._worst(narrowed, answers), what, narrowed.path)
         if witness is not None:
             return _shown(change, witness)
         if narrowed.change == NEW_TRANSITION:
             return self._of_transition(replace(change, effect=likely), narrowed, position)
         if not self.search.bases():
             return replace(change, effect=likely, reason=_NO_BASE)
+        if self.search.is_exhausted:
+            return replace(change, effect=likely, reason=_EXHAUSTED)
         old = position.old
         if narrowed.change not in (FIELD_REMOVED, "new rule", *_COMPOSITES) and old is not None and is_finite(old):
             values = old.enum if old.enum is not None else (True, False)
+            all_places = self._places(narrowed, position)
             tried = {
-                encode(forced.value) for _, _, forced in self.search.candidates(places) if forced.value is not ABSENT
+                encode(forced.value)
+                for _, _, forced in self.search.candidates(all_places)
+                if forced.value is not ABSENT
             }
             if all(encode(value) in tried for value in values):
                 return replace(
                     change, verdict=HARMLESS, reason="each of the values that were allowed is tried and passes"
                 )
-        reason = _NOT_FOUND
-        if narrowed.change in _MERGED:
-            reason = "server-side apply merges it in another way: an applier may overwrite what others own"
-        return replace(change, effect=likely, reason=reason)
+        return replace(change, effect=likely, reason=_MERGES if narrowed.change in _MERGED else _NOT_FOUND)
 
     def _likely(self, narrowed: SchemaChange) -> str:
         if narrowed.change in (FIELD_REMOVED, UNKNOWN_PRUNED):

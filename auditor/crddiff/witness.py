@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from auditor.crddiff.positions import root_of
 from auditor.crddiff.trial import copied
 from auditor.crddiff.values import Maker
+from auditor.golang.jsontext import encode
 from auditor.schema.structural import ABSENT, StructuralSchema, nodes_of
 from auditor.updates.managed_fields import locate
 from auditor.validation.field_errors import REQUIRED
@@ -41,14 +42,15 @@ class Forced(NamedTuple):
     value: Any
 
 
-MOST_TRIES: Final = 20_000
-"""Objects that are tried for one pair of definitions."""
 _CANDIDATES: Final = 60
 _WITH_BOTH: Final = 12
 _TRIES: Final = 250
 _REPAIRS: Final = 8
 _BASES: Final = 40
 _SHRINKS: Final = 80
+_LARGE: Final = 4_000
+_FEW: Final = 8
+"""Objects of so many characters are made smaller in few tries: each takes long."""
 _LITERAL: Final = re.compile(r"'([^'\\]{0,60})'|\"([^\"\\]{0,60})\"|(?<![\w.])(\d{1,9})(?![\w.])")
 
 
@@ -73,7 +75,7 @@ class Search:
     @property
     def is_exhausted(self) -> bool:
         """Whether no more objects are tried for this pair of definitions."""
-        return self.trial.trials.tried >= MOST_TRIES
+        return self.trial.trials.tried >= self.trial.trials.most
 
     # -- objects ----------------------------------------------------------------------------------------------------
 
@@ -150,6 +152,8 @@ class Search:
         if node is None:
             return obj
         value = maker.value(node)
+        if type(value) is dict and self.random.random() < 0.5:
+            value = self.random.choice(({}, Maker().value(node)))
         if finding.type != REQUIRED and self.random.random() < 0.2:
             value = ABSENT
         out: JsonObject = _put(obj, steps, value)
@@ -187,12 +191,31 @@ class Search:
                     yield *settled, forced
                     break
 
-    def find(self, places: Iterable[Forced], wanted: Wanted) -> Witness | None:
-        """Return a small object with an answer that is wanted; None if there is none among the candidates."""
-        for obj, before, _ in self.candidates(places):
+    def find(
+        self, places: Iterable[Forced], wanted: Wanted, what: tuple[str, ...] = (), path: str = ""
+    ) -> Witness | None:
+        """Return a small object with an answer that is wanted; None if there is none among the candidates.
+
+        Args:
+            places: Values of candidates, likely ones first.
+            wanted: Returns the answer that is wanted, if it is among those to an object.
+            what: Tells the change apart from others at its place.
+            path: The place.
+        """
+        trials = self.trial.trials
+        known = trials.witnesses.get((path, *what))
+        if known is not None:
+            obj = {**known, "apiVersion": self.trial.api_version}
+            before = self.trial.created(obj)
+            if self.trial.is_accepted(before) and (answer := wanted(self.trial.answers(obj, before))) is not None:
+                return Witness(obj, answer)
+        for obj, before, forced in self.candidates(places):
             answer = wanted(self.trial.answers(obj, before))
             if answer is not None:
-                return self.smallest(Witness(obj, answer), wanted)
+                witness = self.smallest(Witness(obj, answer), wanted)
+                trials.witnesses[(path, *what)] = witness.object
+                trials.values[what] = forced.value
+                return witness
         return None
 
     def smallest(self, witness: Witness, wanted: Wanted) -> Witness:
@@ -214,7 +237,8 @@ class Search:
         """Leave out members as long as the object is accepted and a condition holds."""
         tries = 0
         todo = _members(obj)
-        while todo and tries < _SHRINKS:
+        most = _SHRINKS if len(todo) < _SHRINKS and len(encode(obj)) < _LARGE else _FEW
+        while todo and tries < most:
             steps = todo.pop(0)
             tries += 1
             less = copied(_put(obj, steps, ABSENT))
