@@ -54,6 +54,8 @@ class Answer:
     updates: str = ""
 
 
+_NOT_CHECKED: Final = "some validation rules were not checked because the object was invalid"
+"""What a server adds to other errors."""
 MOST_TRIES: Final = 8_000
 """Objects that are tried for two releases, in equal parts for the definitions that changed."""
 
@@ -212,20 +214,37 @@ class Trial:
             put = verdict.put if not earlier.put.is_refused else None
             if verdict.apply is not None and earlier.apply is None:
                 apply = verdict.apply.message
+        findings = tuple(finding for finding in findings if _NOT_CHECKED not in finding.detail)
+        words = self._words_of_status(read) if self._has_status else {}
         out = []
         for finding in findings:
-            effect = UPDATE_REFUSED if self._has_status and finding.field.startswith("status") else CREATE_REFUSED
-            out.append(Answer(effect, finding.field, finding.message, finding, _updates(finding, put)))
+            is_status = self._has_status and finding.field.startswith("status")
+            message = words.get((finding.field, finding.type), finding.message) if is_status else finding.message
+            effect = UPDATE_REFUSED if is_status else CREATE_REFUSED
+            out.append(Answer(effect, finding.field, message, finding, _updates(finding, put)))
         known = {finding.words for finding in findings}
         if read is not None:
             known |= {finding.words for finding in read[1].findings}
             later = [*read[2].findings, *(put.findings if put is not None else ())]
             for finding in later:
-                if finding.words not in known:
+                if finding.words not in known and _NOT_CHECKED not in finding.detail:
                     known.add(finding.words)
                     updates = _updates(finding, put)
                     out.append(Answer(UPDATE_REFUSED, finding.field, finding.message, finding, updates))
         return [*out, Answer(APPLY_REFUSED, "", apply)] if apply else out
+
+    def _words_of_status(
+        self, read: tuple[JsonObject, AuditedObject, AuditedObject] | None
+    ) -> dict[tuple[str, str], str]:
+        """Return the words of a server to a write of the status, by field and type: its paths begin in the status."""
+        obj = None if read is None else read[2].object
+        if obj is None or "status" not in obj:
+            return {}
+        metadata = {**obj["metadata"], "uid": "u", "resourceVersion": "1"}
+        old = {key: value for key, value in obj.items() if key != "status"} | {"metadata": metadata}
+        update = self.trials.noop(self.read_at, is_new=True).update
+        tried = update.attempt("status", old, self.place, 1, {**obj, "metadata": metadata})
+        return {(finding.field, finding.type): finding.message for finding in tried.findings}
 
 
 def _updates(finding: Finding, put: TriedUpdate | None) -> str:

@@ -139,6 +139,17 @@ def test_a_field_that_becomes_required_is_tolerated_in_updates() -> None:
     assert try_update(catalog, json.dumps(stored).encode(), key=key, revision=1, request="label").code == 200
 
 
+def test_the_status_has_the_words_of_its_own_writes() -> None:
+    before, after = ({**version({}), "subresources": {"status": {}}} for _ in range(2))
+    for each, more in ((before, {}), (after, {"maximum": 5})):
+        schema = each["schema"]["openAPIV3Schema"]
+        schema["properties"]["status"] = {"type": "object", "properties": {"n": WHOLE | more}}
+        schema["x-kubernetes-validations"] = [{"rule": "!has(self.spec) || true"}]
+    change = the_change(before, after)
+    assert (change.path, change.effect, change.updates) == ("status.n", "update-refused", "tolerated")
+    assert change.message == "status.n: Invalid value: 6: n in body should be less than or equal to 5"
+
+
 def test_a_rule_at_the_root_refuses_updates_too() -> None:
     before, after = version({"properties": {"f": WHOLE}}), version({"properties": {"f": WHOLE}})
     root = after["schema"]["openAPIV3Schema"]
