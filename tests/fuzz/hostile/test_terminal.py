@@ -75,6 +75,10 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("audit", "missing" + ATTACK, "--report", "out3", "--jobs", "1"),
     ),
     "crds check": (("crds", "check", "{crds}", "--costs"), ("crds", "check", "{crds}", "-o", "json"), ("crds", "check", "{garbage}")),
+    "crds diff": (
+        *(("crds", "diff", "{export}", "{crds}", "-o", form) for form in ("text", "wide", "yaml", "github", "markdown")),
+        ("crds", "diff", "{crds}", "{snapshot}"), ("crds", "diff", "{garbage}", "{crds}"), ("crds", "diff", "git:" + ATTACK, "{crds}"),
+    ),
     "crds list": (("crds", "list", "{snapshot}"), ("crds", "list", "{export}"), ("crds", "list", "{export}", "--openapi")),
     "diff": (("diff", "report", "report-export"), ("diff", "report-export", "report", "-o", "ndjson"), ("diff", "report", "{garbage}")),
     "fields": (("fields", "{export}", "ws", "--values"), ("fields", "report", "ws", "--values"), ("fields", "report", "ks"), ("fields", "{snapshot}", "ws", "-o", "json")),
