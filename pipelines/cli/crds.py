@@ -67,7 +67,7 @@ def check(
 
     The estimated costs of validation rules are checked too. With --old, definitions of the same name are checked as
     updates, in which some errors of the old definition are tolerated; an update that the server accepts may still
-    break clients (removed versions and fields, narrower schemas), which is not checked. Definitions in v1beta1, which
+    break clients (removed versions and fields, narrower schemas): crds diff says which. Definitions in v1beta1, which
     servers no longer accept, are checked too. Exit code 1: the server would refuse a definition; 3: a file that may
     hold one was not read; 0 also if files have no definition, which is said.
 

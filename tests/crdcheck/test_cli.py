@@ -67,7 +67,7 @@ def test_a_plain_manifest_updates_a_plain_manifest(tmp_path: Path) -> None:
     assert (answer.code, answer.stdout) == (0, "loaves.bakery.example.com: the server accepts the update\n")
     assert answer.stderr == (
         "1 definition, 0 refused\n"
-        "An update that the server accepts may still break clients: they are not checked here\n"
+        "An update that the server accepts may still break clients: auditor crds diff OLD NEW says which\n"
     )
 
 
