@@ -24,7 +24,7 @@ from auditor.crddiff.change import (
 from auditor.golang.go_text import quote
 from auditor.golang.jsontext import decode, encode
 from auditor.program.program import AuditProgram
-from auditor.schema.structural import nodes_of
+from auditor.schema.structural import ABSENT, nodes_of
 from auditor.updates.body import RequestName
 from auditor.updates.noop import NoopUpdates
 from auditor.upgrade.changes import SELECTOR, compare_reads, compare_round_trips
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from auditor.base.records import AuditedObject, Finding, JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.updates.update import TriedUpdate
+    from auditor.upgrade.changes import PathChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,13 @@ class Trials:
         if key not in self._noops:
             self._noops[key] = NoopUpdates(self.program(version, is_new=is_new), is_export=True)
         return self._noops[key]
+
+
+def _null_words(read: PathChange) -> str:
+    """Return what a read does to a null; empty for another value."""
+    if read.old is not None:
+        return ""
+    return "the null is dropped" if read.new is ABSENT else f"{encode(read.new)} takes the place of the null"
 
 
 class Trial:
@@ -184,17 +192,17 @@ class Trial:
             return [Answer(UNREADABLE, "", "" if now.unreadable is None else now.unreadable.reason)]
         out: list[Answer] = []
         reads = compare_reads(was, now, lambda: stored)
-        lost = {read.path: None for read in reads if read.is_loss}
+        lost = {read.path: _null_words(read) for read in reads if read.is_loss}
         new = self.trials.new
         if self._written_at is not None and (new.conversion != "Webhook" or self._written_at == self.read_at):
             written = {**now.object, "apiVersion": f"{new.group}/{self._written_at}"}
             again = self.trials.program(self.read_at, is_new=True).audit(_data(written))
             if again.object is not None:
-                lost |= {read.path: None for read in compare_round_trips(now, again)}
-        for path in lost:
+                lost |= {read.path: "" for read in compare_round_trips(now, again)}
+        for path, words in lost.items():
             is_unknown = path in now.pruned and self.read_at == self.version
-            words = f"strict decoding error: unknown field {quote(path or '')}" if is_unknown else ""
-            out.append(Answer(DATA_DROPPED, path or "", words))
+            text = f"strict decoding error: unknown field {quote(path or '')}" if is_unknown else words
+            out.append(Answer(DATA_DROPPED, path or "", text))
         for read in reads:
             if read.change == SELECTOR:
                 out.append(Answer(COLUMNS, read.path or ""))

@@ -221,11 +221,9 @@ def _children(old: StructuralSchema, new: StructuralSchema, path: str, depth: in
             yield from _narrower(_of_every_object(child) if name in _OWN else before, child, name, depth + 1)
     if _keeps_unknown(old) and not _keeps_unknown(new) and not is_map and new.type in ("", "object"):
         yield path, UNKNOWN_PRUNED, "", "", _below(path, "*")
-    if _keeps_unknown(old) and values is None:
-        values = before
     if values is not None and other is None and not _keeps_unknown(new):
         yield path, FIELD_REMOVED, "map of keys", "", _below(path, "*")
-    yield from _narrower(values, other, _below(path, "*"), depth + 1)
+    yield from _narrower(before, other, _below(path, "*"), depth + 1)
     yield from _narrower(old.items, new.items, f"{path}[*]", depth + 1)
 
 

@@ -201,7 +201,11 @@ def test_what_affects_no_object_is_harmless_with_a_reason(old: dict[str, Any], n
 
 def test_a_null_that_is_no_longer_allowed_is_dropped_or_refused() -> None:
     change = the_change(field(**TEXT, nullable=True), field(**TEXT))
-    assert (change.change, change.verdict, change.effect) == ("null no longer allowed", CHANGES, "defaults")
+    assert (change.change, change.verdict, change.effect) == ("null no longer allowed", BREAKS, "data-dropped")
+    assert change.message == "the null is dropped"
+    changes = changes_of(field(**TEXT, nullable=True), field(**TEXT, default="x"))
+    messages = {each.change: each.message for each in changes}
+    assert messages["null no longer allowed"] == '"x" takes the place of the null'
     items = {"type": "array", "items": TEXT | {"nullable": True}}
     change = the_change(field(**items), field(**items | {"items": TEXT}))
     assert (change.path, change.verdict, change.effect) == ("spec.f[*]", BREAKS, "create-refused")

@@ -16,6 +16,7 @@ import pytest
 from auditor.causes.model import FindingsModel
 from auditor.causes.severity import SEVERITIES
 from auditor.causes.titles import REMEDIES_OF_IMPACT, REMEDIES_OF_TYPE
+from auditor.crddiff.change import EFFECTS
 from auditor.output.formats.as_data import write_csv, write_ndjson
 from auditor.output.formats.problems import Content, of_model
 from auditor.output.formats.prometheus import write_prometheus
@@ -167,5 +168,8 @@ def test_each_cause_of_a_fleet_names_its_clusters(night: Path) -> None:
 def test_what_to_do_is_what_the_guide_says() -> None:
     rows = [line.split(" | ") for line in GUIDE.read_text().splitlines() if line.startswith("| `")]
     guide = {name: row[-1].removesuffix(" |").strip() for row in rows for name in re.findall("`([^`]+)`", row[0])}
-    given = {**REMEDIES_OF_IMPACT, **REMEDIES_OF_TYPE}
+    of_types = {name: text for name, text in REMEDIES_OF_TYPE.items() if name not in EFFECTS}
+    given = {**REMEDIES_OF_IMPACT, **of_types}
     assert {name: guide[name] for name in given} == given
+    (of_definitions,) = {REMEDIES_OF_TYPE[name] for name in EFFECTS}
+    assert of_definitions in " ".join((GUIDE.parent / "publishing-definitions.md").read_text().split())

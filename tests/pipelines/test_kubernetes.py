@@ -258,7 +258,19 @@ def test_each_command_takes_the_release_or_does_not_depend_on_it() -> None:
     assert {name for name, is_there in takes.items() if is_there} == TAKING
 
 
-TAKING = {"audit", "crds check", "describe", "diff", "fields", "query", "show", "upgrade", "validate", "watch"}
+TAKING = {
+    "audit",
+    "crds check",
+    "crds diff",
+    "describe",
+    "diff",
+    "fields",
+    "query",
+    "show",
+    "upgrade",
+    "validate",
+    "watch",
+}
 
 
 @pytest.mark.parametrize("command", sorted(TAKING))

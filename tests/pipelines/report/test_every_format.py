@@ -24,9 +24,7 @@ HAS = {
 }
 """The table of formats, said once more."""
 WHY = {
-    "wide": "only `auditor validate` has it",
-    "yaml": "only `auditor validate` has it",
-    "text": "whose findings have a file and a line",
+    **dict.fromkeys(("wide", "yaml", "text"), "only `auditor validate` and `auditor crds diff` have it"),
     "table": "the summary is printed without -o",
 }
 BEGINS = {
