@@ -17,6 +17,7 @@ from auditor.base.wording import by_count, counted
 from auditor.crddiff import BREAKS, CHANGES, EFFECTS, HARMLESS, MAY_BREAK
 from auditor.crddiff.compare import Comparison, compare
 from auditor.golang.jsontext import encode
+from auditor.output.views.layout import middle_clipped
 from auditor.plan.charts import Render
 from auditor.plan.definition_paths import definitions_at, no_definition
 from auditor.printing.print_rows import print_rows
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 _NOT_READ: Final = 3
 """Exit code if a file that may hold a definition was not read."""
 _FORMAT_MODE: Final = 0o644
-_LONGEST: Final = 300
+_BELOW: Final = " " * 6
+_MOST_LINES: Final = 3
+_SLACK: Final = 40
+"""Columns that lines lose as words are not cut."""
 _SHOWN: Final = 60
 DEFAULT: Final = "text"
 """The default output format."""
@@ -223,11 +227,14 @@ def _of_change(change: Change, width: int) -> Iterator[str]:
     if change.update is not None:
         said += f", changed to {_brief(change.update)}"
     if said:
-        yield from _wrapped(visible(said[:_LONGEST]), width, "      ", "      ")
+        shown = middle_clipped(visible(said), _MOST_LINES * (width - len(_BELOW)) - _SLACK)
+        yield from _wrapped(shown, width, _BELOW, _BELOW)
 
 
 def _wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, max_lines=3)
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, max_lines=_MOST_LINES
+    )
 
 
 def _brief(witness: dict[str, Any]) -> str:

@@ -46,6 +46,14 @@ def test_what_breaks_has_a_line_and_a_witness(paths: tuple[str, str]) -> None:
     assert got.stderr == "1 definition, 0 unchanged: 1 change breaks something, 1 is harmless\n"
 
 
+def test_the_reason_at_the_end_of_a_long_message_is_shown(tmp_path: Path, paths: tuple[str, str]) -> None:
+    rule = {"x-kubernetes-validations": [{"rule": "self.none > 3"}]}
+    broken = definition(version({"properties": {"size": TEXT}} | rule))
+    shown = run(paths[0], write(tmp_path / "broken.json", broken)).stdout
+    assert "compilation failed: ERROR: <input>:1:5: undefined field 'none'" in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_what_is_harmless_ends_with_0(paths: tuple[str, str]) -> None:
     assert run(paths[1], paths[0]).code == 1
     assert run(paths[0], paths[0]).code == 0
