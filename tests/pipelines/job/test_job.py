@@ -267,13 +267,13 @@ def test_nights_in_a_store(tmp_path: Path, audit: Audit, store: str) -> None:
     root = f"{store}/reports"
     nightly = ("--report-root", root, "--diff", "auto", "--only-new", "--keep-reports", "2")
     nightly = (*nightly, "--no-fail-on-standing")
-    for night in ("one", "two", "three"):
+    for night in ("night-1", "night-2", "night-3"):
         done = audit(*nightly, "--report-name", night)
-        assert done.code == (1 if night == "one" else 0), done.stderr
+        assert done.code == (1 if night == "night-1" else 0), done.stderr
     found = open_root(root)
-    assert [one.name for one in found.reports()] == ["three", "two"]
+    assert [one.name for one in found.reports()] == ["night-3", "night-2"]
     record = json.loads(found.read("last-run.json") or b"")
-    assert (record["report"], record["since"]) == (f"{root}/three", f"{root}/two")
+    assert (record["report"], record["since"]) == (f"{root}/night-3", f"{root}/night-2")
     assert found.read(LOCK_FILE) is None
     assert found.leftovers() == []
 
