@@ -90,6 +90,18 @@ def test_who_is_newly_blocked_was_refused_by_the_real_server_and_who_is_tolerate
     assert versions == {True, False}, "objects are judged at the storage version, and at others that are served"
 
 
+def nulls_in(value, path=""):
+    """Yield the paths of the nulls in an object."""
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from nulls_in(child, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from nulls_in(child, f"{path}[{index}]")
+    elif value is None:
+        yield path
+
+
 def test_losses_and_defaults_are_those_of_two_reads_side_by_side(changes):
     old, new = catalog("rev1"), catalog("rev2")
     programs = {
@@ -112,15 +124,20 @@ def test_losses_and_defaults_are_those_of_two_reads_side_by_side(changes):
             for path in set(after.pruned) - set(before.pruned)
             if not is_below(path, before.pruned)
         }
+        nulls = {
+            path: None
+            for path in nulls_in(before.object)
+            if value_at(stored, path) is None and value_at(after.object, path) is not None
+        }
         found = {
             row["path"]: json.loads(row["old"]) for row in changes[key] if row["change"] == "pruned" and row["old"]
         }
-        assert found == expected, key
+        assert found == expected | nulls, key
         lost += len(found)
         drift = {row["path"]: json.loads(row["new"]) for row in changes[key] if row["change"] == "defaulted"}
         assert drift == {
             path: value_at(after.object, path)
-            for path in set(after.defaulted) - set(before.defaulted)
+            for path in set(after.defaulted) - set(before.defaulted) - nulls.keys()
             if not is_below(path, before.defaulted)
         }, key
         filled += len(drift)
