@@ -138,7 +138,7 @@ class Trial:
     def created(self, obj: JsonObject) -> AuditedObject:
         """Return an object as a create under the old definition reads and judges it."""
         self.trials.tried += 1
-        return self.trials.program(self.version, is_new=False).audit(_data(obj))
+        return self.trials.program(self.version, is_new=False).audit(data_of(obj))
 
     @staticmethod
     def is_accepted(audited: AuditedObject) -> bool:
@@ -156,7 +156,7 @@ class Trial:
         out: list[Answer] = []
         created: AuditedObject | None = None
         if self._is_creatable:
-            created = self.trials.program(self.version, is_new=True).audit(_data(obj))
+            created = self.trials.program(self.version, is_new=True).audit(data_of(obj))
             if created.object is not None and before.object is not None:
                 out += _defaults(before, created)
         read = self._read(before)
@@ -183,8 +183,8 @@ class Trial:
         if self.trials.new.conversion == "Webhook" and self._stored_at != self.read_at:
             return None
         stored = {**(before.object or {}), "apiVersion": f"{old.group}/{self._stored_at}"}
-        was = self.trials.program(self.version, is_new=False).audit(_data(stored))
-        now = self.trials.program(self.read_at, is_new=True).audit(_data(stored))
+        was = self.trials.program(self.version, is_new=False).audit(data_of(stored))
+        now = self.trials.program(self.read_at, is_new=True).audit(data_of(stored))
         return None if was.object is None else (stored, was, now)
 
     def _stored(self, stored: JsonObject, was: AuditedObject, now: AuditedObject) -> list[Answer]:
@@ -196,7 +196,7 @@ class Trial:
         new = self.trials.new
         if self._written_at is not None and (new.conversion != "Webhook" or self._written_at == self.read_at):
             written = {**now.object, "apiVersion": f"{new.group}/{self._written_at}"}
-            again = self.trials.program(self.read_at, is_new=True).audit(_data(written))
+            again = self.trials.program(self.read_at, is_new=True).audit(data_of(written))
             if again.object is not None:
                 lost |= {read.path: "" for read in compare_round_trips(now, again)}
         for path, words in lost.items():
@@ -275,11 +275,12 @@ def _defaults(before: AuditedObject, created: AuditedObject) -> list[Answer]:
     ]
 
 
-def _data(obj: Any) -> bytes:
+def data_of(obj: Any) -> bytes:
+    """Return the JSON of an object."""
     return encode(obj).encode("utf-8", "surrogatepass")
 
 
 def copied(obj: JsonObject) -> JsonObject:
     """Return a copy of an object as JSON data."""
-    value: JsonObject = decode(_data(obj))
+    value: JsonObject = decode(data_of(obj))
     return value

@@ -11,10 +11,11 @@ from auditor.crddiff import change as effects
 from auditor.crddiff.change import BREAKS, CHANGES, HARMLESS, MAY_BREAK, RANKS, Change
 from auditor.crddiff.implied import is_finite, why_implied
 from auditor.crddiff.positions import DEFAULT, FIELD_ADDED, LIST_TYPE, SCHEMA_REMOVED, other_differences, positions
-from auditor.crddiff.trial import Trial
-from auditor.crddiff.values import Maker, probes
+from auditor.crddiff.trial import Trial, data_of
+from auditor.crddiff.values import ITEMS, KEYS, Maker, probes
 from auditor.crddiff.witness import Forced, Search, Witness
 from auditor.golang.jsontext import encode
+from auditor.program.program import AuditProgram
 from auditor.schema.structural import ABSENT, StructuralSchema, nodes_of
 from auditor.updates.body import RequestName
 from auditor.upgrade.schema_change import (
@@ -27,7 +28,7 @@ from auditor.upgrade.schema_change import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from auditor.crddiff.positions import Difference, Position
     from auditor.crddiff.trial import Answer, Trials
@@ -77,7 +78,6 @@ class VersionChanges:
         known = {(each.path, each.change) for each in narrowed}
         self.others = list(other_differences(self.places, known)) if version == read_at else []
         self.has_rules = any(node.rules for node in nodes_of(new.versions[read_at].structural))
-        self._unexplained: list[tuple[Witness, str]] = []
 
     def changes(self) -> Iterator[Change]:
         """Yield the changes, each with its effect."""
@@ -236,13 +236,34 @@ class VersionChanges:
             places.append(Forced(position.steps, None))
 
         def wanted(answers: list[Answer]) -> Answer | None:
-            found = [answer for answer in answers if answer.finding is not None and not self._explains(answer)]
-            return min(found, key=lambda answer: RANKS[answer.effect], default=None)
+            brought = (
+                answer
+                for answer in answers
+                if answer.finding is not None
+                and not self._explains(answer)
+                and _is_around(plain_path(answer.finding.field), change.path)
+            )
+            return min(brought, key=lambda answer: RANKS[answer.effect], default=None)
 
-        witness = self.search.find(places, wanted)
-        if witness is not None:
+        witness = self.search.find(places, wanted, (change.change, change.old, change.new), change.path)
+        if witness is not None and self._needs_default(witness, position):
             return _shown(change, witness)
         return replace(change, verdict=CHANGES, effect=effects.DEFAULTS)
+
+    def _needs_default(self, witness: Witness, position: Position) -> bool:
+        """Return whether a finding is gone under the new definition with the old default of one place."""
+        finding, trial, version = witness.answer.finding, self.search.trial, self.trials.new.versions[self.read_at]
+        before = trial.created(witness.object)
+        if finding is None or version.structural is None or before.object is None:
+            return True
+        default = ABSENT if position.old is None else position.old.default
+        schema = _with_default(version.structural, position.steps, default)
+        versions = {**self.trials.new.versions, version.name: replace(version, structural=schema)}
+        reverted = replace(self.trials.new, versions=versions)
+        program = AuditProgram(reverted, reverted.versions[version.name], compiled=False)
+        obj = witness.object if witness.answer.effect == effects.CREATE_REFUSED else before.object
+        findings = program.audit(data_of(obj)).findings
+        return all(each.words != finding.words for each in findings)
 
     def _explains(self, answer: Answer) -> bool:
         return any(self._brings(narrowed, answer) for narrowed in self.narrowed)
@@ -300,10 +321,36 @@ class VersionChanges:
                     yield _shown(change, witness)
 
 
+def _with_default(schema: StructuralSchema, steps: Sequence[str], default: Any) -> StructuralSchema:
+    """Return a schema with another default at a place, where it has a schema."""
+    if not steps:
+        return replace(schema, default=default)
+    first, *rest = steps
+    if first == ITEMS:
+        return schema if schema.items is None else replace(schema, items=_with_default(schema.items, rest, default))
+    if first == KEYS:
+        extra = schema.additional_properties
+        below = _with_default(extra, rest, default) if isinstance(extra, StructuralSchema) else extra
+        return replace(schema, additional_properties=below)
+    if first not in schema.properties:
+        return schema
+    child = _with_default(schema.properties[first], rest, default)
+    return replace(schema, properties={**schema.properties, first: child})
+
+
 def _is_at(path: str, known: str) -> bool:
     """Return whether a plain path of an object is at or below one of a schema; keys of maps count as anything."""
     parts, wanted = _parts(path), _parts(known)
-    return len(parts) >= len(wanted) and all(want in ("*", part) for part, want in zip(parts, wanted, strict=False))
+    return len(parts) >= len(wanted) and _begin_alike(parts, wanted)
+
+
+def _is_around(path: str, known: str) -> bool:
+    """Return whether a plain path of an object is at, below or above one of a schema."""
+    return path in ("", "<nil>") or _begin_alike(_parts(path), _parts(known))
+
+
+def _begin_alike(parts: list[str], wanted: list[str]) -> bool:
+    return all(want in ("*", part) for part, want in zip(parts, wanted, strict=False))
 
 
 def _parts(path: str) -> list[str]:

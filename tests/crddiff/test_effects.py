@@ -226,6 +226,18 @@ def test_a_default_that_goes_from_a_required_field_refuses_creates() -> None:
     assert (change.change, change.verdict, change.message) == ("default", BREAKS, "spec.f: Required value")
 
 
+def test_a_default_breaks_only_what_it_brings() -> None:
+    rule = {"x-kubernetes-validations": [{"rule": "self.c != 'z'"}]}
+    old = {"a": TEXT | {"default": "x"}, "b": TEXT | {"default": "p"}, "c": TEXT | {"default": "y"}, "d": TEXT}
+    new = {"a": TEXT, "b": TEXT | {"default": "q"}, "c": TEXT | {"default": "z"}, "d": TEXT | {"default": "w"}}
+    before, after = ({"properties": each, "required": ["a"]} | rule for each in (old, new))
+    shown = {change.path: (change.verdict, change.message) for change in changes_of(version(before), version(after))}
+    assert shown["spec.a"] == (BREAKS, "spec.a: Required value")
+    assert shown["spec.c"][0] == BREAKS
+    assert "failed rule: self.c != 'z'" in shown["spec.c"][1]
+    assert shown["spec.b"] == shown["spec.d"] == (CHANGES, "")
+
+
 def test_a_change_without_witness_or_proof_may_break() -> None:
     words = {"type": "string", "pattern": "^(a|b)*abb$"}
     change = the_change(field(**words), field(**words | {"pattern": "^((a|b)*)abb$"}))
