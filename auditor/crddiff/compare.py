@@ -10,7 +10,7 @@ from auditor.crddiff import change as effects
 from auditor.crddiff.change import BREAKS, CHANGES, DELETED, HARMLESS, MAY_BREAK, NOT_SERVED, REFUSED, Change
 from auditor.crddiff.positions import narrower
 from auditor.crddiff.trial import MOST_TRIES, Trial, Trials
-from auditor.crddiff.versions import VersionChanges, merged
+from auditor.crddiff.versions import NO_BASE, VersionChanges, merged
 from auditor.crddiff.witness import Search
 from auditor.crds.as_v1 import as_v1
 from auditor.crds.definition import document_name, parse_definition
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 NOT_FOUND: Final = "the server could not find the requested resource"
 """The server's words for a 404 of a version or a subresource."""
+_BY_WEBHOOK: Final = "what a webhook answers is not known here"
 ADDED: Final = "definition added"
 REMOVED: Final = "definition removed"
 _SHAPES: Final = frozenset({"properties", "patternProperties", "definitions"})
@@ -164,7 +165,7 @@ def _gone(change: Change, trials: Trials, version: str) -> Change:
     bases = Search(Trial(trials, version, target)).bases()
     if bases:
         return replace(change, witness=bases[0])
-    return replace(change, verdict=MAY_BREAK, reason="no object was found that the old definition accepts")
+    return replace(change, verdict=MAY_BREAK, reason=NO_BASE)
 
 
 def _of_serving(
@@ -178,14 +179,12 @@ def _of_serving(
 ) -> Iterator[Change]:
     if change.conversion is not None or change.is_new_webhook:
         was, now = change.conversion or ("Webhook", "another Webhook")
-        reason = "what a webhook answers is not known here"
-        yield Change(name, kind, "conversion", MAY_BREAK, effects.UNREADABLE, (), "", was, now, reason=reason)
+        yield Change(name, kind, "conversion", MAY_BREAK, effects.UNREADABLE, (), "", was, now, reason=_BY_WEBHOOK)
     if change.storage_before != change.storage_after:
         was, now = change.storage_before or "", change.storage_after or ""
         row = Change(name, kind, "storage version", HARMLESS, HARMLESS, (), "", was, now)
         if change.is_moved_by_webhook:
-            reason = "what a webhook answers is not known here"
-            yield replace(row, verdict=MAY_BREAK, effect=effects.DATA_DROPPED, reason=reason)
+            yield replace(row, verdict=MAY_BREAK, effect=effects.DATA_DROPPED, reason=_BY_WEBHOOK)
         else:
             yield replace(row, reason=f"what is stored at {was} is read at both")
     for version in change.versions_added:

@@ -1,6 +1,6 @@
 """Where two schemas differ: the places of both, and each keyword that is another.
 
-`auditor.upgrade.schema_change` tells where a schema is narrower. Here are the places, with the schemas of both, and the
+`auditor.upgrade.schema_change` has where a schema is narrower. Here are the places, with the schemas of both, and the
 differences that are not narrower: what they do is another question.
 """
 
@@ -13,7 +13,7 @@ from auditor.crddiff.values import ITEMS, KEYS
 from auditor.golang.jsontext import encode
 from auditor.schema.structural import ABSENT, StructuralSchema
 from auditor.upgrade.pairing import same_schema
-from auditor.upgrade.schema_change import FIELD_REMOVED, schema_changes
+from auditor.upgrade.schema_change import FIELD_REMOVED, OWN_FIELDS, below, schema_changes, schema_of, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,10 +124,10 @@ def _walk(
         return
     yield Position(path, steps, old, new)
     for name in {**old.properties, **new.properties}:
-        below = f"{path}.{name}" if path else name
-        yield from _child(old.properties.get(name), new.properties.get(name), below, (*steps, name), known, depth)
-    was, now = (_node(schema.additional_properties) for schema in (old, new))
-    yield from _child(was, now, f"{path}.*" if path else "*", (*steps, KEYS), known, depth)
+        children = old.properties.get(name), new.properties.get(name)
+        yield from _child(*children, below(path, name), (*steps, name), known, depth)
+    was, now = (schema_of(schema.additional_properties) for schema in (old, new))
+    yield from _child(was, now, below(path, "*"), (*steps, KEYS), known, depth)
     yield from _child(old.items, new.items, f"{path}[*]", (*steps, ITEMS), known, depth)
 
 
@@ -145,10 +145,6 @@ def _child(
         yield Position(path, steps, old, new)
 
 
-def _node(one: StructuralSchema | bool | None) -> StructuralSchema | None:
-    return one if isinstance(one, StructuralSchema) else None
-
-
 def other_differences(places: dict[str, Position], narrowed: set[tuple[str, str]]) -> Iterator[Difference]:
     """Yield the differences that do not make a schema narrower.
 
@@ -163,7 +159,7 @@ def other_differences(places: dict[str, Position], narrowed: set[tuple[str, str]
             if new.default is not ABSENT:
                 yield Difference(path, DEFAULT, "", encode(new.default))
         elif new is None and old is not None:
-            if (path, FIELD_REMOVED) not in narrowed and path not in ("apiVersion", "kind", "metadata"):
+            if (path, FIELD_REMOVED) not in narrowed and path not in OWN_FIELDS:
                 yield Difference(path, SCHEMA_REMOVED, _text(old, "type"))
         elif old is not None and new is not None:
             for name in dict.fromkeys(_differing(old, new)):
@@ -200,18 +196,21 @@ def _of_keyword(path: str, name: str, old: StructuralSchema, new: StructuralSche
         yield Difference(path, name, _text(old, name), _text(new, name))
 
 
+def _attribute(name: str) -> str:
+    return next(key for key, shown in _NAMES.items() if shown == name)
+
+
 def _is_narrower(name: str, old: StructuralSchema, new: StructuralSchema) -> bool:
-    attribute = next(key for key, shown in _NAMES.items() if shown == name)
+    attribute = _attribute(name)
     grows = name != "embedded resource"
     return bool(getattr(old, attribute)) is grows and bool(getattr(new, attribute)) is not grows
 
 
 def _text(schema: StructuralSchema, name: str) -> str:
     """Return the value of a keyword as text; empty if the schema has none."""
-    attribute = next(key for key, shown in _NAMES.items() if shown == name)
-    value = getattr(schema, attribute)
+    value = getattr(schema, _attribute(name))
     if name == "type":
-        return "int-or-string" if schema.int_or_string else schema.type or "any"
+        return type_of(schema) or "any"
     if name == LIST_TYPE:
         return "" if value is None else value.value
     if value is None or value is ABSENT or value in ("", (), False):

@@ -71,7 +71,7 @@ class Trials:
 
     Attributes:
         tried: Number of objects that were tried.
-        witnesses: Objects that showed a change at one version, by what a version tells it by: likely at the others.
+        witnesses: Objects that showed a change at one version, by its path, keyword and values: likely at the others.
         values: Values that showed a change at one place, likewise.
     """
 

@@ -45,7 +45,7 @@ DRAWS: Final = 60
 _NOT_FOUND: Final = "no object was found that shows it, nor a proof that there is none"
 _MERGES: Final = "server-side apply merges it in another way: an applier may overwrite what others own"
 _EXHAUSTED: Final = "the changes before it took all tries of the search"
-_NO_BASE: Final = "no object was found that the old definition accepts"
+NO_BASE: Final = "no object was found that the old definition accepts"
 _WIDER: Final = "the new schema accepts whatever the old one accepts"
 
 
@@ -120,7 +120,7 @@ class VersionChanges:
         if narrowed.change == NEW_TRANSITION:
             return self._of_transition(replace(change, effect=likely), narrowed, position)
         if not self.search.bases():
-            return replace(change, effect=likely, reason=_NO_BASE)
+            return replace(change, effect=likely, reason=NO_BASE)
         if self.search.is_exhausted:
             return replace(change, effect=likely, reason=_EXHAUSTED)
         old = position.old

@@ -17,6 +17,7 @@ from auditor.crddiff.values import Maker
 from auditor.golang.jsontext import encode
 from auditor.schema.structural import ABSENT, StructuralSchema, nodes_of
 from auditor.updates.managed_fields import locate
+from auditor.upgrade.schema_change import OWN_FIELDS
 from auditor.validation.field_errors import REQUIRED
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ def _members(obj: JsonObject) -> list[tuple[str | int, ...]]:
         for steps, value in level:
             items: Iterable[tuple[str | int, Any]] = ()
             if type(value) is dict:
-                items = [item for item in value.items() if steps or item[0] not in ("apiVersion", "kind", "metadata")]
+                items = [item for item in value.items() if steps or item[0] not in OWN_FIELDS]
             elif type(value) is list:
                 items = list(enumerate(value))
             below += [((*steps, key), item) for key, item in items]

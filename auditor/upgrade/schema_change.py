@@ -38,7 +38,7 @@ _LOWER: Final = (("minimum", "minimum"), ("min_length", "minLength"), ("min_item
 INT_OR_STRING: Final = "int-or-string"
 _WIDER: Final = frozenset({("integer", "number"), ("integer", INT_OR_STRING), ("string", INT_OR_STRING)})
 _DEEPEST: Final = 64
-_OWN: Final = frozenset({"apiVersion", "kind", "metadata"})
+OWN_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 """Fields of every object, which no schema removes."""
 
 
@@ -108,19 +108,20 @@ def _narrower(old: StructuralSchema | None, new: StructuralSchema | None, path: 
     yield from _texts(old, new, path)
     for name in new.required:
         if name not in old.required:
-            yield path, "now required", "", name, _below(path, name)
+            yield path, "now required", "", name, below(path, name)
     yield from _rules(old, new, path)
     yield from _lists(old, new, path)
     yield from _composites(old, new, path)
     yield from _children(old, new, path, depth)
 
 
-def _below(path: str, name: str) -> str:
+def below(path: str, name: str) -> str:
+    """Return the path of a field of what is at a path."""
     return f"{path}.{name}" if path else name
 
 
 def _types(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[_Key]:
-    was, now = _type(old), _type(new)
+    was, now = type_of(old), type_of(new)
     if was != now and now and (was, now) not in _WIDER:
         yield path, "type", was or "any", now, path
     if old.nullable and not new.nullable:
@@ -129,7 +130,8 @@ def _types(old: StructuralSchema, new: StructuralSchema, path: str) -> Iterator[
         yield path, EMBEDDED, "", "", path
 
 
-def _type(one: StructuralSchema) -> str:
+def type_of(one: StructuralSchema) -> str:
+    """Return the type that a schema allows; empty if it allows any."""
     return INT_OR_STRING if one.int_or_string else one.type
 
 
@@ -207,23 +209,23 @@ def _children(old: StructuralSchema, new: StructuralSchema, path: str, depth: in
     is_map = isinstance(new.additional_properties, StructuralSchema)
     for name, child in old.properties.items():
         if name in new.properties:
-            yield from _narrower(child, new.properties[name], _below(path, name), depth + 1)
+            yield from _narrower(child, new.properties[name], below(path, name), depth + 1)
         elif is_map:
-            yield from _narrower(child, _node(new.additional_properties), _below(path, name), depth + 1)
-        elif not _keeps_unknown(new) and (path or name not in _OWN):
-            yield _below(path, name), FIELD_REMOVED, child.type or "any", "", _below(path, name)
-    values, other = _node(old.additional_properties), _node(new.additional_properties)
+            yield from _narrower(child, schema_of(new.additional_properties), below(path, name), depth + 1)
+        elif not _keeps_unknown(new) and (path or name not in OWN_FIELDS):
+            yield below(path, name), FIELD_REMOVED, child.type or "any", "", below(path, name)
+    values, other = schema_of(old.additional_properties), schema_of(new.additional_properties)
     before = StructuralSchema(preserve_unknown_fields=True) if _keeps_unknown(old) else values
     for name, child in new.properties.items():
         if name not in old.properties and path:
-            yield from _narrower(before, child, _below(path, name), depth + 1)
+            yield from _narrower(before, child, below(path, name), depth + 1)
         elif name not in old.properties:
-            yield from _narrower(_of_every_object(child) if name in _OWN else before, child, name, depth + 1)
+            yield from _narrower(_of_every_object(child) if name in OWN_FIELDS else before, child, name, depth + 1)
     if _keeps_unknown(old) and not _keeps_unknown(new) and not is_map and new.type in ("", "object"):
-        yield path, UNKNOWN_PRUNED, "", "", _below(path, "*")
+        yield path, UNKNOWN_PRUNED, "", "", below(path, "*")
     if values is not None and other is None and not _keeps_unknown(new):
-        yield path, FIELD_REMOVED, "map of keys", "", _below(path, "*")
-    yield from _narrower(before, other, _below(path, "*"), depth + 1)
+        yield path, FIELD_REMOVED, "map of keys", "", below(path, "*")
+    yield from _narrower(before, other, below(path, "*"), depth + 1)
     yield from _narrower(old.items, new.items, f"{path}[*]", depth + 1)
 
 
@@ -233,7 +235,8 @@ def _of_every_object(one: StructuralSchema) -> StructuralSchema:
     return StructuralSchema(type=one.type, properties=known)
 
 
-def _node(one: StructuralSchema | bool | None) -> StructuralSchema | None:
+def schema_of(one: StructuralSchema | bool | None) -> StructuralSchema | None:
+    """Return the value of `additional_properties` if it is a schema, else None."""
     return one if isinstance(one, StructuralSchema) else None
 
 

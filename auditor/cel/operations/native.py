@@ -148,10 +148,6 @@ def items(value: Any) -> list[Any]:
     return [native(item, VALUE) for item in _items(value)]
 
 
-def _items_of_map(value: Any) -> Iterator[Any]:
-    return iter(value) if type(value) is dict else value.cel_iter()
-
-
 def _of_list(value: Any, target: str) -> Any:
     if go_type(value).startswith(f"{_OF_SCHEMAS}unstructured"):
         if target != BYTES_FIELD:
