@@ -19,7 +19,7 @@ from auditor.base.given_file import read_given
 from auditor.releases.meanings import fields_like
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from auditor.causes.row_causes import CauseNumbers, FindingRows, ObjectImpacts
 
@@ -225,12 +225,15 @@ def _has_id(key: Any, cause: str) -> bool:
 
 def _takes(entry: Entry, key: Any) -> bool:
     """Return whether an entry matches the kind, the field and the check of a cause."""
-    if entry.kind:
-        names = (f"{key.kind}.{key.group}" if key.group else key.kind, key.kind)
-        if not any(fnmatch.fnmatchcase(name, entry.kind) for name in names):
-            return False
-    if entry.field:
-        pattern = entry.field.replace("[", "[[]")
-        if not any(fnmatch.fnmatchcase(field, pattern) for field in fields_like(key.field) if field):
-            return False
-    return not entry.check or fnmatch.fnmatchcase(key.check, entry.check)
+    fields = filter(None, fields_like(key.field)) if entry.field else ()
+    return matches(entry, kind=key.kind, group=key.group, fields=fields, checks=(key.check,))
+
+
+def matches(entry: Entry, *, kind: str, group: str, fields: Iterable[str], checks: Iterable[str]) -> bool:
+    """Return whether an entry matches a kind, one of some fields and one of some checks."""
+    pairs = (
+        (entry.kind, (f"{kind}.{group}" if group else kind, kind)),
+        (entry.field.replace("[", "[[]"), fields),
+        (entry.check, checks),
+    )
+    return all(not pattern or any(fnmatch.fnmatchcase(text, pattern) for text in texts) for pattern, texts in pairs)

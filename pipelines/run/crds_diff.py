@@ -142,17 +142,14 @@ def _with_accepted(
 
 
 def _matches(entry: Entry, change: Change) -> bool:
-    group = change.definition.partition(".")[2]
-    pairs = (
-        (entry.name, (change.definition,)),
-        (entry.kind, (change.kind, f"{change.kind}.{group}")),
-        (entry.field.replace("[", "[[]"), (change.path,)),
-        (entry.check, (change.change, change.effect)),
-        (entry.cluster or entry.namespace, ("",)),
-    )
-    return change.id.startswith(entry.cause) and all(
-        not pattern or any(fnmatch.fnmatchcase(text, pattern) for text in texts) for pattern, texts in pairs
-    )
+    from auditor.causes.accepting import matches  # noqa: PLC0415 - it loads numpy
+
+    is_named = not entry.name or fnmatch.fnmatchcase(change.definition, entry.name)
+    place = entry.cluster or entry.namespace  # a definition has neither
+    if not is_named or (place and not fnmatch.fnmatchcase("", place)) or not change.id.startswith(entry.cause):
+        return False
+    group, checks = change.definition.partition(".")[2], (change.change, change.effect)
+    return matches(entry, kind=change.kind, group=group, fields=(change.path,), checks=checks)
 
 
 # -- what is printed ---------------------------------------------------------------------------------------------------
