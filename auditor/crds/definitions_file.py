@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _BUFFER: Final = 1 << 18
 FILE: Final = "definitions.ndjson"
 """Name of the file in the folder of a report."""
+RULES: Final = b'"x-kubernetes-validations"'
+"""Is in the JSON of each definition that has validation rules."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base.records import Shard
+from auditor.crds.definitions_file import RULES
 from auditor.plan.dumps import CRD_PATH, open_live, position_not_before
 from auditor.plan.run_plan import SourceShard
 
@@ -26,7 +27,6 @@ _KIND, _DEFINED, _RULES = 12, 3, 8
 """Cost of a definition, as a multiple of its length, in bytes of objects of equal work: reading it and judging its
 first object, proving that a server decodes it if it has no objects, and compiling its rules.
 """
-_RULE: Final = b'"x-kubernetes-validations"'
 _LEAST_COST, _LEAST_SHARE = 64 << 20, 0.25
 """The cut considers definitions if they cost at least so much (about a second of work) and this share of all the work.
 """
@@ -89,7 +89,7 @@ def _kind_costs(plan: Plan, table: pa.Table) -> np.ndarray[Any, Any]:
         return costs
     prefix = plan.options.etcd_prefix.rstrip("/")
     for entry, text in plan.definitions_file.texts(plan.entries):
-        rules = _RULES if _RULE in text and "rules" not in plan.options.skip else 0
+        rules = _RULES if RULES in text and "rules" not in plan.options.skip else 0
         position = _first(keys, f"{prefix}/{entry.group}/{entry.plural}/".encode("utf-8", "surrogateescape"))
         if position is not None:
             costs[position] += (_KIND + rules) * entry.length

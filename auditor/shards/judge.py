@@ -11,7 +11,7 @@ import orjson
 from auditor.base.errors import AuditorError, EngineError
 from auditor.base.statuses import KeyClass
 from auditor.crds.definition import parse_definition
-from auditor.crds.definitions_file import encode_definition
+from auditor.crds.definitions_file import RULES, encode_definition
 from auditor.golang import jsontext
 from auditor.plan.dumps import open_live, open_values
 from auditor.program.conversion_command import ConversionCommand
@@ -299,7 +299,7 @@ class ObjectJudge:
         """Tell other workers that they need not read a definition of a dump, which objects were judged by."""
         if self.usable is None or entry.name in self.plan.from_files or self.usable.has(entry):
             return
-        is_ruled = b'"x-kubernetes-validations"' in self.plan.definitions_file.text(entry)
+        is_ruled = RULES in self.plan.definitions_file.text(entry)
         if not is_ruled or not broken_rules(definition, self.compiled_rules):
             self.usable.add(entry)
 

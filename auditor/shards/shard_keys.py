@@ -12,6 +12,7 @@ from auditor.base.errors import AuditorError, TooMuchToReport, WorkerLost
 from auditor.base.records import AuditedObject, Origin, Unreadable
 from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.crds.definition import parse_definition, why_not_served
+from auditor.crds.definitions_file import RULES
 from auditor.golang import jsontext
 from auditor.program.impact import cache_key_fault, impacts_of
 from auditor.program.proof_check import controller_in, controller_of, refuted
@@ -303,7 +304,7 @@ class ShardKeys:
             return
         findings: list[Finding] = []
         try:
-            if b'"x-kubernetes-validations"' in row.data:
+            if RULES in row.data:
                 if self.has_objects(row):
                     findings = self.broken_rules(row)
                 elif may_panic(row.data):
@@ -322,9 +323,8 @@ class ShardKeys:
         entry = self.owner.by_name.get(row.name or "")
         if entry is not None and self.is_read_anyway(row, entry) and self.owner.is_usable(entry):
             return False  # reading it, which is needed anyway, takes less time than proving that it decodes
-        if self.builtins.judged(row).status is Status.BUILTIN:
-            return False
-        return entry is None or isinstance(self.owner.definition(entry), str)
+        is_decoded = self.builtins.judged(row).status is Status.BUILTIN
+        return not is_decoded and (entry is None or isinstance(self.owner.definition(entry), str))
 
     def broken_rules(self, row: RowHead) -> list[Finding]:
         """Return findings about the rules of a definition that do not compile.
@@ -344,7 +344,7 @@ class ShardKeys:
 
     def is_read_anyway(self, row: RowHead, entry: DefinitionEntry) -> bool:
         """Return whether a definition is read in any case, for its rules or its objects, or was by another worker."""
-        options, is_ruled = self.owner.plan.options, b'"x-kubernetes-validations"' in row.data
+        options, is_ruled = self.owner.plan.options, RULES in row.data
         is_alone = options.jobs == 1 or options.engine == "inline"
         return (is_alone or is_ruled or self.owner.is_known_usable(entry)) and self.has_objects(row)
 

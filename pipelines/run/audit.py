@@ -116,7 +116,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
 
 
 def _usable(options: AuditOptions, spool: Path) -> UsableDefinitions | None:
-    """Return what tells each worker which definitions another has read; None if there is one."""
+    """Return where workers note which definitions they have read; None for a worker alone."""
     if options.jobs == 1 or options.engine == "inline":
         return None
     from auditor.crds.usable import UsableDefinitions  # noqa: PLC0415
