@@ -8,7 +8,6 @@ this are found by bisection.
 from __future__ import annotations
 
 import gc
-import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from auditor.base.errors import ProofRefuted, without_frames
 from auditor.plan.dumps import cut_value, mapped_value
 from auditor.shards.judge import RowHead
 from auditor.shards.table_rows import forget_parts
+from auditor.sources.files.work_folder import private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -195,12 +195,11 @@ class _Apart:
     def _elsewhere(self) -> Iterator[None]:
         """Discard what is written."""
         owner, parts = self.owner, self.owner.parts
-        folder = Path(tempfile.mkdtemp(prefix="apart-", dir=parts.parent if parts.name else None))
-        owner.parts = folder
-        for name in ("objects", "findings"):
-            (folder / name).mkdir()
-        try:
-            yield
-        finally:
-            owner.parts = parts
-            shutil.rmtree(folder, ignore_errors=True)
+        with private_folder(parts.parent if parts.name else Path(tempfile.gettempdir()), "apart-") as folder:
+            owner.parts = folder
+            for name in ("objects", "findings"):
+                (folder / name).mkdir()
+            try:
+                yield
+            finally:
+                owner.parts = parts

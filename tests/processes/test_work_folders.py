@@ -41,6 +41,29 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
+def test_a_signal_between_mkdir_and_its_return_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = os.mkdir
+
+    def interrupted(*words: object, **options: object) -> None:
+        mkdir(*words, **options)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "mkdir", interrupted)
+    with pytest.raises(KeyboardInterrupt), work_folder(tmp_path, ".report"):
+        pytest.fail("it was entered")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_has_the_name_already_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "urandom", bytes)  # zeros
+    with work_folder(tmp_path, ".report") as own:
+        with pytest.raises(FileExistsError), work_folder(tmp_path, ".report"):
+            pytest.fail("it was entered")
+        assert list(tmp_path.iterdir()) == [own]
+
+
 def test_folders_of_dead_processes_are_removed_and_of_live_ones_not(tmp_path: Path) -> None:
     dead, left = hold(tmp_path)
     live, used = hold(tmp_path)

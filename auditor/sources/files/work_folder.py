@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _OWNER: Final = "owner.json"
 _RANDOM: Final = 8
-"""Number of characters that `tempfile` appends."""
+"""Number of random characters at the end of a name."""
 _LONGEST: Final = 200
 """Largest length of a prefix in bytes; file systems allow 255."""
 _TOOL: Final = "auditor"
@@ -51,8 +51,7 @@ def work_folder(parent: Path, name: str, restored: str = "") -> Iterator[Path]:
     """
     prefix = name.encode("utf-8", "surrogateescape")[:_LONGEST].decode("utf-8", "ignore")
     clear_dead_folders(parent, prefix[:1])
-    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}.", dir=parent))
-    try:
+    with private_folder(parent, f"{prefix}.") as folder:
         unfinished = folder / f"{_OWNER}.new"
         with unfinished.open("w") as stream:
             json.dump({"tool": _TOOL, "restored": restored, **this_process()}, stream)
@@ -60,8 +59,29 @@ def work_folder(parent: Path, name: str, restored: str = "") -> Iterator[Path]:
             try_lock(stream)
             unfinished.rename(folder / _OWNER)  # appears whole: a run killed while writing it would never be removed
             yield folder
+
+
+@contextmanager
+def private_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield a new folder, readable only by its owner, that is removed at the end.
+
+    Unlike with `tempfile.mkdtemp`, a signal that comes as soon as the folder exists does not leave it behind.
+
+    Args:
+        parent: The parent folder.
+        prefix: Prefix of its name; random characters follow.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    folder = parent / f"{prefix}{os.urandom(_RANDOM // 2).hex()}"
+    is_new = not os.path.lexists(folder)
+    try:
+        folder.mkdir(0o700)
+        yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -95,7 +115,7 @@ def _clear(folder: Path) -> None:
     try:
         seen = os.lstat(folder)
         if hasattr(os, "geteuid") and (seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) & 0o077):
-            return  # of another user, or not created by tempfile
+            return  # of another user, or not created as a work folder
         descriptor = os.open(folder / _OWNER, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return
