@@ -1,8 +1,13 @@
-"""Compares two dumps: objects that only one of them has, and objects that differ, by kind, namespace and name."""
+"""Compares states of objects: of two dumps by kind, namespace and name, or of two revisions of a key.
+
+What is compared is the stored value. A read drops unknown fields, fills in defaults and converts, and values of Secrets
+are printed redacted: a `Difference` says which fields differ that neither a read nor the printed form shows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,14 +23,55 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Resource
     from auditor.server.dump import DumpStore
     from auditor.server.dump_rows import StoredRow
+    from auditor.server.object_reader import ObjectReader
 
 
 _BOOKKEEPING: Final = ("resourceVersion", "managedFields")
+"""Fields of metadata that change with every write."""
 _PLACES_BETWEEN: Final = 256
 """Objects between two words about the progress."""
-"""Fields of metadata that change with every write."""
+_MOST_PATHS: Final = 100
+_SHOWN: Final = 5
+"""Paths that a sentence names."""
 
 Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One state of an object.
+
+    Attributes:
+        read: As a server reads it, or as stored if only another version or a webhook can read it.
+        stored: As stored.
+    """
+
+    read: JsonObject
+    stored: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two states of an object differ, apart from `resourceVersion` and `managedFields`; at most 100 paths each.
+
+    Attributes:
+        read: Paths at which the objects differ as a server reads them.
+        stored: Paths at which only the stored values differ.
+        redacted: Those of `read` that are redacted in what is printed.
+    """
+
+    read: Sequence[str] = ()
+    stored: Sequence[str] = ()
+    redacted: Sequence[str] = ()
+
+    def notes(self) -> list[str]:
+        """Return a sentence for the paths that the printed objects do not show, of each sort."""
+        notes = []
+        if self.redacted:
+            notes.append(f"{_few(self.redacted)} differs, redacted (--show-secrets prints it)")
+        if self.stored:
+            notes.append(f"the stored value differs in {_few(self.stored)}, which a read does not show")
+        return notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +79,10 @@ class ObjectChange:
     """One object that differs.
 
     Attributes:
-        change: added, removed, changed, or unreadable where one side cannot be read.
+        change: added, removed, changed; stored where only the stored values differ; unreadable where one side cannot be
+            read; repeated where a dump has the object several times, so that its last one is compared.
         old, new: The object as a server reads it; None if that dump does not have it.
+        difference: Where they differ, if both dumps have it.
     """
 
     change: str
@@ -44,6 +92,31 @@ class ObjectChange:
     old: JsonObject | None = None
     new: JsonObject | None = None
     reason: str = ""
+    difference: Difference = Difference()
+
+
+def difference_of(reader: ObjectReader, resource: Resource, old: State, new: State) -> Difference:
+    """Return where two states of an object of a kind differ.
+
+    Args:
+        reader: Redacts as what is printed.
+        resource: The kind.
+        old, new: The states.
+    """
+    read = _differing(old.read, new.read)
+    shown = _differing(reader.concealed(resource, old.read), reader.concealed(resource, new.read))
+    stored = [path for path in _differing(old.stored, new.stored) if path not in read]
+    redacted = [path for path in read if path not in shown]
+    return Difference(*(tuple(islice(paths, _MOST_PATHS)) for paths in (read, stored, redacted)))
+
+
+def _differing(old: JsonObject, new: JsonObject) -> dict[str, None]:
+    """Return all paths at which two objects differ, apart from bookkeeping, in their order."""
+    return dict.fromkeys(_paths(without_bookkeeping(old), without_bookkeeping(new), ""))
+
+
+def _few(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:_SHOWN]) + (", ..." if len(paths) > _SHOWN else "")
 
 
 def compared_kinds(old: DumpStore, new: DumpStore) -> Iterator[Resource]:
@@ -57,14 +130,40 @@ def compared_kinds(old: DumpStore, new: DumpStore) -> Iterator[Resource]:
                 yield resource
 
 
+def uncompared(store: DumpStore, kinds: Sequence[Resource]) -> list[str]:
+    """Return the keys of a dump, or the places of an export, that belong to none of its kinds.
+
+    Args:
+        store: The dump.
+        kinds: The kinds that are compared.
+    """
+    prefixes = {store.catalog.key_prefix(resource).encode() for resource in kinds}
+    lengths = sorted({len(prefix) for prefix in prefixes})
+    groups = {(resource.group, resource.kind) for resource in kinds}
+    groups |= {("", "Event")} if ("events.k8s.io", "Event") in groups else set()
+    places = []
+    for number in range(len(store.plan.sources)):
+        for row in store.rows.all(number):
+            if row.key is None:
+                header = read_header(store.rows.stored_bytes(row))
+                is_compared = header is not None and (header.group, header.kind) in groups
+            else:
+                is_compared = any(row.key[:length] in prefixes for length in lengths)
+            if not is_compared:
+                places.append(store.rows.place(row))
+    return places
+
+
 def differences(
     old: DumpStore, new: DumpStore, resource: Resource, *, namespace: str = "", name: str = ""
 ) -> Iterator[ObjectChange | None]:
     """Yield the differences of a kind, by namespace and name; None for each object that is equal in both dumps.
 
-    Objects with the same bytes are equal; others are read, and compared without `resourceVersion` and `managedFields`.
+    Objects with the same bytes are equal; others are decoded, and compared without `resourceVersion` and
+    `managedFields`: as stored and as read, but only as read where one dump is an export, as that holds what was read.
     """
-    before, after = _rows(old, resource), _rows(new, resource)
+    repeated: dict[Place, list[str]] = {}
+    before, after = (_rows(store, resource, word, repeated) for store, word in ((old, "OLD"), (new, "NEW")))
     places = sorted(before.keys() | after.keys())
     for count, place in enumerate(places):
         if not count % _PLACES_BETWEEN:
@@ -72,6 +171,9 @@ def differences(
         if (namespace and place[0] != namespace) or (name and place[1] != name):
             continue
         row, other = before.get(place), after.get(place)
+        if place in repeated:
+            reason = "; ".join(repeated[place])
+            yield ObjectChange("repeated", resource, *place, reason=reason)
         if row is not None and other is not None and old.rows.stored_bytes(row) == new.rows.stored_bytes(other):
             yield None
             continue
@@ -82,42 +184,65 @@ def _compared(
     old: DumpStore, new: DumpStore, resource: Resource, place: Place, row: StoredRow | None, other: StoredRow | None
 ) -> ObjectChange | None:
     try:
-        was = None if row is None else _read(old, resource, row)
-        now = None if other is None else _read(new, resource, other)
+        was = None if row is None else read_state(old, resource, row)
+        now = None if other is None else read_state(new, resource, other)
     except UndecodedObject as error:
         return ObjectChange("unreadable", resource, *place, reason=str(error))
-    if row is None or other is None:
-        return ObjectChange("added" if row is None else "removed", resource, *place, was, now)
-    if without_bookkeeping(was) == without_bookkeeping(now):
+    if row is None or other is None or was is None or now is None:
+        if was is None:
+            return ObjectChange("added", resource, *place, new=None if now is None else now.read)
+        return ObjectChange("removed", resource, *place, old=was.read)
+    difference = difference_of(new.reader, resource, was, now)
+    if (row.key is None) is not (other.key is None):
+        difference = replace(difference, stored=())
+    if not (difference.read or difference.stored):
         return None
-    return ObjectChange("changed", resource, *place, was, now)
+    change = "changed" if difference.read else "stored"
+    return ObjectChange(change, resource, *place, was.read, now.read, difference=difference)
 
 
-def _read(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
-    """Return an object as a server reads it, or as stored if only another version or a webhook can read it."""
+def read_state(store: DumpStore, resource: Resource, row: StoredRow) -> State:
+    """Return an object as a server reads it, and as stored.
+
+    Raises:
+        UndecodedObject: It cannot be decoded.
+    """
     definition = store.catalog.definition(resource)
+    stored = store.reader.as_stored(resource, row)
     if definition is not None and resource.version not in definition.versions:
-        return store.reader.as_stored(resource, row)
+        return State(stored, stored)
     try:
-        return store.reader.read(resource, row)
+        return State(store.reader.read(resource, row), stored)
     except UndecodedObject as error:
         if not error.needs_webhook:
             raise
-    return store.reader.as_stored(resource, row)
+    return State(stored, stored)
 
 
-def _rows(store: DumpStore, resource: Resource) -> dict[Place, StoredRow]:
-    """Return the rows of a kind by the namespace and name in their keys; for an export, by those in the objects."""
+def _rows(store: DumpStore, resource: Resource, dump: str, repeated: dict[Place, list[str]]) -> dict[Place, StoredRow]:
+    """Return the rows of a kind by the namespace and name in their keys; for an export, by those in the objects.
+
+    Args:
+        store, resource: The dump and the kind.
+        dump: A name for the dump.
+        repeated: Gets a sentence for each object that the dump has several times.
+    """
     rows: dict[Place, StoredRow] = {}
+    times: Counter[Place] = Counter()
     prefix = len(store.catalog.key_prefix(resource).encode())
     for row in store.rows.of(resource):
         if row.key is not None:
             namespace, _, name = printable_key(row.key[prefix:]).rpartition("/")
-            rows[namespace, name] = row
-            continue
-        header = read_header(store.rows.stored_bytes(row))
-        if header is not None:
-            rows[header.namespace or "", header.name] = row
+        else:
+            header = read_header(store.rows.stored_bytes(row))
+            if header is None:
+                continue
+            namespace, name = header.namespace or "", header.name
+        rows[namespace, name] = row
+        times[namespace, name] += 1
+    for place, count in times.items():
+        if count > 1:
+            repeated.setdefault(place, []).append(f"{dump} has it {count} times, its last one is compared")
     return rows
 
 
@@ -129,12 +254,8 @@ def without_bookkeeping(obj: JsonObject | None) -> JsonObject | None:
     return {**obj, "metadata": {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}}
 
 
-def changed_paths(old: Any, new: Any, most: int) -> list[str]:
-    """Return the paths at which two objects differ, up to a limit: ``spec.replicas``, ``spec.containers[0].image``."""
-    return list(islice(_paths(old, new, ""), most))
-
-
 def _paths(old: Any, new: Any, path: str) -> Iterator[str]:
+    """Yield the paths at which two values differ: ``spec.replicas``, ``spec.containers[0].image``."""
     if type(old) is dict and type(new) is dict:
         for key in sorted(old.keys() | new.keys()):
             dotted = f"[{key!r}]" if "." in key or "/" in key else f".{key}"

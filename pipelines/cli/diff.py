@@ -38,9 +38,9 @@ def diff(old: str, new: str, wanted: str, *, output: str, fail_on: str, **flags:
     follows each object that became unreadable, blocked or loses data (`change` is new or worse), or no longer does
     (better).
 
-    Dumps: the objects that were added, removed or changed, apart from resourceVersion and managedFields; with
-    KIND/NAME the lines of one object's YAML that differ; with -o json, yaml or ndjson each with the object before and
-    after.
+    Dumps: the objects that were added, removed or changed, apart from resourceVersion and managedFields; `stored` are
+    those that differ only in fields that a read does not show. With KIND/NAME the lines of one object's YAML that
+    differ; with -o json, yaml or ndjson each with the object before and after.
 
     Exit code 3: NEW has no dump of a cluster that the report OLD has; or part of a dump could not be read.
 

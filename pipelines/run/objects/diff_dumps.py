@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
+from auditor.base.wording import counted
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import format_table, print_rows
 from auditor.printing.yamltext import yaml_diff
 from auditor.server.comparison import (
     ObjectChange,
-    changed_paths,
     compared_kinds,
     differences,
     kinds_named,
+    uncompared,
     without_bookkeeping,
 )
 from auditor.server.dump import DumpStore
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _PATHS = 3
-_COLUMNS = ("change", "group", "kind", "namespace", "name", "paths", "reason")
+_COLUMNS = ("change", "group", "kind", "namespace", "name", "paths", "stored_paths", "reason")
 
 
 def are_dumps(old: str, new: str) -> bool:
@@ -78,6 +79,10 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
         unread = _printed(differences, after, (options.target, new), write, output=output, whole=bool(name))
         if name and not any(differences.counts.values()):
             raise PlanError("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
+        for dump, store in (("OLD", before), ("NEW", after)) if not wanted else ():
+            if places := uncompared(store, kinds):
+                values = counted(len(places), "value")
+                err(f"{dump}: {values} of no kind that its definitions name, not compared; first {places[0]}\n")
         return 3 if damaged or unread or before.sealed or after.sealed else 0
 
 
@@ -97,7 +102,7 @@ class _All:
     """The differences of some kinds, and the counts of objects by change."""
 
     def __init__(self, changes: Callable[[], Iterator[ObjectChange | None]]) -> None:
-        self.counts = dict.fromkeys(("added", "removed", "changed", "unreadable", "same"), 0)
+        self.counts = dict.fromkeys(("added", "removed", "changed", "stored", "unreadable", "repeated", "same"), 0)
         self._changes = changes
 
     def __iter__(self) -> Iterator[ObjectChange]:
@@ -127,20 +132,19 @@ def _printed(
         return found.counts["unreadable"]
     rows: list[list[str]] = []
     for change in found:
-        if whole and change.change != "unreadable":
+        if whole and not change.reason:
             was, now = (_shown(store, change.resource, obj) for obj in (change.old, change.new))
-            text = yaml_diff(was, now, names, for_terminal=sys.stdout.isatty())
-            write(text or f"{_place(change)}: redacted values differ (--show-secrets prints them)\n")
+            write(yaml_diff(was, now, names, for_terminal=sys.stdout.isatty()))
+            write("".join(f"{_place(change)}: {note}\n" for note in change.difference.notes()))
         else:
             rows.append([change.change, change.resource.group_resource, _place(change), _where(change)])
     counts = found.counts
     if not whole:
         write(f"{format_table(('CHANGE', 'KIND', 'OBJECT', 'FIELDS'), rows)}\n" if rows else "")
-        unread = f", {counts['unreadable']} not read" if counts["unreadable"] else ""
-        write(
-            f"{chr(10) if rows else ''}{counts['added']} added, {counts['removed']} removed, "
-            f"{counts['changed']} changed, {counts['same']} the same{unread}\n"
-        )
+        words = {"stored": "changed only as stored", "same": "the same", "unreadable": "not read"}
+        shown = [name for name, count in counts.items() if count or name in ("added", "removed", "changed", "same")]
+        line = ", ".join(f"{counts[name]} {words.get(name, name)}" for name in shown)
+        write(f"{chr(10) if rows else ''}{line}\n")
     elif not any(count for name, count in counts.items() if name != "same"):
         write("the same\n" if counts["same"] else "")
     return counts["unreadable"]
@@ -151,11 +155,10 @@ def _place(change: ObjectChange) -> str:
 
 
 def _where(change: ObjectChange) -> str:
-    if change.change == "unreadable":
+    if change.reason:
         return change.reason[:120]
-    if change.change != "changed":
-        return ""
-    paths = changed_paths(without_bookkeeping(change.old), without_bookkeeping(change.new), _PATHS + 1)
+    difference = change.difference
+    paths = [*difference.read, *(f"{path} (as stored)" for path in difference.stored)]
     return ", ".join(paths[:_PATHS]) + (", ..." if len(paths) > _PATHS else "")
 
 
@@ -175,8 +178,9 @@ def _record(store: DumpStore, change: ObjectChange) -> dict[str, Any]:
     }
     if change.reason:
         record["reason"] = change.reason
-    if change.change == "changed":
-        record["paths"] = changed_paths(without_bookkeeping(change.old), without_bookkeeping(change.new), 100)
+    difference = change.difference
+    columns = (("paths", difference.read), ("stored_paths", difference.stored), ("redacted_paths", difference.redacted))
+    record |= {name: list(paths) for name, paths in columns if paths}
     for side, obj in (("old", change.old), ("new", change.new)):
         if obj is not None:
             record[side] = _shown(store, change.resource, obj)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from auditor.base.errors import PlanError
 from auditor.printing.jsonprint import to_json
 from auditor.printing.print_rows import print_rows, yaml_text
 from auditor.printing.yamltext import yaml_diff
-from auditor.server.comparison import without_bookkeeping
+from auditor.server.comparison import State, difference_of, read_state, without_bookkeeping
 from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
 from auditor.server.object_reader import UndecodedObject
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
-    from auditor.server.dump_rows import StoredRow
     from auditor.server.history import KeyRevision
     from pipelines.run.objects.query_options import QueryOptions
 
@@ -43,20 +42,20 @@ def run_history(options: QueryOptions, key: str, *, output: str, as_diff: bool) 
             if not isinstance(store, DumpStore):
                 raise PlanError(options.target, "the dump of this report is not here", "", "--dump names it")
             for source, stored in _keys(store, key, options):
-                before: tuple[JsonObject | None, str] = (None, "/dev/null")
-                for content, obj, reason in _contents(store, source, stored, options):
+                before: tuple[_Content | None, str] = (None, "/dev/null")
+                for content, state, reason in _contents(store, source, stored, options):
                     unread += bool(reason)
                     record: dict[str, Any] = {"revision": content.revision}
                     record |= {"deleted": True} if content.deleted else {"version": content.version}
                     if reason:
                         record["reason"] = reason
-                    elif obj is not None:
-                        record["object"] = obj
+                    elif state is not None:
+                        record["object"] = state.shown
                     documents.append(record)
                     if as_diff:
                         label = f"revision {content.revision}"
-                        out(f"unreadable: {label}: {reason}\n" if reason else _step(before, obj, label))
-                        before = (obj, label)
+                        out(f"unreadable: {label}: {reason}\n" if reason else _step(store, before, state, label))
+                        before = (state, label)
         damaged = opened.is_damaged()
     if not documents:
         raise PlanError(options.target, f"there is no key {key}", "", "`auditor query` prints the names")
@@ -99,9 +98,17 @@ def _candidates(store: DumpStore, key: str, namespace: str) -> list[bytes]:
     return [f"{store.catalog.key_prefix(resource)}{middle}{name}".encode("utf-8", "surrogateescape")]
 
 
+class _Content(NamedTuple):
+    """An object at a revision."""
+
+    resource: Resource
+    state: State
+    shown: JsonObject
+
+
 def _contents(
     store: DumpStore, number: int, key: bytes, options: QueryOptions
-) -> Iterator[tuple[KeyRevision, JsonObject | None, str]]:
+) -> Iterator[tuple[KeyRevision, _Content | None, str]]:
     """Yield each revision of a key with its object, or the reason why it cannot be read."""
     source = store.plan.sources[number]
     check_history(source)
@@ -115,23 +122,23 @@ def _contents(
             yield revision, None, status
             continue
         try:
-            yield revision, _object(store, resource, row), ""
+            state = read_state(store, resource, row)
         except UndecodedObject as error:
             yield revision, None, f"{printable_key(key)}: {error}"
+            continue
+        shown = store.reader.concealed(resource, without_bookkeeping(state.read) or state.read)
+        yield revision, _Content(resource, state, shown), ""
 
 
-def _object(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
-    try:
-        obj = store.reader.read(resource, row)
-    except UndecodedObject as error:
-        if not error.needs_webhook:
-            raise
-        obj = store.reader.as_stored(resource, row)
-    return store.reader.concealed(resource, without_bookkeeping(obj) or obj)
-
-
-def _step(before: tuple[JsonObject | None, str], now: JsonObject | None, label: str) -> str:
-    text = yaml_diff(before[0], now, (before[1], label), for_terminal=sys.stdout.isatty())
-    if not text and now is None:
-        return f"--- {before[1]}\n+++ {label} (deleted)\n"
-    return text or f"--- {before[1]}\n+++ {label} (only resourceVersion and managedFields)\n"
+def _step(store: DumpStore, before: tuple[_Content | None, str], now: _Content | None, label: str) -> str:
+    """Return what a write changed: a unified diff, and what it does not show."""
+    was, name = before
+    old, new = (None if content is None else content.shown for content in (was, now))
+    text = yaml_diff(old, new, (name, label), for_terminal=sys.stdout.isatty())
+    if was is None or now is None:
+        return text or f"--- {name}\n+++ {label} (deleted)\n"
+    notes = difference_of(store.reader, now.resource, was.state, now.state).notes()
+    if not text and not notes:
+        notes = ["only resourceVersion" + ("" if was.state.stored == now.state.stored else " and managedFields")]
+    head = "" if text else f"--- {name}\n+++ {label}\n"
+    return head + text + "".join(f"# {note}\n" for note in notes)

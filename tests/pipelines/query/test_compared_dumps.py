@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.documents import named_definition
 from tests.printing.kubectl.replay import auditor
 from tests.shared import ROOT
+from tests.sources.bolt_writer import History, bolt_file, etcd_buckets
+from tests.sources.bolt_writer import snapshot as snapshot_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,13 +77,135 @@ def test_one_object_is_compared_line_by_line(dumps: tuple[str, str]) -> None:
 
 def test_values_of_secrets_are_printed_only_on_request(dumps: tuple[str, str]) -> None:
     _, out, _ = auditor("diff", *dumps, "secret/s")
-    assert out == "shop/s: redacted values differ (--show-secrets prints them)\n"
+    assert out == "shop/s: data.pass differs, redacted (--show-secrets prints it)\n"
     _, out, _ = auditor("diff", *dumps, "secret/s", "--show-secrets")
     assert "+  pass: Yg==" in out
     _, out, _ = auditor("diff", *dumps, "-o", "ndjson")
     assert "Yg==" not in out
     lines = [json.loads(line) for line in out.splitlines()]
     assert {one["change"] for one in lines} == {"added", "removed", "changed"}
+
+
+SPEC = {
+    "type": "object",
+    "properties": {
+        "size": {"type": "number", "default": 3},
+        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    },
+}
+_DEFINITION = named_definition("widgets.example.com", "Widget", {"type": "object", "properties": {"spec": SPEC}})
+WIDGETS = {
+    **_DEFINITION,
+    "status": {
+        "acceptedNames": _DEFINITION["spec"]["names"],
+        "conditions": [{"type": "NamesAccepted", "status": "True"}, {"type": "Established", "status": "True"}],
+        "storedVersions": ["v1"],
+    },
+}
+
+
+def _widget(name: str, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "shop", "uid": "u", "generation": 1}
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
+
+
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "shop", "uid": "u"}}
+
+
+def _snapshot(path: Path, *writes: tuple[str, dict[str, Any]]) -> str:
+    history = History()
+    for key, obj in writes:
+        history.put(f"/registry/{key}".encode(), json.dumps(obj).encode())
+    path.write_bytes(snapshot_bytes(bolt_file(etcd_buckets(history.rows))))
+    return str(path)
+
+
+CRD_KEY = "apiextensions.k8s.io/customresourcedefinitions/widgets.example.com"
+
+
+def test_what_a_read_does_not_show_is_no_reason_to_say_the_same(tmp_path: Path) -> None:
+    """Values that a read drops, defaults or redacts differ; so do 1 and 1.0, which Python calls equal."""
+    path = "example.com/widgets/shop"
+    old = _snapshot(
+        tmp_path / "old.db",
+        (CRD_KEY, WIDGETS),
+        (f"{path}/dropped", _widget("dropped", bogus="a")),
+        (f"{path}/defaulted", _widget("defaulted")),
+        (f"{path}/number", _widget("number", free={"n": 1})),
+        (f"{path}/both", _widget("both", bogus="a", size=1)),
+        (f"{path}/same", _widget("same", size=1)),
+    )
+    new = _snapshot(
+        tmp_path / "new.db",
+        (CRD_KEY, WIDGETS),
+        (f"{path}/dropped", _widget("dropped", bogus="b")),
+        (f"{path}/defaulted", _widget("defaulted", size=3)),
+        (f"{path}/number", _widget("number", free={"n": 1.0})),
+        (f"{path}/both", _widget("both", bogus="b", size=2)),
+        (f"{path}/same", {**_widget("same", size=1)}),
+    )
+    code, out, err = auditor("diff", old, new)
+    assert (code, err) == (0, "")
+    assert [line.split(None, 3) for line in out.splitlines() if "widgets" in line] == [
+        ["changed", "widgets.example.com", "shop/both", "spec.size, spec.bogus (as stored)"],
+        ["stored", "widgets.example.com", "shop/defaulted", "spec.size (as stored)"],
+        ["stored", "widgets.example.com", "shop/dropped", "spec.bogus (as stored)"],
+        ["changed", "widgets.example.com", "shop/number", "spec.free.n"],
+    ]
+    assert out.endswith("0 added, 0 removed, 2 changed, 2 changed only as stored, 2 the same\n")
+    _, out, _ = auditor("diff", old, new, "widgets/dropped", "-n", "shop")
+    assert out == "shop/dropped: the stored value differs in spec.bogus, which a read does not show\n"
+    _, out, _ = auditor("diff", old, new, "widgets", "-o", "ndjson")
+    stored = {row["name"]: row.get("stored_paths") for row in map(json.loads, out.splitlines())}
+    assert stored == {"both": ["spec.bogus"], "defaulted": ["spec.size"], "dropped": ["spec.bogus"], "number": None}
+
+
+def test_an_export_is_compared_with_a_snapshot_as_read(tmp_path: Path) -> None:
+    key = "example.com/widgets/shop/a"
+    old = _snapshot(tmp_path / "old.db", (CRD_KEY, WIDGETS), (key, _widget("a", bogus="x")))
+    new = _export(tmp_path / "new.json", WIDGETS, _widget("a", size=3))
+    _, out, _ = auditor("diff", old, new, "widgets")
+    assert out == "0 added, 0 removed, 0 changed, 1 the same\n"
+
+
+def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
+    first, second = _config_map("twice", {"a": "1"}), _config_map("twice", {"a": "2"})
+    unknown = {"apiVersion": "gone.example.com/v1", "kind": "Ghost", "metadata": {"name": "g", "namespace": "shop"}}
+    old = _export(tmp_path / "old.json", first, second)
+    new = _export(tmp_path / "new.json", second, unknown)
+    code, out, err = auditor("diff", old, new)
+    assert code == 0
+    assert out.splitlines()[1].split(None, 3) == [
+        "repeated", "configmaps", "shop/twice", "OLD has it 2 times, its last one is compared"
+    ]  # fmt: skip
+    assert out.endswith("0 changed, 1 repeated, 1 the same\n")
+    assert err.startswith(f"NEW: 1 value of no kind that its definitions name, not compared; first {new} at byte ")
+
+
+def test_a_revision_that_only_changed_what_is_not_shown_says_so(tmp_path: Path) -> None:
+    """A rotated Secret, a field that a read drops, the same value again, and only managedFields."""
+    key = "example.com/widgets/shop/a"
+    managed = _widget("a", bogus="y")
+    managed["metadata"] = {**managed["metadata"], "managedFields": [{"manager": "m", "operation": "Update"}]}
+    dump = _snapshot(
+        tmp_path / "a.db",
+        (CRD_KEY, WIDGETS),
+        (key, _widget("a", bogus="x")),
+        (key, _widget("a", bogus="y")),
+        (key, managed),
+        (key, managed),
+        ("secrets/shop/s", {**SECRET, "data": {"pass": "YQ=="}}),
+        ("secrets/shop/s", {**SECRET, "data": {"pass": "Yg=="}}),
+    )
+    _, out, _ = auditor("show", dump, "widgets/a", "-n", "shop", "--history", "--diff")
+    assert [line for line in out.splitlines() if line.startswith("#")] == [
+        "# the stored value differs in spec.bogus, which a read does not show",
+        "# only resourceVersion and managedFields",
+        "# only resourceVersion",
+    ]
+    _, out, _ = auditor("show", dump, "secret/s", "-n", "shop", "--history", "--diff")
+    assert out.splitlines()[-1] == "# data.pass differs, redacted (--show-secrets prints it)"
+    assert "Yg==" not in out
 
 
 def test_a_dump_is_not_compared_with_a_report(sample: str, tmp_path: Path) -> None:
