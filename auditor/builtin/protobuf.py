@@ -73,12 +73,6 @@ def fields_of_message(name: str) -> list[tuple[int, str]]:
     return [(number, field.type) for number, field in _message(name).items()]
 
 
-def top_level_fields(group: str, version: str, kind: str) -> list[str]:
-    """Return the top-level fields of objects of a built-in kind; empty if the kind is not known."""
-    name = _tables()[0].get(f"{group}/{version}/{kind}")
-    return [] if name is None else [field.name for field in _message(name).values()]
-
-
 # -- wire --------------------------------------------------------------------------------------------------------------
 
 _END: Final = "unexpected EOF"

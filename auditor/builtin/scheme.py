@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from auditor.schema.structural import StructuralSchema
+
 _OTHER_RESOURCES: Final = {
     (None, "ranges"): "/RangeAllocation",
     (None, "masterleases"): "/Endpoints",
@@ -94,6 +96,24 @@ def type_named(label: str) -> int | str | None:
     """Return the type of a registered kind by ``group/version/Kind``; its name if the type is not stored."""
     kind: int | str | None = _content()["kinds"].get(label)
     return kind
+
+
+def schema_of_kind(group: str, version: str, kind: str) -> StructuralSchema | None:
+    """Return the fields of a registered kind as a schema, without types of values; None if the kind is not known."""
+    number = type_named(f"{group}/{version}/{kind}")
+    return _schema_of(number, ()) if isinstance(number, int) else None
+
+
+def _schema_of(number: int, around: tuple[int, ...]) -> StructuralSchema:
+    shape, _, *more = types()[number]
+    if number in around or shape not in ("struct", "list", "map"):
+        return StructuralSchema(preserve_unknown_fields=True)
+    if shape != "struct":
+        below = _schema_of(more[0], (*around, number))
+        return StructuralSchema(items=below) if shape == "list" else StructuralSchema(additional_properties=below)
+    names = (path.rpartition(".")[2] for path in more[0][::2])
+    below_of = (_schema_of(field, (*around, number)) for field in more[0][1::2])
+    return StructuralSchema(properties=dict(zip(names, below_of, strict=True)))
 
 
 class ServedKind(NamedTuple):

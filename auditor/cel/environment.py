@@ -18,11 +18,12 @@ from auditor.cel.operations.cost import Cancelled, Tracker
 from auditor.cel.run.attributes import Variables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from auditor.cel.cel_types import ObjectType, Type
     from auditor.cel.check.checked import CheckedExpression
     from auditor.cel.run.attributes import ExpressionNode
+    from auditor.cel.syntax.ast import ParsedExpression
 
 
 PER_CALL_LIMIT = 1_000_000
@@ -69,8 +70,12 @@ class Environment(Declarations):
         self.checks_literals = checks_literals
         self.has_pairs = has_pairs
 
-    def check(self, text: str) -> CheckedExpression:
+    def check(self, text: str, rewrite: Callable[[ParsedExpression], None] | None = None) -> CheckedExpression:
         """Parse an expression and check its types and literals.
+
+        Args:
+            text: The expression.
+            rewrite: Changes its tree before its types are checked.
 
         Raises:
             CompileError: It is not valid; the text is that of the server behind ``compilation failed: ``.
@@ -83,6 +88,8 @@ class Environment(Declarations):
         parsed, issues = parse(text, pairs=self.has_pairs)
         if issues or parsed is None:
             raise CompileError(display_issues(text, issues), _sorted(issues))
+        if rewrite is not None:
+            rewrite(parsed)
         checked, issues = check(self, parsed)
         if not issues and self.checks_literals:
             issues = validate(checked)

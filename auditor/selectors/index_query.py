@@ -6,6 +6,7 @@ Rows are in partitions, one a group, version and kind, sorted by namespace and n
 from __future__ import annotations
 
 import difflib
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,14 @@ import pyarrow.parquet as pq
 
 from auditor.base.arrow import parquet_footer, read_parquet, whole_parquet
 from auditor.base.errors import AuditorError, PlanError, SelectorError
+from auditor.base.wording import counted
 from auditor.crds.definition import parse_definition
 from auditor.crds.definitions_file import DefinitionsFile
 from auditor.golang import jsontext
 from auditor.selectors.filters import And, ConstantFilter, Filter, LabelTerm, Term
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.partitions import recorded_folders
-from auditor.selectors.row_groups import UNKNOWN, Group, Scan, in_order, may_match, scan_group, spared
+from auditor.selectors.row_groups import FAILS, UNDECIDED, UNKNOWN, Group, Scan, in_order, may_match, scan_group, spared
 from auditor.selectors.selectable_fields import field_types, node_at
 
 if TYPE_CHECKING:
@@ -255,15 +257,18 @@ class Index:
         from auditor.selectors.where import compile_where  # noqa: PLC0415
 
         predicate = push_down(compile_where(where).root, schema, unclear=self.unclear_fields(place))
-        for table in self.scan(place, condition, columns=columns, where=predicate):
-            if pc.any(table[UNKNOWN]).as_py():
+        scan = Scan()
+        for table in self.scan(place, condition, columns=columns, where=predicate, scan=scan):
+            if pc.any(pc.equal(table[UNKNOWN], UNDECIDED)).as_py():
                 raise PlanError(
                     "--where",
                     "needs more than the index holds",
                     "selectable fields and metadata",
                     "use `auditor query`",
                 )
-            yield table.drop_columns([UNKNOWN])
+            yield table.filter(pc.equal(table[UNKNOWN], 0)).drop_columns([UNKNOWN])
+        if scan.failed:
+            warnings.warn(f"evaluation of where failed for {counted(scan.failed, 'object')}", stacklevel=2)
 
     def _of_clusters(self, place: IndexedKind, wanted: str | Sequence[str]) -> IndexedKind:
         """Return the part of a partition with the rows of some clusters.
@@ -362,8 +367,8 @@ class Index:
             condition: The condition that rows must match.
             columns: Only these; None for all.
             scan: Receives the counters.
-            where: A predicate that rows must also match; then a column `UNKNOWN` marks the rows that the index does not
-                decide.
+            where: A predicate that rows must also match; then there is a column `UNKNOWN`, and also rows on which the
+                predicate fails.
         """
         scan = scan if scan is not None else Scan()
         wanted = self._columns(place, columns)
@@ -388,6 +393,9 @@ class Index:
         for table in in_order(scanned, groups):
             if table is not None:
                 scan.kept += table.num_rows
+                if where is not None:
+                    scan.failed += pc.sum(pc.equal(table[UNKNOWN], FAILS)).as_py()
+                    scan.kept -= pc.sum(pc.greater_equal(table[UNKNOWN], FAILS)).as_py()
                 yield table
 
     def rows_to_scan(self, place: IndexedKind, condition: Filter, where: Predicate | None = None) -> int:

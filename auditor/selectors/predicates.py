@@ -30,9 +30,10 @@ class Known:
     error: NDArray[np.bool_]
 
     @property
-    def unknown(self) -> NDArray[np.bool_]:
-        """Rows that may be true or have another result."""
-        return self.true & (self.false | self.error)
+    def is_one(self) -> NDArray[np.bool_]:
+        """Rows that have only one possible result."""
+        results: NDArray[np.bool_] = np.add(np.add(self.true, self.false, dtype=np.int8), self.error) == 1
+        return results
 
 
 def _decided(true: NDArray[np.bool_], false: NDArray[np.bool_], unknown: NDArray[np.bool_] | None = None) -> Known:
@@ -307,13 +308,19 @@ class Different:
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """``has(value)``, or a key among the labels, which is an error where there are no labels at all."""
+    """``has(value)``, or a key among the labels, which is an error where there are no labels at all.
+
+    Attributes:
+        beside: Columns of fields with the same parent, which exists where one of them has a value; else ``has`` may
+            be an error. None if the parent always exists.
+    """
 
     value: Value
+    beside: tuple[str, ...] | None = None
 
     def columns(self) -> set[str]:
         """Return the columns that it reads."""
-        return {"labels"} if isinstance(self.value, LabelValue) else self.value.columns()
+        return {"labels"} if isinstance(self.value, LabelValue) else self.value.columns() | set(self.beside or ())
 
     def known(self, table: pa.Table) -> Known:
         """Return what the index says of each row."""
@@ -321,7 +328,10 @@ class Has:
             there = ValueTest(self.value, "present").known(table)
             return _decided(there.true, ~there.true & _has_labels(table))  # without labels there is no map: an error
         missing, unknown = self.value.absent(table)
-        return Known(~missing | unknown, missing, missing)  # it or its parent is absent
+        error = missing & (self.beside is not None)
+        for column in self.beside or ():
+            error = error & _flags(pc.is_null(table[column]))
+        return Known(~missing | unknown, missing, error)
 
     def possible(self, statistics: Statistics) -> frozenset[str]:
         """Return what a row of a row group can be."""

@@ -179,7 +179,12 @@ class _Pusher:
         if _path(expr.operand) == "metadata.labels" and "labels" in self.names:
             return Has(LabelValue(expr.field))
         value = self.value(Select(expr.id, expr.operand, expr.field))
-        return Unknown() if value is None else Has(value)
+        if value is None:
+            return Unknown()
+        if isinstance(value, LabelValue) or not value.text:
+            return Has(value)
+        parent = value.column.rpartition(".")[0]
+        return Has(value, tuple(sorted(name for name in self.names if name.rpartition(".")[0] == parent)))
 
     def value(self, expr: Expr) -> Value | None:
         """Return the column behind an expression, or None."""

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -28,18 +29,24 @@ if TYPE_CHECKING:
 _BYTES_A_CODE = 4
 """A text column with fewer bytes a value is read as codes."""
 UNKNOWN = "auditor:unknown"
-"""Column that marks the rows whose predicate an index cannot decide."""
+"""Column of what is known of rows: 0 (selected), `UNDECIDED`, `FAILS` (an error), `MAY_FAIL` (false or an error)."""
+UNDECIDED, FAILS, MAY_FAIL = 1, 2, 3
 
 
 @dataclass(slots=True)
 class Scan:
-    """Counters of a selection: rows of the partition, rows of the row groups that were read, and selected rows."""
+    """Counters of a selection: rows of the partition, rows of the row groups that were read, and selected rows.
+
+    Attributes:
+        failed: Rows on which the predicate is an error.
+    """
 
     rows: int = 0
     scanned: int = 0
     kept: int = 0
     row_groups: int = 0
     skipped: int = 0
+    failed: int = 0
 
 
 class Group(NamedTuple):
@@ -68,11 +75,11 @@ def in_order(work: Callable[[Group], pa.Table | None], groups: list[Group]) -> I
 
 
 def may_match(footer: pq.FileMetaData, number: int, condition: Filter, where: Predicate | None) -> bool:
-    """Return whether a row group may hold a matching row, by its statistics."""
+    """Return whether a row group may hold a matching row, or one on which the predicate fails, by its statistics."""
     statistics = _Statistics(footer, number)
     if not condition.may_match(statistics):
         return False
-    return where is None or "T" in where.possible(statistics)
+    return where is None or not where.possible(statistics).isdisjoint("TE")
 
 
 def spared(group: Group, columns: set[str]) -> set[str]:
@@ -110,8 +117,8 @@ def scan_group(
         condition: What the rows must match.
         compared: Columns that are read first, to compare them.
         wanted: Columns of the result.
-        where: A predicate that they must also match; then a column `UNKNOWN` marks the rows that the index does not
-            decide.
+        where: A predicate that they must also match; then there is a column `UNKNOWN`, and also rows on which the
+            predicate fails.
     Returns:
         None if no row matches.
     """
@@ -127,8 +134,9 @@ def scan_group(
         unknown = None
         if where is not None:
             known = where.known(seen)
-            mask = mask & known.true
-            unknown = known.unknown
+            mask = mask & (known.true | known.error)
+            failing = np.where(known.false, MAY_FAIL, FAILS)
+            unknown = np.where(known.true, np.where(known.is_one, 0, UNDECIDED), failing).astype(np.int8)
         kept = int(mask.sum())
         if not kept:
             return None

@@ -1,19 +1,25 @@
 """``--where``: a CEL predicate over objects, parsed and checked, and run on one object at a time.
 
 ``self`` is the whole object; its fields at the top (``spec``, ``status``, ``metadata``, ...) are variables of their
-own. An object is selected if the predicate is true. An error (an absent field, a comparison that CEL does not have)
-counts as not selected; as always in CEL, ``error && false`` is false and ``error || true`` is true.
+own. An object is selected if the predicate is true. On an error (an absent field, a comparison that CEL does not have)
+it is not selected, and counted (`Failures`); as always in CEL, ``error && false`` is false, ``error || true`` is true.
+
+A field that is compared with a timestamp or a duration is converted to one: dates in objects are texts.
 
 Source: cel-go v0.29.2; k8s.io/apiserver pkg/cel/environment (the libraries).
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import SelectorError
+from auditor.base.records import name_of, namespace_of
+from auditor.base.visible import visible
+from auditor.base.wording import objects
 from auditor.cel.cel_errors import CelError, CompileError
 from auditor.cel.cel_types import BOOL, DYN
 from auditor.cel.kubernetes import kubernetes_environment
@@ -25,6 +31,7 @@ from auditor.cel.syntax.ast import (
     ListLiteral,
     Literal,
     MapLiteral,
+    ParsedExpression,
     Select,
     StructLiteral,
     descendants,
@@ -68,6 +75,62 @@ class Where:
         """Whether an object is selected."""
         return self.value(obj) is True
 
+    def test_counting(self, obj: JsonObject, failures: Failures) -> bool:
+        """Whether an object is selected; it is counted, also as a failure."""
+        failures.tried += 1
+        value = self.value(obj)
+        if type(value) is not bool:
+            is_error = isinstance(value, CelError)
+            failures.add(place_of(obj), str(value) if is_error else "the result is neither true nor false")
+        return value is True
+
+
+@dataclass(slots=True)
+class Failures:
+    """The objects of a kind on which the evaluation of a predicate failed, so that they are not selected.
+
+    Attributes:
+        tried: Objects with a result, or an error.
+        is_tried_known: Whether `tried` is their number; else there may be more.
+        failed: Objects with an error.
+        first: Namespace and name of the first of them.
+        reason: Its error.
+        others: Objects with another error.
+    """
+
+    tried: int = 0
+    is_tried_known: bool = True
+    failed: int = 0
+    first: str = ""
+    reason: str = ""
+    others: int = 0
+
+    def add(self, place: str, reason: str) -> None:
+        """Count an object on which the evaluation failed."""
+        self.failed += 1
+        if self.failed == 1:
+            self.first, self.reason = place, reason
+        self.others += reason != self.reason
+
+    @property
+    def are_all(self) -> bool:
+        """Whether the evaluation failed for every object."""
+        return self.is_tried_known and self.failed == self.tried > 0
+
+    def note(self) -> str:
+        """Return a sentence; empty if nothing failed."""
+        if not self.failed:
+            return ""
+        among = f"{self.failed} of {objects(self.tried)}" if self.is_tried_known else objects(self.failed)
+        others = f"; {self.others} for other reasons" if self.others else ""
+        return f"evaluation failed for {among}: {visible(self.reason)}; first {visible(self.first)}{others}"
+
+
+def place_of(obj: JsonObject) -> str:
+    """Return namespace and name of an object."""
+    namespace, name = namespace_of(obj), name_of(obj)
+    return f"{namespace}/{name}" if namespace else name
+
 
 def compile_where(text: str, fields: Iterable[str] = ()) -> Where:
     """Parse and check a predicate.
@@ -82,12 +145,36 @@ def compile_where(text: str, fields: Iterable[str] = ()) -> Where:
     names = tuple(dict.fromkeys((*_ALWAYS, *(name for name in fields if name.isidentifier()))))
     environment = kubernetes_environment(dict.fromkeys(names, DYN))
     try:
-        checked = environment.check(text)
+        checked = environment.check(text, _as_times)
         if checked.type not in (BOOL, DYN):
             raise SelectorError("--where", f"is of type {checked.type}", "a predicate, which is true or false")
         return Where(text, environment.program(checked), names)
     except CompileError as error:
         raise SelectorError("--where", f"does not compile:\n{error}") from None
+
+
+_TIMES: Final = ("timestamp", "duration")
+_COMPARISONS: Final = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
+
+
+def _as_times(parsed: ParsedExpression) -> None:
+    """Convert fields that are compared with a timestamp or a duration, or subtracted from a timestamp, in the tree."""
+    numbers = itertools.count(max(part.id for part in descendants(parsed.root)) + 1)
+    for part in descendants(parsed.root):
+        if not isinstance(part, Call) or len(part.args) != 2 or part.function not in (*_COMPARISONS, "_-_"):
+            continue
+        for field, other in (part.args, part.args[::-1]):
+            conversion = other.function if isinstance(other, Call) and other.function in _TIMES else ""
+            if conversion and _is_field(field) and (part.function != "_-_" or conversion == "timestamp"):
+                number = next(numbers)
+                parsed.offsets[number] = parsed.offsets[field.id]
+                converted = Call(number, conversion, None, (field,))
+                part.args = tuple(converted if arg is field else arg for arg in part.args)
+                break
+
+
+def _is_field(expr: Expr) -> bool:
+    return isinstance(expr, Select) or (isinstance(expr, Call) and expr.function == "_[_]")
 
 
 def conjuncts(expr: Expr) -> list[Expr]:

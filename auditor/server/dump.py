@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from auditor.printing.printer_columns import Cell
     from auditor.printing.tables import ColumnHeader
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
+    from auditor.selectors.where import Failures
     from auditor.server.dump_rows import StoredRow
     from auditor.server.object_reader import ReadMode
 
@@ -142,6 +143,11 @@ class DumpStore:
     def corrupt(self) -> int:
         """Number of objects left out because no server can read them."""
         return self.reader.left_out.corrupt
+
+    @property
+    def where_failures(self) -> dict[Resource, Failures]:
+        """The objects on which the evaluation of the predicate failed, by kind."""
+        return self.selection.failures
 
     def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
         """Yield the selected objects of a kind in the order of a server, in the form that is printed."""
@@ -255,7 +261,7 @@ class DumpStore:
         for resource in self.discovery.resources:
             steps = self.steps.get(resource_name(resource))
             if steps is not None:
-                out.append(self.plan_of(resource) + _steps_text(steps))
+                out.append(self.plan_of(resource) + _steps_text(steps, self.where_failures.get(resource)))
         return "".join(out)
 
     def _is_cached(self, resource: Resource) -> bool:
@@ -332,9 +338,11 @@ class DumpStore:
         return rows
 
 
-def _steps_text(steps: Steps) -> str:
+def _steps_text(steps: Steps, failures: Failures | None) -> str:
+    failed = f", evaluation failed for {failures.failed}" if failures is not None and failures.failed else ""
     scanned = "" if steps.scanned is None else f", {steps.scanned} scanned in the index"
-    return f"  {steps.rows} rows{scanned}, {steps.read} objects read, {steps.fitted} match, {steps.kept} returned\n"
+    matching = f"{steps.fitted} match{failed}"
+    return f"  {steps.rows} rows{scanned}, {steps.read} objects read, {matching}, {steps.kept} returned\n"
 
 
 def _short(text: str) -> str:

@@ -26,9 +26,9 @@ from auditor.printing.tables import ColumnHeader
 from auditor.selectors.grammar import FieldRequirement, parse_field_selector, parse_label_selector
 from auditor.selectors.index_query import open_index, selector_filter
 from auditor.selectors.pushdown import push_down
-from auditor.selectors.row_groups import UNKNOWN, Scan
+from auditor.selectors.row_groups import FAILS, UNDECIDED, UNKNOWN, Scan
 from auditor.selectors.selectable_fields import field_text
-from auditor.selectors.where import compile_where
+from auditor.selectors.where import Failures, compile_where, place_of
 from auditor.server.dump import Query
 from auditor.server.not_read import unlisted
 from auditor.shards.result import NOT_JUDGED
@@ -66,6 +66,7 @@ class IndexOnlyStore:
         self.query = Query()
         self.sealed = self.failed = self.corrupt = 0
         self.scan = Scan()
+        self.where_failures: dict[Resource, Failures] = {}
         self.discovery = Discovery.sorted_by_priority(
             Resource(kind.group, kind.version, kind.kind, kind.plural, kind.kind.lower(), namespaced=kind.namespaced)
             for kind in self.index.kinds
@@ -94,33 +95,44 @@ class IndexOnlyStore:
         self,
         place: IndexedKind,
         namespace: str,
-        labels: tuple[LabelRequirement, ...],
+        labels: Sequence[LabelRequirement],
         fields: Sequence[FieldRequirement],
         columns: Sequence[str] | None,
     ) -> Iterator[pa.Table]:
         """Yield the matching rows of a partition, as tables."""
+        self.scan = Scan()
         condition = partition_filter(place, namespace, labels, fields)
-        if not self.query.where:
-            yield from self.index.scan(place, condition, columns=columns, scan=self.scan)
-            return
+        yield from self.index.scan(place, condition, columns=columns, scan=self.scan)
+
+    def _rows_where(self, resource: Resource, place: IndexedKind, condition: Filter) -> Iterator[pa.Table]:
+        """Yield the rows of a partition that match a condition and the predicate, as tables."""
+        self.scan = Scan()
         predicate = push_down(
             compile_where(self.query.where).root,
             pq.read_schema(place.parts[0]),
             unclear=self.index.unclear_fields(place),
         )
-        for table in self.index.scan(place, condition, columns=columns, scan=self.scan, where=predicate):
-            if pc.any(table[UNKNOWN]).as_py():
+        failures = self.where_failures.setdefault(resource, Failures())
+        for table in self.index.scan(place, condition, scan=self.scan, where=predicate):
+            if pc.any(pc.equal(table[UNKNOWN], UNDECIDED)).as_py():
                 reason = "needs fields that are not in the index of the report"
                 raise PlanError("--where", reason, "", "give the dump of the report with --dump")
-            yield table.drop_columns([UNKNOWN])
+            failing = table.filter(pc.equal(table[UNKNOWN], FAILS))
+            for row in failing.select(["namespace", "name"]).to_pylist():
+                metadata = {key: value for key, value in row.items() if value is not None}
+                failures.add(place_of({"metadata": metadata}), "the index has no value of that type for a field")
+            yield table.filter(pc.equal(table[UNKNOWN], 0)).drop_columns([UNKNOWN])
+        failures.tried, failures.is_tried_known = self.scan.rows, not condition.columns()
 
     def list_objects(self, resource: Resource, namespace: str, labels: str, fields: str) -> Iterator[JsonObject]:
         """Yield the data of the index about the selected objects."""
         place = self._place(resource)
         try:
-            index_rows = self.index_rows(
-                place, namespace, parse_label_selector(labels), parse_field_selector(fields), None
-            )
+            wanted = parse_label_selector(labels), parse_field_selector(fields)
+            if self.query.where:
+                index_rows = self._rows_where(resource, place, partition_filter(place, namespace, *wanted))
+            else:
+                index_rows = self.index_rows(place, namespace, *wanted, None)
             self.corrupt += tell_missing(
                 self.report,
                 self.manifest["kinds"],

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import SelectorError, TooMuchToReport
 from auditor.base.records import namespace_of
-from auditor.builtin.protobuf import top_level_fields
+from auditor.builtin.scheme import schema_of_kind
 from auditor.builtin.selectable import builtin_selectable, rules_of
 from auditor.printing.get.server_errors import NotShown, StatusError
 from auditor.program.impact import cache_key_fault
 from auditor.releases import changes
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.selectable_fields import field_text, selectable
-from auditor.selectors.where import check_names, compile_where, conjuncts
+from auditor.selectors.where import Failures, check_names, compile_where, conjuncts
 from auditor.server.not_read import NotRead
 from auditor.server.object_reader import UndecodedObject
 from auditor.sources.registry_key import printable_key
@@ -217,6 +217,8 @@ class Selection:
         self._catalog = catalog
         self._any_field = any_field
         self._wheres: dict[Resource, Where] = {}
+        self.failures: dict[Resource, Failures] = {}
+        """The objects on which the evaluation of the predicate failed, by kind."""
 
     def labels_of(self, resource: Resource) -> list[str]:
         """Return the labels that field selectors on a kind can use and that have values."""
@@ -301,7 +303,9 @@ class Selection:
 
     def passes(self, resource: Resource, obj: JsonObject) -> bool:
         """Whether an object matches the requested predicate."""
-        return not self.where or self.where_of(resource).test(obj)
+        if not self.where:
+            return True
+        return self.where_of(resource).test_counting(obj, self.failures.setdefault(resource, Failures()))
 
     def where_of(self, resource: Resource) -> Where:
         """Return the predicate for a kind.
@@ -312,12 +316,11 @@ class Selection:
         condition = self._wheres.get(resource)
         if condition is None:
             definition = self._catalog.definition(resource)
-            schema = None if definition is None else definition.versions[resource.version].structural
-            if schema is not None:
-                names: Iterable[str] = schema.properties
+            if definition is None:
+                schema = schema_of_kind(resource.group, resource.version, resource.kind)
             else:
-                names = top_level_fields(resource.group, resource.version, resource.kind)
-            condition = self._wheres[resource] = compile_where(self.where, names)
+                schema = definition.versions[resource.version].structural
+            condition = self._wheres[resource] = compile_where(self.where, () if schema is None else schema.properties)
             check_names(condition, schema)
         return condition
 

@@ -29,8 +29,8 @@ from auditor.plan.run_plan import Plan, make_plan
 from auditor.printing.get.server_errors import NotShown
 from auditor.selectors.index_query import open_index
 from auditor.selectors.pushdown import push_down
-from auditor.selectors.row_groups import UNKNOWN, Scan
-from auditor.selectors.where import unparse
+from auditor.selectors.row_groups import FAILS, UNKNOWN, Scan
+from auditor.selectors.where import Failures, unparse
 from auditor.server.catalog import resource_name
 from auditor.server.dump import DumpStore, Steps
 from auditor.server.dump_rows import DumpRows, StoredRow
@@ -175,16 +175,22 @@ class ReportStore(DumpStore):
         notes = NotRead(resource, self.reader.unsealer)
         steps = self.steps[resource_name(resource)] = Steps()
         self.scan = Scan()
+        failures = self.where_failures.setdefault(resource, Failures()) if where is not None else None
         positions = _POSITION[:1] if self.query.names_only and predicate is None else _POSITION
         rows = self.index_rows(place, namespace, labels, fields, (*positions, "namespace", "name"), predicate)
         sources = {source["name"]: number for number, source in enumerate(self.manifest["inputs"])}
         for table in in_key_order(rows, self.manifest["inputs"]):
             steps.fitted += table.num_rows
             for row in table.to_pylist():
-                unknown = row.pop(UNKNOWN, False)
+                decided = row.pop(UNKNOWN, 0)
+                if (
+                    decided == FAILS and failures is not None and failures.failed
+                ):  # the first one is read, for its error
+                    failures.failed += 1
+                    continue
                 number = sources[row["source"]]
                 light = {"metadata": {key: row[key] for key in ("namespace", "name") if row[key] is not None}}
-                if self.query.names_only and not unknown:
+                if self.query.names_only and not decided:
                     steps.kept += 1
                     yield number, light
                     continue
@@ -201,10 +207,13 @@ class ReportStore(DumpStore):
                     continue
                 if obj is None:
                     continue
-                if not unknown or where is None or where.test(obj):
+                if not decided or where is None or failures is None or where.test_counting(obj, failures):
                     steps.kept += 1
                     yield number, light if self.query.names_only else self.reader.shown(resource, stored, obj)
         steps.rows, steps.scanned = self.scan.rows, self.scan.scanned
+        if failures is not None:
+            failures.tried = self.scan.rows
+            failures.is_tried_known = not (namespace or labels or fields)
         notes.note(self.warn)
 
     def _stored_row(self, resource: Resource, row: dict[str, Any]) -> StoredRow:

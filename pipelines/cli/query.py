@@ -121,12 +121,13 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
 
     --where is CEL over the object: metadata, spec, status, self. Conditions on names, labels and selectable fields use
     the index of a REPORT; the others are evaluated on each remaining object. An object for which the evaluation fails
-    is not selected.
+    is not selected, and a note counts these. Fields compare with timestamp("...") and duration("...").
 
     Objects that a live server could not read are left out and reported on standard error.
 
     \b
-    Exit codes: 0; 1 request refused or object not found; 2 usage; 3 part of the dump could not be read or printed.
+    Exit codes: 0; 1 request refused, object not found, or --where failed for all; 2 usage; 3 part of the dump could not
+    be read or printed, or --where failed for some objects.
 
     \b
     Examples:

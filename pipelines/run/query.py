@@ -312,12 +312,33 @@ def run_query(options: QueryOptions) -> int:
             code = code or int(store.refused > 0)
             if options.output.partition("=")[0] not in ("", "table", "wide", "csv", "parquet") or asked.count:
                 store.note_clusters()
+        code, has_failed = _tell_failures(store, code, err)
         if options.explain:
             for line in store.explain().removesuffix("\n").split("\n"):
                 err(f"{line}\n")
-        incomplete = is_damaged(store) or bool(store.sealed or store.failed or store.corrupt)
+        incomplete = is_damaged(store) or has_failed or bool(store.sealed or store.failed or store.corrupt)
     sys.stdout.flush()
     return 3 if code == 0 and incomplete else code
+
+
+def _tell_failures(store: AnyStore, code: int, err: Callable[[str], None]) -> tuple[int, bool]:
+    """Report the objects on which the evaluation of --where failed.
+
+    Returns:
+        The exit code, 1 if it failed for all objects, and whether it failed for any.
+    """
+    stores = store.stores if isinstance(store, FleetStore) else {"": store}
+    failures = [
+        (f"cluster {cluster}: " if cluster else "", resource, failing)
+        for cluster, asked in stores.items()
+        for resource, failing in asked.where_failures.items()
+        if failing.tried
+    ]
+    for cluster, resource, failing in failures:
+        if note := failing.note():
+            err(f"{cluster}{resource.group_resource}: {note}\n")
+    are_all = bool(failures) and all(failing.are_all for *_, failing in failures)
+    return code or int(are_all), any(failing.failed for *_, failing in failures)
 
 
 def _newest(store: AnyStore) -> float | None:

@@ -17,9 +17,9 @@ from auditor.cel.kubernetes import kubernetes_environment
 from auditor.selectors.filters import And
 from auditor.selectors.index_query import Index, IndexedKind
 from auditor.selectors.pushdown import push_down
-from auditor.selectors.row_groups import UNKNOWN, Scan
+from auditor.selectors.row_groups import FAILS, MAY_FAIL, UNDECIDED, UNKNOWN, Scan
 from auditor.selectors.selectable_fields import selectable, selectable_values
-from auditor.selectors.where import compile_where, unparse
+from auditor.selectors.where import Failures, compile_where, unparse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,11 +171,13 @@ def test_pushed_down_is_per_object_is_the_interpreter(
     # the interpreter by itself
     names = ("self", "metadata", "spec", "status")
     program = kubernetes_environment(dict.fromkeys(names, DYN)).compile(text)
-    wanted = []
+    wanted, failing = [], 0
     for obj in objects:
         absent = compile_where("self.nope").value({})
         variables = {name: obj.get(name, absent) for name in names} | {"self": obj}
-        wanted.append(program.evaluate(variables)[0] is True)
+        result = program.evaluate(variables)[0]
+        wanted.append(result is True)
+        failing += type(result) is not bool
     assert [where.test(obj) for obj in objects] == wanted
     # by the index, in row groups of any size
     table = index_table(objects)
@@ -186,12 +188,16 @@ def test_pushed_down_is_per_object_is_the_interpreter(
     index = bare_index()
     predicate = push_down(where.root, table.schema, unclear=unclear_of(objects) if knows_unclear else None)
     selected = set()
-    reported = Scan()
+    reported, failures = Scan(), Failures()
     for found in index.scan(place_of(tmp_path), And(()), columns=["offset"], where=predicate, scan=reported):
         for row in found.to_pylist():
-            if not row[UNKNOWN] or where.test(objects[row["offset"]]):
+            obj = objects[row["offset"]]
+            if row[UNKNOWN] == FAILS:
+                assert type(where.value(obj)) is not bool
+            elif not row[UNKNOWN] or where.test_counting(obj, failures):
                 selected.add(row["offset"])
     assert [at in selected for at in range(len(objects))] == wanted
+    assert failures.failed + reported.failed == failing
 
 
 def _decided(text: str, *, unclear: set[str] | None = frozenset()) -> bool:  # type: ignore[assignment]
@@ -231,7 +237,7 @@ def test_a_value_of_another_type_is_looked_at(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "part-00000.parquet")
     predicate = push_down(compile_where("spec.color == 0").root, table.schema, unclear=set())
     (found,) = bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate)
-    assert found.to_pylist() == [{"name": "n", UNKNOWN: True}]
+    assert found.to_pylist() == [{"name": "n", UNKNOWN: UNDECIDED}]
 
 
 def test_nothing_is_in_an_empty_list_and_is_not_looked_at(tmp_path: Path) -> None:
@@ -242,7 +248,7 @@ def test_nothing_is_in_an_empty_list_and_is_not_looked_at(tmp_path: Path) -> Non
     predicate = push_down(where.root, table.schema, unclear=set())
     (found,) = bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate)
     assert where.test(objects[0])
-    assert found.to_pylist() == [{"name": "n", UNKNOWN: False}]
+    assert found.to_pylist() == [{"name": "n", UNKNOWN: 0}]
 
 
 def test_a_field_that_may_be_null_is_not_decided() -> None:
@@ -258,7 +264,7 @@ def test_an_absent_number_is_decided_where_none_is_an_empty_text(tmp_path: Path)
         predicate = push_down(compile_where("has(spec.on)").root, table.schema, unclear=unclear)
         found = bare_index().scan(place_of(tmp_path), And(()), columns=["name"], where=predicate)
         rows = [row for table in found for row in table.to_pylist()]
-        assert rows == ([{"name": "n", UNKNOWN: True}] if unclear else [])
+        assert [row[UNKNOWN] for row in rows] == [UNDECIDED if unclear else MAY_FAIL]
 
 
 def test_row_groups_are_skipped_by_their_statistics(tmp_path: Path) -> None:

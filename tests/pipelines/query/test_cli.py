@@ -60,7 +60,7 @@ def test_a_dump_and_its_report_answer_alike(report: Path) -> None:
         ["configmaps", "-o", "name"],
         ["loaves", "--as", "stored", "-o", "json", "--limit", "4"],
         ["loaves", "--where", 'spec.flour == "rye" && metadata.name.startsWith("loaf")', "-o", "name"],
-        ["loaves", "--where", "spec.grams > 500", "-o", "csv"],
+        ["loaves", "--where", "has(spec.grams) && spec.grams > 500", "-o", "csv"],
     ):
         first, second = auditor("query", SAMPLE, *words), auditor("query", report, *words)
         assert (first.code, second.code) == (0, 0), (words, first.stderr, second.stderr)
