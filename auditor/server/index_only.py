@@ -133,15 +133,7 @@ class IndexOnlyStore:
                 index_rows = self._rows_where(resource, place, partition_filter(place, namespace, *wanted))
             else:
                 index_rows = self.index_rows(place, namespace, *wanted, None)
-            self.corrupt += tell_missing(
-                self.report,
-                self.manifest["kinds"],
-                resource,
-                place,
-                lambda row: row["reason"] or _unconverted(resource, row),
-                self.warn,
-            )
-            self._tell_sealed(resource)
+            self.tell_missing(resource, place)
             for table in in_key_order(index_rows, self.manifest["inputs"]):
                 for row in table.to_pylist():
                     yield _from_index(resource, row)
@@ -165,10 +157,13 @@ class IndexOnlyStore:
             "--subresource", f"{subresource} of an object is not in the index", "", "name its dump with --dump"
         )
 
-    def _tell_sealed(self, resource: Resource) -> None:
-        counts = [
-            kind for kind in self.manifest["kinds"] if (kind["group"], kind["kind"]) == (resource.group, resource.kind)
-        ]
+    def tell_missing(self, resource: Resource, place: IndexedKind) -> None:
+        """Report which objects of a kind are not in the index."""
+        kinds = self.manifest["kinds"]
+        self.corrupt += tell_missing(
+            self.report, kinds, resource, place, lambda row: row["reason"] or _unconverted(resource, row), self.warn
+        )
+        counts = [kind for kind in kinds if (kind["group"], kind["kind"]) == (resource.group, resource.kind)]
         if number := sum(count["statuses"].get(Status.SEALED, 0) for count in counts):
             self.sealed += number
             self.warn(

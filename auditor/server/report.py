@@ -171,7 +171,7 @@ class ReportStore(DumpStore):
         self.refuse_scan(
             resource, self.index.rows_to_scan(place, partition_filter(place, namespace, labels, fields), predicate)
         )
-        self._tell_missing(resource, place)
+        self.tell_missing(resource, place)
         notes = NotRead(resource, self.reader.unsealer)
         steps = self.steps[resource_name(resource)] = Steps()
         self.scan = Scan()
@@ -262,7 +262,7 @@ class ReportStore(DumpStore):
             lines.append(f"  {how}: {visible(unparse(part))}")
         return "\n".join(lines) + "\n"
 
-    def _tell_missing(self, resource: Resource, place: IndexedKind) -> None:
+    def tell_missing(self, resource: Resource, place: IndexedKind) -> None:
         """Report which objects of a kind are not in the index."""
 
         def why(row: dict[str, Any]) -> str:

@@ -72,9 +72,9 @@ class Opened:
     is_fleet: bool = False
     has_unread: bool = False
 
-    def is_damaged(self) -> bool:
+    def is_incomplete(self) -> bool:
         """Return whether part of the requested objects could not be read, or was left out."""
-        return any([self.has_unread, *(is_damaged(store) or store.failed for store in self.stores.values())])
+        return any([self.has_unread, *map(is_incomplete, self.stores.values())])
 
 
 @contextmanager
@@ -187,14 +187,15 @@ def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
         yield DumpStore(plan, options.mode, warn)
 
 
-def is_damaged(store: AnyStore) -> bool:
-    """Return whether part of a dump could not be read, which changes the exit code."""
+def is_incomplete(store: AnyStore) -> bool:
+    """Return whether part of a dump could not be read, or objects were left out, which changes the exit code."""
     if isinstance(store, FleetStore):
-        return any([store.has_unread, *map(is_damaged, store.stores.values())])
+        return any([store.has_unread, *map(is_incomplete, store.stores.values())])
+    is_left_out = bool(store.sealed or store.failed or store.corrupt)
     if isinstance(store, IndexOnlyStore):
-        return any(source["damage"] for source in store.manifest["inputs"])
+        return is_left_out or any(source["damage"] for source in store.manifest["inputs"])
     TextWriter(sys.stderr)(look_again(store.plan))
-    return any(source.damage for source in store.plan.sources)
+    return is_left_out or any(source.damage for source in store.plan.sources)
 
 
 def _dumps_of(path: Path, options: QueryOptions, asked: AuditOptions) -> AuditOptions:
@@ -316,7 +317,7 @@ def run_query(options: QueryOptions) -> int:
         if options.explain:
             for line in store.explain().removesuffix("\n").split("\n"):
                 err(f"{line}\n")
-        incomplete = is_damaged(store) or has_failed or bool(store.sealed or store.failed or store.corrupt)
+        incomplete = is_incomplete(store) or has_failed
     sys.stdout.flush()
     return 3 if code == 0 and incomplete else code
 

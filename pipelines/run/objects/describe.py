@@ -14,7 +14,7 @@ from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.server_errors import NotShown, StatusError
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
-from pipelines.run.query import TextWriter, open_store
+from pipelines.run.query import TextWriter, is_incomplete, open_store
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run_describe(options: QueryOptions, *, now: float | None) -> int:
             return 1
         if not texts:
             err(f"No resources found{f' in {options.namespace} namespace' if options.namespace else ''}.\n")
-        return 3 if store.sealed or store.corrupt or any(source.damage for source in store.plan.sources) else 0
+        return 3 if is_incomplete(store) else 0
 
 
 def _refuse_builtin(store: DumpStore, wanted: Wanted) -> None:

@@ -24,7 +24,7 @@ from auditor.server.comparison import (
 from auditor.server.dump import DumpStore
 from auditor.sources.stores.locations import is_remote
 from auditor.store.manifest import MANIFEST
-from pipelines.run.query import open_store
+from pipelines.run.query import is_incomplete, open_store
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
         kind, _, name = wanted.partition("/")
         kinds = _kinds(before, after, kind)
         differences = _all(before, after, kinds, options.namespace, name)
-        damaged = any(source.damage for store in (before, after) for source in store.plan.sources)
         unread = _printed(differences, after, (options.target, new), write, output=output, whole=bool(name))
         if name and not any(differences.counts.values()):
             raise PlanError("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
@@ -83,7 +82,7 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
             if places := uncompared(store, kinds):
                 values = counted(len(places), "value")
                 err(f"{dump}: {values} of no kind that its definitions name, not compared; first {places[0]}\n")
-        return 3 if damaged or unread or before.sealed or after.sealed else 0
+        return 3 if unread or any([is_incomplete(before), is_incomplete(after)]) else 0
 
 
 def _kinds(before: DumpStore, after: DumpStore, kind: str) -> list[Resource]:

@@ -61,7 +61,7 @@ def run_fields(options: QueryOptions, kind: str, *, values: bool, limit: int, ou
             return _no_kind(next(iter(stores.values())), kind, err)
         for cluster in unknown:
             err(f"note: cluster {cluster} does not serve {kind}\n")
-        damaged = opened.is_damaged()
+        damaged = opened.is_incomplete()
     lines: Iterator[dict[str, Any]]
     if output in DATA:
         lines = (_as_json(row, values=values, fleet=opened.is_fleet) for row in rows)
@@ -132,6 +132,7 @@ def _values(store: OneStore, resource: Resource, namespace: str) -> dict[str, Co
     place = store.partition(resource) if isinstance(store, (ReportStore, IndexOnlyStore)) else None
     if place is not None and isinstance(store, (ReportStore, IndexOnlyStore)):
         columns = {"metadata.name": "name", "metadata.namespace": "namespace"}
+        store.tell_missing(resource, place)
         names = [label for label, _ in _fields(store, resource)]
         wanted = [columns.get(label, f"field:{label}") for label in names]
         for table in store.index_rows(place, namespace, (), (), wanted):

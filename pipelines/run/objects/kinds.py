@@ -15,7 +15,7 @@ from auditor.printing.explain import NoSuchField, explained, with_type_fields
 from auditor.printing.get.server_errors import StatusError
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
-from pipelines.run.query import TextWriter, open_store
+from pipelines.run.query import TextWriter, is_incomplete, open_store
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
@@ -159,11 +159,11 @@ def run_events(options: QueryOptions, *, about: str, types: tuple[str, ...], hea
         events = [event for event in sorted_events(shown) if not wanted or str(event.get("type")).lower() in wanted]
         if not events:
             err(f"No events found in {options.namespace} namespace.\n" if options.namespace else "No events found.\n")
-            return 0
+            return 3 if is_incomplete(store) else 0
         moment = now if now is not None else newest_time(store)
         moment = moment if moment is not None else datetime.datetime.now(datetime.UTC).timestamp()
         out(event_lines(events, moment, headers=headers, with_namespace=not options.namespace))
-        return 3 if store.sealed or any(source.damage for source in store.plan.sources) else 0
+        return 3 if is_incomplete(store) else 0
 
 
 def _named(store: DumpStore, about: str) -> tuple[str, str]:

@@ -89,7 +89,7 @@ def _show(options: QueryOptions, key: str, output: str) -> int:
                     except Exception as error:  # noqa: BLE001 - it is left out
                         store.leave_out(key, error)
             failed += store.failed
-        damaged = opened.is_damaged()
+        damaged = opened.is_incomplete()
         clusters = list(opened.stores) if opened.is_fleet else []
     if has_report:
         with whole_report(options.target):

@@ -56,7 +56,7 @@ def run_history(options: QueryOptions, key: str, *, output: str, as_diff: bool) 
                         label = f"revision {content.revision}"
                         out(f"unreadable: {label}: {reason}\n" if reason else _step(store, before, state, label))
                         before = (state, label)
-        damaged = opened.is_damaged()
+        damaged = opened.is_incomplete()
     if not documents:
         raise PlanError(options.target, f"there is no key {key}", "", "`auditor query` prints the names")
     if not as_diff:

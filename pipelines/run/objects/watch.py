@@ -54,7 +54,7 @@ def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: st
             )
             if output in ("table", "wide"):
                 out(_table(store, resource, changes_))
-                return 3 if opened.is_damaged() else 0
+                return 3 if opened.is_incomplete() else 0
             lines = _lines(store, resource, changes_)
             is_of_lines = output in ("json", NDJSON)  # kubectl's JSON of a watch is a line for each event
             for text in lines if is_of_lines else print_rows(map(orjson.loads, lines), (), output):
@@ -68,7 +68,7 @@ def run_watch(options: QueryOptions, kind: str, *, after: int | None, output: st
         except StatusError as error:
             err(f"Error from server ({error.reason}): {error.message}\n")
             return 1
-        return 3 if opened.is_damaged() else 0
+        return 3 if opened.is_incomplete() else 0
 
 
 def _lines(store: DumpStore, resource: Resource, found: Iterator[WatchEvent]) -> Iterator[str]:

@@ -28,6 +28,7 @@ from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.objects.show import run_show
 from pipelines.run.objects.watch import run_watch
 from pipelines.run.query import run_query
+from tests.command import auditor as command
 from tests.pipelines.nights.support import Store, definition, loaf
 
 if TYPE_CHECKING:
@@ -202,3 +203,22 @@ def test_an_error_of_the_command_still_ends_it(dump: Path, monkeypatch: pytest.M
     monkeypatch.setattr(auditor.printing.get.printer, "to_json", refused)
     with pytest.raises(MemoryError):
         run_query(QueryOptions(str(dump), args=("loafs",), output="json", get=GetOptions()))
+
+
+def test_each_command_that_lists_ends_with_3_where_an_object_is_corrupt(tmp_path: Path) -> None:
+    """Also where it prints values or a number, from a dump and from an index, and where nothing else is there."""
+    store = Store(definition(), loaf("fine"))
+    store.put(b"{torn", "/registry/bakery.example.com/loafs/north/torn")
+    store.put(b"{torn", "/registry/events/north/torn")
+    dump, report = store.write(tmp_path / "dump.json", "etcdctl"), tmp_path / "report"
+    assert command("audit", dump, "--report", report, "--fail-on", "never").code == 0
+    for target in (dump, report):
+        for words in (
+            ("query", "loafs", "--count"),
+            ("fields", "loafs", "--values"),
+            ("describe", "loafs"),
+            ("events",),
+        ):
+            done = command(words[0], target, *words[1:])
+            assert done.code == 3, (target, words)
+            assert "/torn: " in done.stderr, (target, words)
