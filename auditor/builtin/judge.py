@@ -143,6 +143,8 @@ def judge_exported(group: str, kind: str, data: bytes) -> Judged:
     """
     target = target_of(group, kind)
     if target is None:
+        if (group, kind) == ("", "ComponentStatus"):  # a server makes these when it is asked
+            return Judged(Status.BUILTIN, None, (), "v1")
         label = f"{kind}.{group}" if group else kind
         return Judged(Status.ORPHANED, f"no server of this release stores {label}")
     proven = _proven(target, data)

@@ -1,8 +1,9 @@
-"""The time at which a snapshot was taken, estimated from its newest objects; ages are printed relative to it."""
+"""The time at which a snapshot or a backup was taken, estimated from its newest times; ages are relative to it."""
 
 from __future__ import annotations
 
 import datetime
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
     from auditor.server.dump import DumpStore
 
 
+_BACKUPS: Final = ("velero", "rancher", "must-gather", "cluster-info")
+"""Formats of exports that a tool makes of a cluster at one time."""
+_WRITTEN: Final = re.compile(
+    rb'"(?:creationTimestamp|lastTimestamp|lastHeartbeatTime|lastTransitionTime|renewTime)": ?'
+    rb'"(\d{4}-\d\d-\d\dT[0-2]\d:[0-5]\d:[0-5]\d)[.\d]*Z"'
+)
+"""Times at which a cluster wrote an object, and that are never in its future."""
 _LOOKED_AT: Final = 256
 """How many of the objects that were written last are read; a control plane renews a Lease every ten seconds."""
 
@@ -24,13 +32,18 @@ _LOOKED_AT: Final = 256
 def newest_time(store: DumpStore) -> float | None:
     """Return the newest time in the objects that were written last, in seconds since 1970.
 
+    In backups of other tools, which have no revisions, it is the newest time of all objects.
+
     Returns:
-        None for exports, which have no revisions to show what was written last, and if no readable object has a time. A
-        time in the future counts as now.
+        None for other exports, whose files may be of any time, and if no readable object has a time. A time in the
+        future counts as now.
     """
-    times = [
-        time for number, source in enumerate(store.plan.sources) if not source.is_export for time in _of(store, number)
-    ]
+    times: list[float] = []
+    for number, source in enumerate(store.plan.sources):
+        if not source.is_export:
+            times += _of(store, number)
+        elif source.format in _BACKUPS:
+            times += _of_backup(store, number)
     return min(max(times), datetime.datetime.now(datetime.UTC).timestamp()) if times else None
 
 
@@ -53,6 +66,14 @@ def _of(store: DumpStore, number: int) -> Iterator[float]:
                 continue
             if not time.is_zero:
                 yield time.seconds + time.nanoseconds / 1e9
+
+
+def _of_backup(store: DumpStore, number: int) -> Iterator[float]:
+    newest = max(
+        (text for row in store.rows.all(number) for text in _WRITTEN.findall(store.rows.stored_bytes(row))), default=b""
+    )
+    if newest:
+        yield datetime.datetime.fromisoformat(f"{newest.decode()}+00:00").timestamp()
 
 
 def _times(obj: Any) -> Iterator[str]:

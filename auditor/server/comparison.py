@@ -110,6 +110,11 @@ def difference_of(reader: ObjectReader, resource: Resource, old: State, new: Sta
     return Difference(*(tuple(islice(paths, _MOST_PATHS)) for paths in (read, stored, redacted)))
 
 
+def are_different(old: Any, new: Any) -> bool:
+    """Return whether two values of an object differ, apart from `resourceVersion`; so do 1 and 1.0."""
+    return any(path != "metadata.resourceVersion" for path in _paths(old, new, ""))
+
+
 def _differing(old: JsonObject, new: JsonObject) -> dict[str, None]:
     """Return all paths at which two objects differ, apart from bookkeeping, in their order."""
     return dict.fromkeys(_paths(without_bookkeeping(old), without_bookkeeping(new), ""))

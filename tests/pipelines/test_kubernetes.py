@@ -136,7 +136,7 @@ def test_a_key_is_shown_as_the_release_of_its_report(dump: Path) -> None:
     assert "the report was made as Kubernetes v1.38.0-alpha.2" in said
 
 
-INCLUDING = ("--where", "[self.spec.l].includes(['a'])", "-o", "name")
+INCLUDING = ("--where", "has(self.spec.l) && [self.spec.l].includes(['a'])", "-o", "name")
 
 
 def test_a_dump_is_queried_as_the_release(dump: Path) -> None:

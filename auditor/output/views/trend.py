@@ -121,8 +121,6 @@ def _count_text(row: dict[str, Any]) -> str:
 def trend_lines(history: History, width: int, most: int) -> list[Line]:
     """Return the history as lines; most 0: all of them."""
     data = trend_rows(history)
-    if not data["runs"]:
-        return [Line("The history has no run.")]
     out = [Line(f"{counted(len(data['runs']), 'run')} from {data['runs'][0]} to {data['runs'][-1]}")]
     if len(data["runs"]) <= LEAST_RUNS:
         out.append(Line(f"Kinds are compared once there are {LEAST_RUNS + 1} runs."))

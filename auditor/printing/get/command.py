@@ -50,7 +50,8 @@ class _Get:
     def run(self) -> int:
         options = self.options
         if not options.args:
-            for line in NO_RESOURCE.splitlines(keepends=True):
+            text = "error: name a kind; `auditor api-resources DUMP` prints them\n" if options.hints else NO_RESOURCE
+            for line in text.splitlines(keepends=True):
                 self.err(line)
             return options.usage_code
         try:

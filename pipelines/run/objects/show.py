@@ -22,6 +22,7 @@ from auditor.printing.print_rows import DATA, print_rows
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.program import AuditProgram
+from auditor.server.comparison import are_different
 from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, key_revisions
 from auditor.server.object_reader import UndecodedObject
@@ -147,9 +148,13 @@ def _text(sections: dict[str, Any], output: str, *, headers: bool) -> str:
 
 
 def _yaml(sections: dict[str, Any]) -> str:
-    """Return the sections in their order, in YAML as kubectl writes it."""
+    """Return the sections in their order, in YAML as kubectl writes it; one object is printed once."""
     text = []
+    is_same = "read" in sections and not are_different(sections["read"], sections.get("stored"))
     for name, value in sections.items():
+        if name == "stored" and is_same:
+            text.append("# stored: as read, without resourceVersion\n")
+            continue
         try:
             text.append(to_yaml({name: value}, for_terminal=sys.stdout.isatty()))
         except YamlTextError:  # control characters, which the YAML writer refuses

@@ -116,6 +116,8 @@ def run_trend(history: str, *, clusters: Sequence[str], output: str, color: str,
         PlanError: There is none.
     """
     runs = history_at(history, clusters)
+    if not trend_rows(runs)["runs"]:
+        raise PlanError(shown_url(history), "has no run", "a folder that `auditor audit --history` wrote")
     if output in ("table", "wide"):
         width = UNBOUNDED if output == "wide" else terminal_width()
         sys.stdout.flush()

@@ -17,10 +17,13 @@ from auditor.server.dump import DumpStore
 from auditor.server.object_reader import ReadMode
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
-from tests.shared import shared
+from tests.command import auditor
+from tests.shared import ROOT, shared
+from tests.sources.archives.writing import must_gather, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 OTHERS = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 KINDS = [one for one in BUILTIN_KINDS if one.group not in OTHERS and one.kind != "Lease"]  # renewed after the export
@@ -118,3 +121,28 @@ def test_definitions_are_listed_like_any_kind(stores: tuple[DumpStore, DumpStore
     with gzip.open(shared("golden/upgrade/crds/server-rev2.json.gz")) as stream:
         names = [one["metadata"]["name"] for one in json.load(stream)["items"]]
     assert out.splitlines() == [f"customresourcedefinition.apiextensions.k8s.io/{name}" for name in sorted(names)]
+
+
+def test_an_object_that_is_stored_as_it_is_read_is_shown_once() -> None:
+    words = ("show", ROOT / "sample-data" / "cluster.db.gz", "configmaps/notes", "-n", "north")
+    assert auditor(*words).stdout.count("kind: ConfigMap") == 2  # its own line, and the object
+    assert json.loads(auditor(*words, "-o", "json").stdout)["stored"]["kind"] == "ConfigMap"
+
+
+def test_a_component_status_is_no_orphan(tmp_path: Path) -> None:
+    status = {"apiVersion": "v1", "kind": "ComponentStatus", "metadata": {"name": "etcd-0"}, "conditions": []}
+    (tmp_path / "dump.json").write_text(json.dumps(status))
+    done = auditor("audit", tmp_path / "dump.json", "--report", tmp_path / "report")
+    assert (done.code, "CLEAN" in done.stdout) == (0, True)
+    assert json.loads((tmp_path / "report" / "manifest.json").read_text())["counts"]["statuses"] == {"builtin": 1}
+
+
+def test_ages_in_a_backup_are_those_of_its_newest_time(tmp_path: Path) -> None:
+    times = {"older": "2025-01-01T00:00:00Z", "newer": "2025-01-04T00:00:00Z"}
+    pods: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "a", "creationTimestamp": time}}
+        for name, time in times.items()
+    ]
+    unpack(must_gather(pods), tmp_path / "gathered")
+    done = auditor("query", tmp_path / "gathered", "pods", "-A")
+    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["AGE", "0s", "3d"]

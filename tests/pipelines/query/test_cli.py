@@ -328,3 +328,9 @@ def test_an_error_of_a_jsonpath_quotes_the_template_as_go_does(target: Path) -> 
     assert done.stderr.startswith(
         'error: error executing jsonpath "{.items[0].kind[?(@.b==\\"x\\")]}": Error executing'
     )
+
+
+def test_without_a_kind_the_answer_names_our_command(target: Path) -> None:
+    done = auditor("query", target)
+    assert done.code != 0
+    assert done.stderr.endswith("error: name a kind; `auditor api-resources DUMP` prints them\n")

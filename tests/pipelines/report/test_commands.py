@@ -70,6 +70,7 @@ def test_options_of_another_form_are_usage_errors(dump, tmp_path, words):
         (["findings", "REPORT", "zz"], 2, "has no cause zz"),
         (["summary", "missing"], 2, "is not a report"),
         (["trend", "missing"], 2, "is not a folder"),
+        (["trend", "."], 2, "has no run"),
         (["accept", "3fa91c02", "--reason", "x", "--until", "soon"], 2, "is not a date"),
     ],
 )
