@@ -85,6 +85,13 @@ class FleetStore:
         place = f"{own.group_resource} {name}" if isinstance(store, IndexOnlyStore) else store.place_of(own, obj)
         return f"cluster {cluster}: {place}"
 
+    def serving(self, resource: Resource) -> tuple[OneStore, Resource]:
+        """Return the first store that serves a kind, and the kind as it serves it."""
+        for name, store in self.stores.items():
+            if (own := self.own(name, resource)) is not None:
+                return store, own
+        raise not_found(resource, "")
+
     def own(self, cluster: str, resource: Resource) -> Resource | None:
         """Return a kind as a cluster serves it: at the same version, or at its preferred one if none was requested."""
         same = [

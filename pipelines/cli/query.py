@@ -108,16 +108,16 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
     "clusters_of_report namespace all_namespaces labels fields where explain max_scan save_index dumps any_field as_of "
     "shown_as output_of_query template sort_by label_columns show_labels show_kind no_headers limit count "
     "ignore_not_found show_managed_fields show_secrets server_print strict_templates allow_missing_template_keys "
-    "subresource now chunk_size watch watch_only output_watch_events raw as_server no_watch_cache kubernetes"
+    "count_by subresource now chunk_size watch watch_only output_watch_events raw as_server no_watch_cache kubernetes"
 )
 @source_options
 def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
     """Answer as `kubectl get` would have, without a cluster.
 
     DUMP is a dump as for `auditor audit`, REPORT a folder that it wrote. KIND is a kind, plural, singular, short name
-    or category, alone or followed by .GROUP or .VERSION.GROUP; several are joined by commas. Objects are printed as a
-    server would read them, defaults applied; those of built-in kinds as they are stored. Without -n all namespaces
-    are searched.
+    or category, alone or followed by .GROUP or .VERSION.GROUP; several are joined by commas, '*' is all. Objects are
+    printed as a server would read them, defaults applied; those of built-in kinds as they are stored. Without -n all
+    namespaces are searched.
 
     --where is CEL over the object: metadata, spec, status, self. Conditions on names, labels and selectable fields use
     the index of a REPORT; the others are evaluated on each remaining object. An object for which the evaluation fails
@@ -132,6 +132,8 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
     \b
     Examples:
       auditor query snapshot.db pods -n kube-system -o wide
+      auditor query snapshot.db pods --count-by .spec.containers[*].image
+      auditor query snapshot.db '*' --where 'has(metadata.deletionTimestamp)'
       auditor query snapshot.db widgets.v2.example.com --field-selector spec.color=blue -o name
       auditor query out/ certificates -l app=web --sort-by .spec.dnsNames[0]
       auditor query out/ widgets --where 'spec.size > 3 && metadata.labels["app"] == "web"' --explain

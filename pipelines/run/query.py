@@ -10,21 +10,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.errors import PlanError, SourceError
+from auditor.base.errors import PlanError, SelectorError, SourceError
 from auditor.base.machine import processors
 from auditor.base.visible import label
+from auditor.base.wording import are, counted
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import DefinitionsFile
 from auditor.plan.options import AuditOptions
 from auditor.plan.run_plan import damage_text, look_again, make_plan
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.command import get
+from auditor.printing.get.server_errors import StatusError
 from auditor.releases import RELEASES, Release, active, running_as
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet_store import AnyStore, FleetStore, OneStore
 from auditor.server.history import plan_as_of
 from auditor.server.index_only import IndexOnlyStore
+from auditor.server.live_list import Selection
 from auditor.server.report import OtherDump, ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote
@@ -298,7 +301,11 @@ def run_query(options: QueryOptions) -> int:
             asked.args = _at_version(store, options.args, options.shown_as, err)
         if asked.now is None and options.output in ("", "table", "wide") and not asked.template:
             asked.now = _newest(store)
-        names_only = (asked.output == "name" or asked.count) and not asked.sort_by
+        if asked.count_by and isinstance(store, IndexOnlyStore):
+            raise PlanError("--count-by", "an index has no whole objects", "", "name its dump with --dump")
+        if options.args == (_EVERY_KIND,):
+            asked.args = tuple(filter(None, [_every_kind(store, options, err)])) or ("namespaces",)
+        names_only = (asked.output == "name" or asked.count) and not asked.sort_by and not asked.count_by
         query = Query(options.where, options.max_scan, names_only)
         if isinstance(store, FleetStore):
             asked.clusters = store
@@ -320,6 +327,42 @@ def run_query(options: QueryOptions) -> int:
         incomplete = is_incomplete(store) or has_failed
     sys.stdout.flush()
     return 3 if code == 0 and incomplete else code
+
+
+_EVERY_KIND: Final = "*"
+
+
+def _every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], None]) -> str:
+    """Return all kinds that have objects and take the selectors, as an argument of `query`.
+
+    Raises:
+        SelectorError, StatusError: No kind takes them.
+    """
+    kinds: dict[tuple[str, str], Resource] = {}
+    refused: list[Exception] = []
+    for resource in store.discovery.resources:
+        if resource.is_stored and (resource.group, resource.plural) != ("events.k8s.io", "events"):  # stored as core's
+            kinds.setdefault((resource.group, resource.plural), resource)
+    for place, resource in list(kinds.items()):
+        serving, own = store.serving(resource) if isinstance(store, FleetStore) else (store, resource)
+        if not isinstance(serving, DumpStore):
+            continue
+        if serving is store and next(serving.rows.of(resource), None) is None:
+            del kinds[place]
+            continue
+        selection = Selection(serving.catalog, any_field=options.mode.any_field, where=options.where)
+        try:
+            selection.parsed(own, options.labels, options.fields)
+            if options.where:
+                selection.where_of(own)
+        except (SelectorError, StatusError) as error:
+            refused.append(error)
+            del kinds[place]
+    if refused and not kinds:
+        raise refused[0]
+    if refused:
+        err(f"note: {counted(len(refused), 'kind')} without such a field {are(len(refused))} not searched\n")
+    return ",".join(f"{resource.plural}.{resource.version}.{resource.group}" for resource in kinds.values())
 
 
 def _tell_failures(store: AnyStore, code: int, err: Callable[[str], None]) -> tuple[int, bool]:

@@ -103,7 +103,9 @@ class _Get:
     def print(self, form: OutputFormat, wanted: Wanted, groups: list[Found]) -> RequestRefused | None:
         """Print the objects; return why they cannot be printed in this form."""
         try:
-            if self.options.count:
+            if self.options.count_by:
+                self.printer.count_by(groups)
+            elif self.options.count:
                 self.printer.count(groups)
             else:
                 self.printer.print(form, wanted, groups)

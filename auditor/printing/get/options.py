@@ -72,6 +72,7 @@ class GetOptions:
         template: The value of ``--template``.
         subresource: The subresource that is requested; empty if there is none.
         across: Whether ``-A`` was given, which excludes names.
+        count_by: JSONPath of the values whose objects are counted; empty prints the objects.
         hints: Add suggestions to errors.
         usage_code: Exit code for arguments that kubectl refuses before it asks a server.
         for_terminal: The output goes to a terminal: control characters print as escapes, even where kubectl prints them
@@ -101,6 +102,7 @@ class GetOptions:
     show_managed_fields: bool = False
     limit: int | None = None
     count: bool = False
+    count_by: str = ""
     hints: bool = False
     usage_code: int = 1
     for_terminal: bool = False

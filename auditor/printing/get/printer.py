@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.records import labels_of, metadata_of, name_of
 from auditor.base.visible import visible
+from auditor.golang.go_text import display
 from auditor.printing.arguments import UsageError
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.fetch import (
@@ -24,9 +27,10 @@ from auditor.printing.get.fetch import (
     without_managed_fields,
 )
 from auditor.printing.get.server_errors import OF_THE_COMMAND, NotShown, StatusError, left_out
-from auditor.printing.jsonpath import JsonPathError, relaxed
+from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
 from auditor.printing.jsonprint import to_json
 from auditor.printing.outputs import OutputFormat, RequestRefused
+from auditor.printing.print_rows import FORMS, print_rows
 from auditor.printing.printer_columns import AGE, age_of
 from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
 from auditor.printing.tables import ColumnHeader, Row, TableText
@@ -78,6 +82,24 @@ class ObjectPrinter:
         for group in found:
             lead = f"{group.resource.group_resource} " if len(found) > 1 else ""
             self.out(f"{visible(lead)}{len(group.objects)}\n")
+
+    def count_by(self, found: list[Found]) -> None:
+        """Print how many objects have each value at a path, the most frequent first; an object may have several."""
+        template = compile_template(relaxed(self.options.count_by))
+        counts: Counter[str] = Counter()
+        for group in found:
+            for obj in group.objects:
+                blocks = template.find(obj)
+                values = itertools.chain.from_iterable(
+                    value if type(value) is list else [value] for value in (blocks[0] if blocks else [])
+                )
+                counts.update(set(map(display, values)) or {"<none>"})
+        rows = [
+            {"objects": count, "value": value}
+            for value, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        ]
+        form = self.options.output if self.options.output in FORMS else "table"
+        self.out("".join(print_rows(rows, ("objects", "value"), form, headers=self.options.headers)))
 
     def print(self, form: OutputFormat, wanted: Wanted, found: list[Found]) -> None:
         """Print the objects; those on which this program fails are reported and left out."""

@@ -142,6 +142,9 @@ TABLE: Final[dict[str, Declared]] = {
     "show_kind": _off("--show-kind", "Print the kind before names."),
     "no_headers": _off("--no-headers", "No header line."),
     "count": _off("--count", "Print only the number of objects."),
+    "count_by": Declared(
+        "--count-by PATH", "Print how many objects have each value at this JSONPath: .spec.containers[*].image", SHOWS
+    ),
     "show_managed_fields": _off("--show-managed-fields", "Print managedFields in json and yaml."),
     "show_secrets": _off("--show-secrets", "Print the values of Secrets; otherwise they are redacted.", _SECRETS),
     "server_print": Declared(

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -334,3 +335,35 @@ def test_without_a_kind_the_answer_names_our_command(target: Path) -> None:
     done = auditor("query", target)
     assert done.code != 0
     assert done.stderr.endswith("error: name a kind; `auditor api-resources DUMP` prints them\n")
+
+
+def test_all_kinds_are_asked_at_once(target: Path, tmp_path: Path) -> None:
+    every = auditor("query", target, "*", "--where", "metadata.namespace == 'north'", "-o", "name").stdout.split()
+    for kind in ("loaves", "configmaps", "orders"):
+        one = auditor("query", target, kind, "-n", "north", "-o", "name").stdout.split()
+        assert one
+        assert set(one) <= set(every)
+    rye = auditor("query", target, "*", "--where", "has(spec.flour) && spec.flour == 'rye'", "--count")
+    assert re.fullmatch(r"loaves\.bakery\.example\.com \d+\n|\d+\n", rye.stdout)
+    assert re.search(r"note: \d+ kinds without such a field are not searched", rye.stderr)
+    nothing = auditor("query", target, "*", "--where", "nope.nope == 1")
+    assert nothing.code == 2
+    assert "undeclared reference to 'nope'" in nothing.stderr
+    empty = tmp_path / "empty.json"
+    empty.write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
+    assert auditor("query", empty, "*").stderr == "No resources found\n"
+
+
+def test_values_at_a_path_are_counted(tmp_path: Path) -> None:
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "n"},
+         "spec": {"containers": [{"name": str(number), "image": image} for number, image in enumerate(images)]}}
+        for name, images in {"a": ["x", "x"], "b": ["x", "y"], "c": []}.items()
+    ]  # fmt: skip
+    dump = tmp_path / "pods.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    words = ("query", dump, "pods", "-A", "--count-by", ".spec.containers[*].image")
+    assert [line.split() for line in auditor(*words).stdout.splitlines()] == [
+        ["OBJECTS", "VALUE"], ["2", "x"], ["1", "<none>"], ["1", "y"],
+    ]  # fmt: skip
+    assert json.loads(auditor(*words, "-o", "json").stdout)[0] == {"objects": 2, "value": "x"}
