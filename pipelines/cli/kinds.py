@@ -180,6 +180,36 @@ def show(target: str, key: str, *, output: str, with_history: bool, as_diff: boo
     run(lambda: run_show(query_options(target, flags), key, output=output))
 
 
+@click.command(short_help="Show who refers to an object, and references to nothing.")
+@click.argument("target", metavar="DUMP|REPORT")
+@click.argument("wanted", metavar="[KIND/NAME]", default="")
+@options(
+    "dangling namespace output dumps kubernetes",
+    namespace="Namespace of KIND/NAME [default: default]; with --dangling: of the objects that refer.",
+)
+@source_options
+def refs(target: str, wanted: str, *, dangling: bool, output: str, **flags: Any) -> None:
+    """Print the objects that name an object, and the field in which each does.
+
+    References are owner references, names of Secrets, ConfigMaps, ServiceAccounts, claims, classes and Services, roles
+    and subjects, and fields of any kind that end in Ref or Refs. With --dangling those that name an object that does
+    not exist, in an export only where it has objects of that kind.
+
+    \b
+    Exit codes: 0; 2 usage, or no such kind; 3 part of the dump could not be read.
+
+    \b
+    Examples:
+      auditor refs snapshot.db secrets/tls -n shop
+      auditor refs snapshot.db --dangling
+    """
+    from pipelines.run.objects.refs import run_refs  # noqa: PLC0415 - help stays light
+
+    if bool(wanted) is dangling or (wanted and not wanted.partition("/")[2]):
+        raise click.UsageError("give KIND/NAME, or --dangling")
+    run(lambda: run_refs(query_options(target, flags), wanted, dangling=dangling, output=output))
+
+
 @click.command(short_help="Show what a watch would have sent, from the revisions of a dump.")
 @click.argument("target", metavar="DUMP")
 @click.argument("kind", metavar="KIND")

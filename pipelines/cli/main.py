@@ -26,7 +26,7 @@ from pipelines.cli.config_file import check_environment, load_configuration
 from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
 from pipelines.cli.gates import gates
-from pipelines.cli.kinds import api_resources, describe, events, explain, fields, show, watch
+from pipelines.cli.kinds import api_resources, describe, events, explain, fields, refs, show, watch
 from pipelines.cli.options.made import Option
 from pipelines.cli.options.overwriting import guard_inputs
 from pipelines.cli.query import query
@@ -183,6 +183,7 @@ for _command in (
     events,
     describe,
     fields,
+    refs,
     show,
     watch,
     crds,

@@ -141,6 +141,7 @@ TABLE: Final[dict[str, Declared]] = {
     "show_labels": _off("--show-labels", "Show all labels as the last column."),
     "show_kind": _off("--show-kind", "Print the kind before names."),
     "no_headers": _off("--no-headers", "No header line."),
+    "dangling": _off("--dangling", "Print the references to objects that do not exist.", COUNTS),
     "count": _off("--count", "Print only the number of objects."),
     "count_by": Declared(
         "--count-by PATH", "Print how many objects have each value at this JSONPath: .spec.containers[*].image", SHOWS

@@ -1,0 +1,218 @@
+"""References between objects: who names an object, and which named objects do not exist.
+
+A reference is found by its shape, in objects of every kind as stored: owner references; fields whose name ends in Ref
+or Refs with a name; the fields of `_NAMED`, such as secretName. The kind of its target is written beside it, or follows
+from the name of the field. Where neither tells the kind, it is no reference here.
+
+Source: k8s.io/api core/v1/types.go, networking/v1, rbac/v1, admissionregistration/v1 (the fields of built-in kinds).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from auditor.printing.discovery import UnknownResource
+from auditor.server.comparison import compared_kinds
+from auditor.server.object_reader import UndecodedObject
+from auditor.sources.manifests.export_table import read_header
+from auditor.sources.registry_key import printable_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from auditor.base.records import JsonObject
+    from auditor.printing.discovery import Resource
+    from auditor.server.dump import DumpStore
+    from auditor.server.dump_rows import StoredRow
+
+
+_NAMED: Final = {
+    "secretName": "Secret", "configMapName": "ConfigMap", "serviceAccountName": "ServiceAccount",
+    "claimName": "PersistentVolumeClaim", "storageClassName": "StorageClass", "ingressClassName": "IngressClass",
+    "gatewayClassName": "GatewayClass", "priorityClassName": "PriorityClass", "runtimeClassName": "RuntimeClass",
+    "nodeName": "Node", "serviceName": "Service",
+}  # fmt: skip
+"""Fields with the name of an object, and its kind."""
+_HOLDING: Final = {
+    "configMap": "ConfigMap", "secret": "Secret", "service": "Service", "imagePullSecrets": "Secret",
+    "secrets": "Secret", "subjects": "",
+}  # fmt: skip
+"""Fields with an object, or a list of objects, that has the `name` of an object, and its kind if it has no `kind`."""
+_REFERENCE: Final = re.compile(r"(?P<kind>.*?)(?:Key)?Refs?\Z|ref\Z|refs\Z")
+_KINDS: Final = {
+    "secret": "Secret", "configMap": "ConfigMap", "serviceAccount": "ServiceAccount", "claim": "PersistentVolumeClaim",
+    "pvc": "PersistentVolumeClaim", "namespace": "Namespace", "node": "Node", "service": "Service",
+}  # fmt: skip
+"""Kinds of references by the beginning of the field's name; others are found among the kinds of the dump."""
+
+
+class Target(NamedTuple):
+    """An object that is named: its kind's group and plural, its namespace if the kind has one, and its name."""
+
+    group: str
+    plural: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference.
+
+    Attributes:
+        resource, namespace, name: The object that has it.
+        field: Where.
+        target: What it names; `kind` as it is written or follows from the field.
+        is_optional: Whether the object that has it works without the target.
+    """
+
+    resource: Resource
+    namespace: str
+    name: str
+    field: str
+    kind: str
+    target: Target
+    is_optional: bool = False
+
+
+class References:
+    """Finds the references in the objects of a dump.
+
+    Args:
+        store: The dump.
+
+    Attributes:
+        kinds: The kinds of the dump, each at one version.
+        unread: Objects that cannot be decoded, with the reason.
+    """
+
+    def __init__(self, store: DumpStore) -> None:
+        self._store = store
+        self.kinds = list(compared_kinds(store, store))
+        self.unread: list[tuple[str, str]] = []
+        self._resolved: dict[tuple[str | None, str], Resource | None] = {}
+
+    def all(self, name: str = "") -> Iterator[Reference]:
+        """Yield the references of all objects; with a name, at least those that name it."""
+        wanted = name.encode("utf-8", "surrogateescape")
+        for resource in self.kinds:
+            for row in self._store.rows.of(resource):
+                if wanted and wanted not in self._store.rows.stored_bytes(row):
+                    continue
+                try:
+                    obj = self._store.reader.as_stored(resource, row)
+                except UndecodedObject as error:
+                    self.unread.append((self._store.rows.place(row), str(error)))
+                    continue
+                yield from self._of(resource, obj)
+
+    def existing(self) -> set[Target]:
+        """Return all objects of the dump."""
+        return {self._place(resource, row) for resource in self.kinds for row in self._store.rows.of(resource)}
+
+    def _place(self, resource: Resource, row: StoredRow) -> Target:
+        if row.key is None:
+            header = read_header(self._store.rows.stored_bytes(row))
+            namespace, name = ("", "") if header is None else (header.namespace or "", header.name)
+        else:
+            prefix = len(self._store.catalog.key_prefix(resource).encode())
+            namespace, _, name = printable_key(row.key[prefix:]).rpartition("/")
+        return Target(resource.group, resource.plural, namespace if resource.namespaced else "", name)
+
+    def _of(self, resource: Resource, obj: JsonObject) -> Iterator[Reference]:
+        metadata = obj.get("metadata")
+        if type(metadata) is not dict:
+            return
+        namespace, name = _text(metadata.get("namespace")), _text(metadata.get("name"))
+        named = [("metadata.namespace", "Namespace", {"name": namespace})] if namespace else []
+        owners = metadata.get("ownerReferences")
+        for number, owner in enumerate(owners if type(owners) is list else ()):
+            if type(owner) is dict:
+                named.append((f"metadata.ownerReferences[{number}]", _text(owner.get("kind")), owner))
+        body = {key: value for key, value in obj.items() if key not in ("metadata", "apiVersion", "kind")}
+        for field, kind, value in (*named, *sorted(_named(body, ""), key=itemgetter(0))):
+            target = self._target(kind, value, namespace)
+            if target is None and field.startswith("metadata.ownerReferences"):  # of a kind that is gone
+                target = Target(_text(value.get("apiVersion")), kind, namespace, _text(value.get("name")))
+            if target is not None:
+                yield Reference(resource, namespace, name, field, kind, target, value.get("optional") is True)
+
+    def _target(self, kind: str, value: JsonObject, namespace: str) -> Target | None:
+        name = value.get("name")
+        if not kind or type(name) is not str or not name:
+            return None
+        group = value.get("group", value.get("apiGroup"))
+        if type(value.get("apiVersion")) is str and "kind" in value:
+            group = value["apiVersion"].rpartition("/")[0]
+        resource = self._resource(group if type(group) is str else None, kind)
+        if resource is None:
+            return None
+        own = value.get("namespace")
+        place = own if type(own) is str and own else namespace
+        return Target(resource.group, resource.plural, place if resource.namespaced else "", name)
+
+    def _resource(self, group: str | None, kind: str) -> Resource | None:
+        """Return the kind of the dump that a reference means; None if there is none, or several without a group."""
+        if (group, kind) not in self._resolved:
+            same = [one for one in self.kinds if one.kind.lower() == kind.lower()]
+            fitting = [one for one in same if one.group == group] if group is not None else same
+            core = [one for one in fitting if not one.group]
+            self._resolved[group, kind] = next(iter(core or fitting), None) if len(fitting) == 1 or core else None
+        return self._resolved[group, kind]
+
+
+def _named(value: Any, path: str) -> Iterator[tuple[str, str, JsonObject]]:
+    """Yield the field, the kind and the value of what has the shape of a reference in a value."""
+    todo = [(value, path)]
+    while todo:
+        value, path = todo.pop()
+        if type(value) is list:
+            todo += [(item, f"{path}[{number}]") for number, item in enumerate(value)]
+            continue
+        if type(value) is not dict:
+            continue
+        for key, below in value.items():
+            field = f"{path}.{key}" if path else key
+            if key in _NAMED:
+                if type(below) is str:
+                    yield field, _NAMED[key], {"name": below, "optional": value.get("optional")}
+                continue
+            kind = _HOLDING.get(key)
+            if kind is None and (match := _REFERENCE.match(key)):
+                word = match["kind"] or ""
+                kind = _KINDS.get(word, word)
+            if kind is not None:
+                items = below if type(below) is list else [below]
+                for number, item in enumerate(items):
+                    if type(item) is dict and "name" in item:
+                        own = item.get("kind")
+                        place = f"{field}[{number}]" if type(below) is list else field
+                        yield place, own if type(own) is str and own else kind, item
+            todo.append((below, field))
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else ""
+
+
+def references_to(store: DumpStore, kind: str, namespace: str, name: str) -> tuple[References, Iterator[Reference]]:
+    """Return the references to one object.
+
+    Args:
+        store: The dump.
+        kind: The kind, as an argument of `query` names it.
+        namespace: The namespace; ignored for kinds without one.
+        name: The name.
+
+    Raises:
+        UnknownResource: There is no such kind.
+    """
+    resource = store.discovery.resolve(kind)
+    references = References(store)
+    if not any((one.group, one.plural) == (resource.group, resource.plural) for one in references.kinds):
+        raise UnknownResource(resource.plural, resource.group)
+    wanted = Target(resource.group, resource.plural, namespace if resource.namespaced else "", name)
+    return references, (reference for reference in references.all(name) if reference.target == wanted)
