@@ -167,6 +167,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=FOLDER / "results", help="folder for the JSON files")
     parser.add_argument("--readme", type=Path, default=FOLDER / "README.md", help="where the tables go")
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder for drawn objects and built programs")
+    parser.add_argument("--against", type=Path, help="a checkout of an earlier commit, for run.py")
     parser.add_argument("--duckdb", help="a Python that has duckdb, for query.py")
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
@@ -181,6 +182,8 @@ def main() -> int:
         words = benchmark.quick if options.quick else benchmark.tiny if options.tiny else benchmark.whole
         if options.duckdb and benchmark.name == "query":
             words += f" --duckdb {options.duckdb}"
+        if options.against and benchmark.name == "run":
+            words += f" --against {options.against}"
         if what := measure(benchmark, words, options.results, options.cache):
             reported[what].append(benchmark.name)
         render(options.results, options.readme)

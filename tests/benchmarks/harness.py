@@ -396,6 +396,7 @@ def audit(
     jobs: int = 1,
     objects: int | None = None,
     program: Sequence[object] = ("-m", "pipelines"),
+    checkout: Path | None = None,
 ) -> Run:
     """Audit a dump, from process start to finished report; the report is thrown away.
 
@@ -406,11 +407,14 @@ def audit(
         jobs: Workers.
         objects: How many keys the report must have accounted for.
         program: What Python is given to run as the auditor.
+        checkout: Folder with the code of another commit to run; None for this one.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report"
         command = [sys.executable, *program, "audit", dump, *(["--crds", crds] if crds else []), "--report", report]
-        run = timed([*command, "--jobs", jobs, "--fail-on", "never", *words])
+        place = checkout or ROOT
+        env = {**os.environ, "PYTHONPATH": str(place)}
+        run = timed([*command, "--jobs", jobs, "--fail-on", "never", *words], cwd=place, env=env)
         manifest = json.loads((report / "manifest.json").read_text())
     counted = sum(manifest["counts"]["statuses"].values())
     if objects is not None and counted != objects:

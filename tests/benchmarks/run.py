@@ -11,10 +11,13 @@ The headline is the default run, with verdicts on updates. The oracle gives crea
 with rules, and without them on both sides (`--skip updates --skip rules`; the oracle's own timer of that phase is taken
 off its time). Each corpus is measured twice: with the 400 bodies a kind of the recipe, and with a body of its own for
 each object. Processor time is that of all processes, beside `orjson.loads` of the same objects in this process.
+
+With `--against FOLDER` another checkout of the project audits the same objects in the same turns, with one worker.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -33,6 +36,10 @@ if TYPE_CHECKING:
 
 LIMITS = {("bench-30", "with rules"): 6, ("bench-2", "with rules"): 9, ("bench-30", "without rules"): 6}
 SPEEDUP = 1.6
+OF_THEN = {
+    ("bench-2", "default"): 0.82, ("bench-2", "creates"): 0.78, ("bench-30", "default"): 0.85, ("bench-30", "creates"): 1,
+}  # fmt: skip
+"""Largest processor time in multiples of that of commit 6f1f44a."""
 
 
 def measure(results: Results, name: str, options: argparse.Namespace, *, own: bool) -> None:
@@ -44,6 +51,10 @@ def measure(results: Results, name: str, options: argparse.Namespace, *, own: bo
     without: dict[int, list[float]] = {1: [], 2: []}
     processor: dict[int, list[float]] = {1: [], 2: []}
     sides: dict[str, Callable[[], float]] = {"orjson": partial(decoding, corpus)}
+    compared = ("default", "creates") if options.against and not own else ()
+    for what in compared:
+        for side, checkout in (("now", None), ("then", options.against)):
+            sides[f"{what} {side}"] = partial(_processor, corpus, objects, what, checkout)
     for workers, rates in without.items():
         ours = partial(_ours, corpus, objects, workers)
         sides[f"default {workers}"] = partial(ours, processor[workers])
@@ -66,10 +77,27 @@ def measure(results: Results, name: str, options: argparse.Namespace, *, own: bo
         ):
             results.add(row, f"creates over the oracle, {what}", ratios(mine, other), at_least=limits.get((name, what)))
         results.add(row, "time of the default run over creates", ratios(create, default))
+    for what in compared:
+        found_then, found_now = found[f"{what} then"], found[f"{what} now"]
+        row = f"{name}, 1 worker, {what}, beside commit {_commit(options.against)}"
+        results.add(row, "CPU us an object", found_now)
+        results.add(row, "CPU us an object, that commit", found_then)
+        results.add(row, "times that commit", ratios(found_now, found_then), at_most=OF_THEN[name, what])
     row = f"{shown}, 2 workers over 1"
     results.add(row, "default run, objects/s", ratios(found["default 2"], found["default 1"]), at_least=SPEEDUP)
     results.add(row, "creates only, objects/s", ratios(found["create 2"], found["create 1"]), at_least=SPEEDUP)
     results.add(row, "oracle, objects/s", ratios(found["oracle 2"], found["oracle 1"]))
+
+
+def _processor(corpus: Path, objects: int, what: str, checkout: Path | None) -> float:
+    """Return the microseconds of processor time that an object takes in all processes."""
+    words = () if what == "default" else ("--skip", "updates")
+    return 1e6 * audit(corpus, crds(), *words, objects=objects, checkout=checkout).everywhere / objects
+
+
+def _commit(checkout: Path) -> str:
+    words = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _ours(corpus: Path, objects: int, workers: int, processor: list[float], *skip: str) -> float:
@@ -90,6 +118,7 @@ def main() -> int:
     """Run it."""
     parser = arguments(__doc__, objects=100_000)
     parser.add_argument("--corpus", choices=("bench-30", "bench-2"), action="append", help="default: both")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="a checkout to run in the same turns")
     parser.add_argument("--oracle-objects", type=int, help="the oracle gets only so many of them, the first")
     options = parser.parse_args()
     if is_yardstick_missing():

@@ -107,7 +107,7 @@ def test_what_is_no_beginning_of_a_corpus_is_drawn(tmp_path, monkeypatch):
 def timed_here(monkeypatch):
     """What benchmarks measure is run in this process."""
 
-    def timed(command):
+    def timed(command, **_):
         start, words = command.index("pipelines") + 1, [str(word) for word in command]
         ended = auditor(*words[start:])
         assert ended.code == 0, ended.output
