@@ -8,6 +8,7 @@ pkg/apis/meta/v1/{types,time,helpers}.go, pkg/runtime/converter.go (ToUnstructur
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +35,8 @@ from auditor.schema.typed import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from auditor.base.paths import KeyPath
     from auditor.base.records import JsonObject
     from auditor.schema.structural import StructuralSchema
@@ -132,12 +135,11 @@ def to_json(decoded: JsonObject) -> JsonObject:
     return made
 
 
-def served_metadata(decoded: JsonObject) -> JsonObject:
-    """Return decoded metadata of an object (not of an embedded one) as JSON data."""
-    made = to_json(decoded)
-    if "creationTimestamp" not in made and not changes.NO_NULL_TIMES.holds:
-        made["creationTimestamp"] = None
-    return made
+def served_metadata(metadata: JsonObject) -> JsonObject:
+    """Return metadata of an object (not of an embedded one) as servers show them."""
+    if "creationTimestamp" not in metadata and not changes.NO_NULL_TIMES.holds:
+        return {**metadata, "creationTimestamp": None}
+    return metadata
 
 
 def reads_the_same(metadata: JsonObject) -> bool:
@@ -255,6 +257,92 @@ def _decode(value: Any, unknown: list[str] | None) -> JsonObject:
     return decoded
 
 
+def read_metadata(value: Any, *, drop: bool, unknown: list[str] | None = None) -> JsonObject:
+    """Decode metadata into its type and encode it again, as JSON data.
+
+    Each field is decoded and encoded by itself, so those that this leaves as they are (`_UNCHANGED`) are taken over:
+    they are no error and bring no unknown field. If all are, the result is the given object.
+
+    Args, Raises:
+        As `decode_metadata`.
+    """
+    if type(value) is not dict:
+        return to_json(decode_metadata(value, drop=drop, unknown=unknown))
+    kept: JsonObject = {}
+    others: JsonObject = {}
+    for key, item in value.items():
+        is_unchanged = _UNCHANGED.get(key)
+        (kept if is_unchanged is not None and is_unchanged(item) else others)[key] = item
+    return {**kept, **to_json(decode_metadata(others, drop=drop, unknown=unknown))} if others else value
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str and value != ""
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+def _are_texts(value: Any) -> bool:
+    """Return whether a list, or a map, has items, and all are texts."""
+    for item in value if type(value) is list else value.values():
+        if type(item) is not str:
+            return False
+    return len(value) > 0
+
+
+_is_time = re.compile(
+    r"[1-9][0-9]{3}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+).fullmatch
+"""Matches times as the server writes them, except those before the year 1000 and those on 29 February."""
+
+_OWNER_TYPES: Final = {
+    **dict.fromkeys(("apiVersion", "kind", "name", "uid"), str),
+    **dict.fromkeys(("controller", "blockOwnerDeletion"), bool),
+}
+_OWNER_TEXTS: Final = frozenset({"apiVersion", "kind", "name", "uid"})
+_ENTRY_TEXTS: Final = frozenset({"manager", "operation", "apiVersion", "fieldsType", "subresource"})
+
+
+def _is_owner(value: Any) -> bool:
+    if type(value) is not dict:
+        return False
+    for key, item in value.items():
+        if type(item) is not _OWNER_TYPES.get(key):
+            return False
+    return value.keys() >= _OWNER_TEXTS
+
+
+def _is_entry(value: Any) -> bool:
+    if type(value) is not dict:
+        return False
+    for key, item in value.items():
+        if key in _ENTRY_TEXTS:
+            if type(item) is not str or not item:
+                return False
+        elif key == "time":
+            if type(item) is not str or not _is_time(item):
+                return False
+        elif key != "fieldsV1" or item is None or _reencoded(item) is not item:
+            return False
+    return True
+
+
+_UNCHANGED: Final[dict[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(("name", "generateName", "namespace", "selfLink", "resourceVersion", "uid"), _is_text),
+    "generation": lambda value: _is_integer(value) and value != 0,
+    **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), lambda value: type(value) is str and _is_time(value)),
+    "deletionGracePeriodSeconds": _is_integer,
+    **dict.fromkeys(("labels", "annotations"), lambda value: type(value) is dict and _are_texts(value)),
+    "ownerReferences": lambda value: type(value) is list and value and all(map(_is_owner, value)),
+    "finalizers": lambda value: type(value) is list and _are_texts(value),
+    "managedFields": lambda value: type(value) is list and value and all(map(_is_entry, value)),
+}
+"""Field of metadata to the test whether decoding and encoding certainly leave a value as it is."""
+
+
 def coerce_embedded(obj: Any, schema: StructuralSchema | None, *, drop: bool) -> list[str]:
     """Coerce apiVersion, kind and metadata of embedded resources, in place.
 
@@ -329,12 +417,11 @@ def _coerce_key(value: JsonObject, key: str, child: Any, path: KeyPath, unknown:
         below = path.field(key)
         seen: list[str] = []
         try:
-            decoded = decode_metadata(child, drop=drop, unknown=seen)
+            value[key] = read_metadata(child, drop=drop, unknown=seen)
         except CoerceError as error:
             if not drop:
                 raise CoerceError(_invalid(below, child, str(error))) from None
             return  # malformed as a whole: the coercion after the conversion handles it
-        value[key] = to_json(decoded)
         unknown.extend(f"{below.structured()}.{key}" for key in seen)
 
 

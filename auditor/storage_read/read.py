@@ -27,7 +27,7 @@ from auditor.golang.go_text import display, quote, type_name
 from auditor.golang.jsontext import GoJsonError, as_text, decode
 from auditor.releases import changes
 from auditor.schema.defaulting import copy_json, default, drop_nulls, keeps_defaults
-from auditor.schema.objectmeta import CoerceError, coerce_embedded, decode_metadata, reads_the_same, served_metadata
+from auditor.schema.objectmeta import CoerceError, coerce_embedded, read_metadata, reads_the_same, served_metadata
 from auditor.schema.pruning import prune
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def finish_read(
     try:
         pruned, defaulted = _before_conversion(definition, obj, has_nulls=has_nulls)
         convert(obj, definition, version_name)
-        is_read = is_apart and definition.conversion != "Webhook" and reads_the_same(obj.get("metadata") or {})
+        read = obj.get("metadata") or {}
+        is_read = is_apart and definition.conversion != "Webhook" and (read is metadata or reads_the_same(read))
         again = coerce(definition, obj, drop=False, is_same=stored == version_name, is_read=is_read)
     except (CoerceError, ConversionError, ReadError) as error:
         return ReadResult(unreadable=str(error), stored_version=stored)
@@ -220,7 +221,7 @@ def coerce(
     unknown: list[str] = []
     metadata = None
     if not is_read and "metadata" in obj:
-        metadata = decode_metadata(obj["metadata"], drop=drop, unknown=unknown)
+        metadata = read_metadata(obj["metadata"], drop=drop, unknown=unknown)
     dropped = [f"metadata.{path}" for path in unknown]
     schema, own = _schema_of(definition, obj)
     if own:
@@ -232,7 +233,8 @@ def coerce(
         if drop:
             if metadata is None:
                 raise ReadError(NO_METADATA)
-            metadata["generation"] = metadata.get("generation", 0) or 1
+            if "generation" not in metadata:
+                metadata = {**metadata, "generation": 1}
     if metadata is not None:  # written last: nulls and embedded resources are handled before
         obj["metadata"] = served_metadata(metadata)
     return dropped
@@ -321,6 +323,8 @@ def rewritten_metadata(stored: Any, read: JsonObject) -> str:
     """
     if type(stored) is not dict:
         return DRIFTS if stored is None else LOSES_DATA
+    if read is stored:
+        return ""
     if read.get("creationTimestamp", "") is None:  # absent, as servers before `changes.NO_NULL_TIMES` show it
         read = {key: value for key, value in read.items() if key != "creationTimestamp"}
     if _is_lost(stored, read):
