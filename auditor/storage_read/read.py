@@ -109,16 +109,20 @@ def finish_read(
         has_nulls: Whether there may be a null in it.
     """
     stored, metadata = _stored_version(obj), obj.get("metadata")
-    schemas = _schema_of(definition, obj)[0], definition.versions[version_name].structural
-    is_apart = not any(map(_may_change_metadata, schemas))
+    schema, own = _schema_of(definition, obj)
+    is_apart = not _may_change_metadata(schema) and not _may_change_metadata(
+        definition.versions[version_name].structural
+    )
     if not is_apart:
         metadata = copy_json(metadata)
     try:
-        pruned, defaulted = _before_conversion(definition, obj, has_nulls=has_nulls)
+        pruned, defaulted = _before_conversion(definition, obj, schema, own=own, has_nulls=has_nulls)
         convert(obj, definition, version_name)
+        again: list[str] = []
         read = obj.get("metadata") or {}
-        is_read = is_apart and definition.conversion != "Webhook" and (read is metadata or reads_the_same(read))
-        again = coerce(definition, obj, drop=False, is_same=stored == version_name, is_read=is_read)
+        is_same = is_apart and stored == version_name and keeps_defaults(schema)
+        if not is_same or (read is not metadata and not reads_the_same(read)):
+            again = coerce(definition, obj, drop=False)
     except (CoerceError, ConversionError, ReadError) as error:
         return ReadResult(unreadable=str(error), stored_version=stored)
     if stored != version_name:
@@ -134,19 +138,24 @@ def before_conversion(definition: CustomResourceDefinition, data: bytes) -> Json
     """Return a stored value as the server sends it to a conversion webhook, or None if it fails earlier."""
     try:
         obj = decode_value(data)
-        _before_conversion(definition, obj)
+        schema, own = _schema_of(definition, obj)
+        _before_conversion(definition, obj, schema, own=own)
     except (CoerceError, ReadError):
         return None
     return obj
 
 
 def _before_conversion(
-    definition: CustomResourceDefinition, obj: JsonObject, *, has_nulls: bool = True
+    definition: CustomResourceDefinition,
+    obj: JsonObject,
+    schema: StructuralSchema | None,
+    *,
+    own: bool,
+    has_nulls: bool = True,
 ) -> tuple[list[str], list[str]]:
     """Read an object by the schema of its own version, in place; return pruned and defaulted paths."""
-    pruned = coerce(definition, obj, drop=True, has_nulls=has_nulls)
-    stored_schema, own = _schema_of(definition, obj)
-    return pruned, default(obj, stored_schema) if own else []
+    pruned = _coerce(definition, obj, schema, own=own, drop=True, has_nulls=has_nulls)
+    return pruned, default(obj, schema) if own else []
 
 
 def decode_value(data: bytes) -> JsonObject:
@@ -188,15 +197,7 @@ def _decode_cbor(data: bytes) -> JsonObject:
     return obj
 
 
-def coerce(
-    definition: CustomResourceDefinition,
-    obj: JsonObject,
-    *,
-    drop: bool,
-    has_nulls: bool = True,
-    is_same: bool = False,
-    is_read: bool = False,
-) -> list[str]:
+def coerce(definition: CustomResourceDefinition, obj: JsonObject, *, drop: bool) -> list[str]:
     """Coerce metadata, prune, drop nulls and coerce embedded resources by the version that the object names, in place.
 
     Args:
@@ -204,14 +205,25 @@ def coerce(
         obj: Decoded.
         drop: True for the coercion after decoding: malformed metadata is dropped, a missing generation set to 1. False
             for the one after conversion: malformed metadata makes the read fail.
-        has_nulls: Whether there may be a null in it.
-        is_same: Whether the object was coerced and defaulted by the same version before.
-        is_read: Whether its metadata is as a read returns it.
     Returns:
         Dotted paths of dropped unknown fields, unordered.
     Raises:
         ReadError, CoerceError: The read fails; the message is the server's.
     """
+    schema, own = _schema_of(definition, obj)
+    return _coerce(definition, obj, schema, own=own, drop=drop)
+
+
+def _coerce(
+    definition: CustomResourceDefinition,
+    obj: JsonObject,
+    schema: StructuralSchema | None,
+    *,
+    own: bool,
+    drop: bool,
+    has_nulls: bool = True,
+) -> list[str]:
+    """Do `coerce` by the schema of an object; `own`: whether the object has the definition's kind."""
     for key in ("kind", "apiVersion"):
         value = obj.get(key, "")
         if type(value) is not str:
@@ -220,12 +232,11 @@ def coerce(
             )
     unknown: list[str] = []
     metadata = None
-    if not is_read and "metadata" in obj:
+    if "metadata" in obj:
         metadata = read_metadata(obj["metadata"], drop=drop, unknown=unknown)
     dropped = [f"metadata.{path}" for path in unknown]
-    schema, own = _schema_of(definition, obj)
     if own:
-        if not definition.preserve_unknown_fields and not (is_same and keeps_defaults(schema)):
+        if not definition.preserve_unknown_fields:
             dropped += prune(obj, schema)
             if has_nulls:
                 drop_nulls(obj, schema)
