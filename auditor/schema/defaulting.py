@@ -15,7 +15,7 @@ from auditor.schema.pruning import as_resource, prune, prune_below
 from auditor.schema.structural import ABSENT, StructuralSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 def copy_json(value: Any) -> Any:
@@ -35,23 +35,18 @@ def drop_nulls(value: Any, schema: StructuralSchema | None) -> None:
     if schema is None:
         return
     if type(value) is dict:
-        gone: list[str] | None = None
+        gone: list[str] = []
         properties = schema.properties
-        additional = schema.additional_properties
+        additional = None if type(schema.additional_properties) is bool else schema.additional_properties
         for key, child in value.items():
-            below = properties.get(key)
-            if below is None:
-                if additional is None or type(additional) is bool:
-                    continue
-                below = additional
-            if child is None:
-                if not below.nullable and below.default is ABSENT:
-                    gone = [key] if gone is None else [*gone, key]
-            elif type(child) is dict or type(child) is list:
-                drop_nulls(child, below)
-        if gone is not None:
-            for key in gone:
-                del value[key]
+            if child is None or type(child) is dict or type(child) is list:
+                below = properties.get(key, additional)
+                if child is not None:
+                    drop_nulls(child, below)
+                elif below is not None and not below.nullable and below.default is ABSENT:
+                    gone.append(key)
+        for key in gone:
+            del value[key]
     elif type(value) is list and schema.items is not None:
         for child in value:
             if type(child) is dict or type(child) is list:
@@ -88,52 +83,43 @@ def _needed(schema: StructuralSchema) -> StructuralSchema | None:
 _needed_of = lru_cache(maxsize=256)(_needed)
 
 
-def _default(value: Any, schema: StructuralSchema) -> list[str] | None:
+def _default(value: Any, schema: StructuralSchema) -> list[str]:
+    """Do `default` below `value`; return paths, each with its leading dot or bracket, unordered."""
+    filled: list[str] = []
     if type(value) is dict:
-        return _default_object(value, schema)
-    if type(value) is list and schema.items is not None:
-        return _default_list(value, schema.items)
-    return None
-
-
-def _default_object(value: dict[str, Any], schema: StructuralSchema) -> list[str] | None:
-    filled: list[str] = []
-    properties = schema.properties
-    for key, below in properties.items():
-        if key in value:
-            child = value[key]
-            if child is not None or below.nullable:
-                if type(child) is dict or type(child) is list:
-                    filled.extend(f".{key}{path}" for path in _default(child, below) or ())
-                continue
-        if below.default is not ABSENT:
-            value[key] = made = copy_json(below.default)
-            _default(made, below)
-            filled.append(f".{key}")
-    additional = schema.additional_properties
-    if additional is not None and type(additional) is not bool:
-        for key, child in value.items():
-            if key not in properties:
-                filled.extend(f".{key}{path}" for path in _default_element(value, key, child, additional))
+        properties = schema.properties
+        for key, below in properties.items():
+            child = value.get(key)
+            if type(child) is dict or type(child) is list:
+                paths = _default(child, below)
+                if paths:
+                    filled += [f".{key}{path}" for path in paths]
+            elif child is None and below.default is not ABSENT and not (below.nullable and key in value):
+                value[key] = made = copy_json(below.default)
+                _default(made, below)
+                filled.append(f".{key}")
+        additional = schema.additional_properties
+        if additional is not None and type(additional) is not bool:
+            others = [(key, child) for key, child in value.items() if key not in properties]
+            _default_elements(value, others, additional, ".{}{}", filled)
+    elif type(value) is list and schema.items is not None:
+        _default_elements(value, enumerate(value), schema.items, "[{}]{}", filled)
     return filled
 
 
-def _default_list(value: list[Any], items: StructuralSchema) -> list[str] | None:
-    filled: list[str] = []
-    for index, child in enumerate(value):
-        filled.extend(f"[{index}]{path}" for path in _default_element(value, index, child, items))
-    return filled
-
-
-def _default_element(holder: Any, key: Any, child: Any, schema: StructuralSchema) -> list[str] | tuple[str, ...]:
-    """Default a map value or list item, which can be null but not absent."""
-    if child is None:
-        if schema.nullable or schema.default is ABSENT:
-            return ()
-        holder[key] = made = copy_json(schema.default)
-        _default(made, schema)
-        return ("",)
-    return _default(child, schema) or ()
+def _default_elements(
+    holder: Any, elements: Iterable[tuple[Any, Any]], schema: StructuralSchema, path: str, filled: list[str]
+) -> None:
+    """Default map values or list items, which can be null but not absent."""
+    for key, child in elements:
+        if type(child) is dict or type(child) is list:
+            below = _default(child, schema)
+            if below:
+                filled += [path.format(key, rest) for rest in below]
+        elif child is None and schema.default is not ABSENT and not schema.nullable:
+            holder[key] = made = copy_json(schema.default)
+            _default(made, schema)
+            filled.append(path.format(key, ""))
 
 
 @lru_cache(maxsize=4096)

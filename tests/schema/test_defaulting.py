@@ -50,6 +50,12 @@ def test_nulls(value, kept):
     assert value == kept
 
 
+def test_each_of_many_nulls_goes():
+    value = {**{f"k{number}": None for number in range(50_000)}, "s": "x"}
+    drop_nulls(value, parse_schema({"additionalProperties": {"type": "string"}}))
+    assert value == {"s": "x"}
+
+
 FILLED = [
     ("empty", {}, DEFAULTS, ["a", "nd", "o"]),
     ("null-that-may-not-be", {"a": None}, DEFAULTS, ["a", "nd", "o"]),
