@@ -22,7 +22,7 @@ from auditor.fastpath.dicts.metadata import prove_embedded, prove_metadata
 from auditor.fastpath.dicts.root import fused, selector
 from auditor.fastpath.dicts.scope import SchemaNotEmittable
 from auditor.golang.go_text import display
-from auditor.schema.objectmeta import decode_metadata, to_json
+from auditor.schema.objectmeta import read_metadata
 from auditor.schema.structural import ABSENT, ListType, StructuralSchema
 from auditor.storage_read.read import rewritten_metadata
 
@@ -184,10 +184,10 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
     def repair(obj: JsonObject, size: int, log: Log) -> bool:
         stored = obj["metadata"]
         unknown: list[str] = []
-        fit = decode_metadata(stored, drop=drop, unknown=unknown)
-        if drop:
-            fit["generation"] = fit.get("generation", 0) or 1
-        obj["metadata"] = read = to_json(fit)
+        read = read_metadata(stored, drop=drop, unknown=unknown)
+        if drop and "generation" not in read:
+            read = {**read, "generation": 1}
+        obj["metadata"] = read
         log.pruned.extend((None, f"metadata.{path}") for path in unknown)
         log.effect = max(log.effect, rewritten_metadata(stored, read))
         return prove_metadata(read, size, namespaced)
