@@ -239,7 +239,7 @@ def decode_metadata(value: Any, *, drop: bool, unknown: list[str] | None = None)
     if type(value) is not dict:
         raise CoerceError(f"invalid metadata: expected object, got {type_name(value)}")
     kept: JsonObject = {}
-    for key, item in value.items():
+    for key, item in value.items() if len(value) > 1 else ():  # a single key was just found to be malformed
         try:
             kept.update(_decode({key: item}, unknown))
         except GoTypeError:

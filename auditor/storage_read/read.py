@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.base.paths import check_paths
+from auditor.base.quick_init import quick_init
 from auditor.base.statuses import Impact
 from auditor.crds.conversion import NEEDS_WEBHOOK, ConversionError, convert, parse_group_version
 from auditor.golang import cbor
@@ -48,6 +49,7 @@ class ReadError(Exception):
     """A stored value that the server cannot read; the text is the reason."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ReadResult:
     """Result of a read: an object, or the reason why it cannot be read.
@@ -108,8 +110,8 @@ def finish_read(
         obj: The decoded object.
         has_nulls: Whether there may be a null in it.
     """
-    stored, metadata = _stored_version(obj), obj.get("metadata")
-    schema, own = _schema_of(definition, obj)
+    metadata = obj.get("metadata")
+    schema, own, stored = _schema_of(definition, obj)
     is_apart = not _may_change_metadata(schema) and not _may_change_metadata(
         definition.versions[version_name].structural
     )
@@ -138,7 +140,7 @@ def before_conversion(definition: CustomResourceDefinition, data: bytes) -> Json
     """Return a stored value as the server sends it to a conversion webhook, or None if it fails earlier."""
     try:
         obj = decode_value(data)
-        schema, own = _schema_of(definition, obj)
+        schema, own, _ = _schema_of(definition, obj)
         _before_conversion(definition, obj, schema, own=own)
     except (CoerceError, ReadError):
         return None
@@ -210,7 +212,7 @@ def coerce(definition: CustomResourceDefinition, obj: JsonObject, *, drop: bool)
     Raises:
         ReadError, CoerceError: The read fails; the message is the server's.
     """
-    schema, own = _schema_of(definition, obj)
+    schema, own, _ = _schema_of(definition, obj)
     return _coerce(definition, obj, schema, own=own, drop=drop)
 
 
@@ -271,13 +273,15 @@ def choose_version(definition: CustomResourceDefinition, obj: Any, version_name:
     return None if storage is None else storage.name
 
 
-def _schema_of(definition: CustomResourceDefinition, obj: JsonObject) -> tuple[StructuralSchema | None, bool]:
-    """Return the schema of the version in an object's apiVersion, and whether the object has the definition's kind."""
+def _schema_of(
+    definition: CustomResourceDefinition, obj: JsonObject
+) -> tuple[StructuralSchema | None, bool, str | None]:
+    """Return the schema of an object's version, whether it has the definition's kind, and that version if it has one."""
     group, name = _group_version(obj)
     if group != definition.group or obj.get("kind") != definition.kind:
-        return None, False
+        return None, False, name or None
     version = definition.versions.get(name)
-    return (None if version is None else version.structural), True
+    return (None if version is None else version.structural), True, name or None
 
 
 def _may_change_metadata(schema: StructuralSchema | None) -> bool:
@@ -289,10 +293,6 @@ def _may_change_metadata(schema: StructuralSchema | None) -> bool:
 def _group_version(obj: JsonObject) -> tuple[str, str]:
     api_version = obj.get("apiVersion", "")
     return (parse_group_version(api_version) or ("", "")) if type(api_version) is str else ("", "")
-
-
-def _stored_version(obj: JsonObject) -> str | None:
-    return _group_version(obj)[1] or None
 
 
 def _kind(obj: JsonObject) -> str:

@@ -123,6 +123,9 @@ def test_what_does_not_fit_is_dropped_whole_or_fails(key, value, text):
     dropped = copy.deepcopy(obj)
     coerce_metadata(dropped, drop=True)
     assert dropped == {"metadata": {"name": "x"}}
+    alone = {"metadata": {key: copy.deepcopy(value)}}
+    coerce_metadata(alone, drop=True)
+    assert alone == {"metadata": {}}
     with pytest.raises(CoerceError) as caught:
         coerce_metadata(obj, drop=False)
     assert str(caught.value) == text
