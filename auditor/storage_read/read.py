@@ -276,7 +276,7 @@ def choose_version(definition: CustomResourceDefinition, obj: Any, version_name:
 def _schema_of(
     definition: CustomResourceDefinition, obj: JsonObject
 ) -> tuple[StructuralSchema | None, bool, str | None]:
-    """Return the schema of an object's version, whether it has the definition's kind, and that version if it has one."""
+    """Return the schema of an object's version, whether it is of the definition's kind, and the name of the version."""
     group, name = _group_version(obj)
     if group != definition.group or obj.get("kind") != definition.kind:
         return None, False, name or None
