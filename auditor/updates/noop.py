@@ -25,7 +25,7 @@ from auditor.ratcheting import CorrelatedObject
 from auditor.schema.structural import ABSENT, StructuralSchema, nodes_of
 from auditor.storage_read.numbers_as_sent import has_respelled, may_be_respelled
 from auditor.updates.managed_fields import locate
-from auditor.updates.server_side_apply import apply_fault, may_misfit
+from auditor.updates.server_side_apply import ApplyTypes, may_misfit
 from auditor.updates.update import TriedUpdate, UpdateProgram
 from auditor.validation.field_errors import (
     DUPLICATE,
@@ -110,6 +110,7 @@ class NoopUpdates:
             or self._may_be_unwritable()
             or may_misfit(self.version.structural)
         )
+        self._types = ApplyTypes(self.definition, self.version)
         self._create_checks_types = not may_misfit(self.version.structural, exact=True)
         self._defaults = bool(defaults)
         self._has_doubles = self.definition.preserve_unknown_fields or _may_hold_double(self.version.structural)
@@ -321,7 +322,7 @@ class NoopUpdates:
                     break
             else:
                 return None
-        fault = apply_fault(self.definition, self.version, obj)
+        fault = self._types.fault(obj)
         return TriedUpdate(500, fault) if fault else None
 
     def _verdicts(

@@ -18,8 +18,9 @@ kube-openapi pkg/schemaconv; structured-merge-diff merge/update.go, typed (valid
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from auditor.golang.go_text import display, go_syntax, quote, type_name
 from auditor.ratcheting import canonical_text
@@ -27,7 +28,7 @@ from auditor.schema.structural import ABSENT, ListType, StructuralSchema, nodes_
 from auditor.updates.apply_answer import APPLY_FAILS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Callable, Container, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
@@ -66,24 +67,8 @@ def may_misfit(schema: StructuralSchema | None, *, exact: bool = False) -> bool:
 
 
 def apply_fault(definition: CustomResourceDefinition, version: CrdVersion, obj: JsonObject) -> str:
-    """Return the server's answer (code 500) to any server-side apply; empty if the object fits its types.
-
-    The server has the fields of several faults in any order; here they are sorted.
-
-    Args:
-        definition: The definition of the object.
-        version: The version of the apply.
-        obj: The object as read at this version.
-    """
-    text = _type_errors(definition, version, obj, duplicates=True)
-    if not text:
-        return ""
-    metadata = obj.get("metadata") or {}
-    place = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
-    called = f"({place}; {definition.group}/{version.name}, Kind={obj.get('kind')})"
-    if metadata.get("managedFields"):
-        return f"{APPLY_FAILS}typed live object {called}: {text}"
-    return f"{APPLY_FAILS}manager for existing fields: failed to convert new object {called} to smd typed: {text}"
+    """Return the server's answer (code 500) to any server-side apply; see `ApplyTypes.fault`."""
+    return ApplyTypes(definition, version).fault(obj)
 
 
 def manager_fault(
@@ -92,7 +77,8 @@ def manager_fault(
     """Return the server's answer (code 500) to an apply of an object that fits its types; empty if no manager fails it.
 
     Args:
-        definition, version, obj: As of `apply_fault`.
+        definition, version: As of `ApplyTypes`.
+        obj: The object as read at this version.
         versions: Only managers at these versions are asked; all if it is None.
     """
     own = f"{definition.group}/{version.name}"
@@ -107,109 +93,191 @@ def manager_fault(
         if name not in definition.versions:
             return f"request to convert CR to an invalid group/version: {api}"
         if definition.conversion != "Webhook":
-            text = _type_errors(definition, definition.versions[name], obj, duplicates=False)
+            text = ApplyTypes(definition, definition.versions[name], duplicates=False).errors(obj)
             if text:
                 return text
     return ""
 
 
-def _type_errors(
-    definition: CustomResourceDefinition, version: CrdVersion, obj: JsonObject, *, duplicates: bool
-) -> str:
-    """Return the server's text for what does not fit; empty if all does.
+class ApplyTypes:
+    """The types of a version, for applies of its objects. A position is compiled when a value first reaches it.
 
     Args:
-        definition, version, obj: As of `apply_fault`.
-        duplicates: Whether keys of lists may repeat.
-    """
-    if version.structural is None:
-        return ""
-    types = _Types(duplicates=duplicates, preserve=definition.preserve_unknown_fields)
-    faults = list(islice(types.of_resource(version.structural, obj, preserve=False), _MOST))
-    return "\n".join(["errors:", *(f"  {fault}" for fault in faults)]) if len(faults) > 1 else "".join(faults)
-
-
-class _Types:
-    """The types of a schema.
-
-    Args:
-        duplicates: Whether keys of lists may repeat.
-        preserve: Whether each object may have fields that the schema does not know.
+        definition: The definition of the objects.
+        version: The version of the apply.
+        duplicates: Whether keys of lists may repeat, as in a live object.
     """
 
-    def __init__(self, *, duplicates: bool, preserve: bool) -> None:
+    def __init__(self, definition: CustomResourceDefinition, version: CrdVersion, *, duplicates: bool = True) -> None:
+        self._definition = definition
+        self._version = version
         self._duplicates = duplicates
-        self._preserve = preserve
+        self._preserve = definition.preserve_unknown_fields
+        root = version.structural
+        self._faults: _FaultsOf = _fits if root is None else self._of_resource(root, preserve=False)
 
-    def of_resource(self, node: StructuralSchema, obj: JsonObject, *, preserve: bool) -> Iterator[str]:
-        """Yield what does not fit in a resource, at the root or embedded, each with its path below the resource.
+    def fault(self, obj: JsonObject) -> str:
+        """Return the server's answer (code 500) to any server-side apply; empty if the object fits its types.
+
+        The server has the fields of several faults in any order; here they are sorted.
 
         Args:
-            node: The schema of the resource.
-            obj: The resource as read: its metadata have their types.
+            obj: The object as read at the version: its metadata have their types.
+        """
+        text = self.errors(obj)
+        if not text:
+            return ""
+        metadata = obj.get("metadata") or {}
+        place = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+        called = f"({place}; {self._definition.group}/{self._version.name}, Kind={obj.get('kind')})"
+        if metadata.get("managedFields"):
+            return f"{APPLY_FAILS}typed live object {called}: {text}"
+        return f"{APPLY_FAILS}manager for existing fields: failed to convert new object {called} to smd typed: {text}"
+
+    def errors(self, obj: JsonObject) -> str:
+        """Return the server's text for what does not fit in an object; empty if all does."""
+        faults = self._faults(obj)
+        return "\n".join(["errors:", *(f"  {fault}" for fault in faults)]) if len(faults) > 1 else "".join(faults)
+
+    # -- compiling a position ---------------------------------------------------------------------------------------
+
+    def _of_resource(self, node: StructuralSchema, *, preserve: bool) -> _FaultsOf:
+        """Return the types of a resource, at the root or embedded.
+
+        Args:
+            node: Its schema.
             preserve: Whether a node above it keeps unknown fields.
         """
-        own = {key: value for key, value in obj.items() if key != "metadata"}
-        metadata = obj.get("metadata")
-        if type(metadata) is dict:
-            for fault in self._of_map(_METADATA, {}, metadata, preserve=True):
-                yield f".metadata{fault}"
-        yield from self._of_map(node, _OWN, own, preserve=preserve or node.preserve_unknown_fields)
+        of_metadata = self._of_map(_METADATA, preserve=True)
+        keys = self._keys(node, _OWN, preserve=preserve or node.preserve_unknown_fields)
+        keys["metadata"] = None, lambda value: of_metadata(value) if type(value) is dict else ()
+        return _faults_of_map(keys, first="metadata")
 
-    def _of_node(self, node: StructuralSchema, value: Any, *, preserve: bool) -> Iterator[str]:
-        kind = type(value)
-        if value is None:
-            return
-        preserve = preserve or node.preserve_unknown_fields
-        if node.type in ("object", "") and kind is dict:
-            if node.embedded_resource:
-                yield from self.of_resource(node, value, preserve=preserve)
-            else:
-                yield from self._of_map(node, {}, value, preserve=preserve)
-        elif node.type in ("array", "") and kind is list:
-            if node.items is not None:
-                yield from self._of_list(node, node.items, value, preserve=preserve)
-        elif node.type == "object":
-            yield f": expected map, got &{{{display(value)}}}"
-        elif node.type == "array":
-            yield f": expected list, got &{{{display(value)}}}"
-        elif node.type:
-            yield from _scalar_faults(node, value)
+    def _of_value(self, node: StructuralSchema | bool, *, preserve: bool) -> _Value:
+        if not isinstance(node, StructuralSchema):
+            return None, _fits if node else _undeclared
+        return _SCALARS.get(node.type), self._of_node(node, preserve=preserve or node.preserve_unknown_fields)
 
-    def _of_map(
-        self, node: StructuralSchema, own: dict[str, StructuralSchema], value: JsonObject, *, preserve: bool
-    ) -> Iterator[str]:
+    def _of_node(self, node: StructuralSchema, *, preserve: bool) -> _FaultsOf:
+        of_map = of_list = None
+        if node.type in ("object", ""):
+            is_resource = node.embedded_resource
+            of_map = (
+                self._of_resource(node, preserve=preserve) if is_resource else self._of_map(node, preserve=preserve)
+            )
+        if node.type in ("array", ""):
+            of_list = _fits if node.items is None else self._of_list(node, node.items, preserve=preserve)
+
+        def faults(value: Any) -> Sequence[str]:
+            kind = type(value)
+            if kind is dict and of_map is not None:
+                return of_map(value)
+            if kind is list and of_list is not None:
+                return of_list(value)
+            return () if value is None or not node.type else _faults_of_scalar(node, value)
+
+        return faults
+
+    def _of_map(self, node: StructuralSchema, *, preserve: bool) -> _FaultsOf:
+        return _faults_of_map(self._keys(node, {}, preserve=preserve))
+
+    def _keys(self, node: StructuralSchema, own: dict[str, StructuralSchema], *, preserve: bool) -> _Keys:
         known: dict[str, StructuralSchema | bool] = {**node.properties, **own}
         others = node.additional_properties
         if others is None:
             others = preserve or self._preserve or not known
-        for key in sorted(value):
-            below = known.get(key, others)
-            if below is False:
-                yield f".{key}: field not declared in schema"
-            elif isinstance(below, StructuralSchema) and _SCALARS.get(below.type) is not type(value[key]):
-                for fault in self._of_node(below, value[key], preserve=preserve):
-                    yield f".{key}{fault}"
+        return _Keys(known, others, partial(self._of_value, preserve=preserve))
 
-    def _of_list(
-        self, node: StructuralSchema, items: StructuralSchema, value: list[Any], *, preserve: bool
-    ) -> Iterator[str]:
-        keys: set[str] = set()
-        for index, item in enumerate(value):
-            step = f"[{index}]"
-            if node.list_type in (ListType.SET, ListType.MAP):
-                key, fault = _key_of(node, items, item)
-                if fault:
-                    yield f": element {index}: {fault}"
-                    return  # the server does not look at the others
-                shown = _shown(key) if type(key) is dict else f"={_shown(key)}"
-                step = f"[{shown}]"
-                same = canonical_text(key)
-                if same in keys and not self._duplicates:
-                    yield f": duplicate entries for key {step}"
-                keys.add(same)
-            for fault in self._of_node(items, item, preserve=preserve):
-                yield f"{step}{fault}"
+    def _of_list(self, node: StructuralSchema, items: StructuralSchema, *, preserve: bool) -> _FaultsOf:
+        scalar, faults_of = self._of_value(items, preserve=preserve)
+        is_keyed = node.list_type in (ListType.SET, ListType.MAP)
+
+        def faults(value: list[Any]) -> Sequence[str]:
+            misfits: list[str] = []
+            keys: set[str] = set()
+            for index, item in enumerate(value):
+                key = None
+                if is_keyed:
+                    key, fault = _key_of(node, items, item)
+                    if fault:
+                        misfits.append(f": element {index}: {fault}")
+                        break  # the server does not look at the others
+                    if not self._duplicates:
+                        same = canonical_text(key)
+                        if same in keys:
+                            misfits.append(f": duplicate entries for key {_step(key)}")
+                        keys.add(same)
+                if type(item) is not scalar and (below := faults_of(item)):
+                    step = _step(key) if is_keyed else f"[{index}]"
+                    misfits += [f"{step}{fault}" for fault in below]
+                    if len(misfits) >= _MOST:
+                        break
+            return misfits[:_MOST]
+
+        return faults
+
+
+_FaultsOf: TypeAlias = "Callable[[Any], Sequence[str]]"
+"""Returns what does not fit in a value, each with its path below it, at most `_MOST`; empty if all fits."""
+_Value: TypeAlias = "tuple[type | None, _FaultsOf]"
+"""The Python type whose values all fit, and the faults of others."""
+
+
+class _Keys(dict[str, "_Value"]):
+    """The types of the keys of a map, each compiled at its first value.
+
+    Args:
+        known: The declared keys.
+        others: The type of all others: whether they may be there, or their schema.
+        compile_: Compiles a type.
+    """
+
+    __slots__ = ("_compile", "_known", "_others", "_rest")
+
+    def __init__(
+        self,
+        known: dict[str, StructuralSchema | bool],
+        others: Any,
+        compile_: Callable[[StructuralSchema | bool], _Value],
+    ) -> None:
+        super().__init__()
+        self._known = known
+        self._others: StructuralSchema | bool = others
+        self._compile = compile_
+        self._rest: _Value | None = None
+
+    def __missing__(self, key: str) -> _Value:
+        if key in self._known:
+            value = self[key] = self._compile(self._known[key])
+            return value
+        if self._rest is None:
+            self._rest = self._compile(self._others)
+        return self._rest  # not by key, as there may be any number of them
+
+
+def _faults_of_map(keys: _Keys, first: str = "") -> _FaultsOf:
+    """Return what tells the faults of a map; those of the key `first` come first, the others in the order of keys."""
+
+    def faults(value: JsonObject) -> Sequence[str]:
+        misfits: dict[str, Sequence[str]] = {}
+        for key, item in value.items():
+            scalar, faults_of = keys[key]
+            if type(item) is not scalar and (below := faults_of(item)):
+                misfits[key] = below
+        if not misfits:
+            return ()
+        order = sorted(misfits, key=lambda key: (key != first, key))
+        return list(islice((f".{key}{fault}" for key in order for fault in misfits[key]), _MOST))
+
+    return faults
+
+
+def _fits(_value: Any) -> Sequence[str]:
+    return ()
+
+
+def _undeclared(_value: Any) -> Sequence[str]:
+    return (": field not declared in schema",)
 
 
 def _key_of(node: StructuralSchema, items: StructuralSchema, item: Any) -> tuple[Any, str]:
@@ -237,6 +305,11 @@ def _key_of(node: StructuralSchema, items: StructuralSchema, item: Any) -> tuple
     return keys, ""
 
 
+def _step(key: Any) -> str:
+    """Return the step to an item of a set or a map list in a path."""
+    return f"[{_shown(key)}]" if type(key) is dict else f"[={_shown(key)}]"
+
+
 def _shown(value: Any) -> str:
     """Return a value in a path."""
     if value is None:
@@ -248,16 +321,23 @@ def _shown(value: Any) -> str:
     return quote(value) if type(value) is str else display(value)
 
 
-def _scalar_faults(node: StructuralSchema, value: Any) -> Iterator[str]:
+def _faults_of_scalar(node: StructuralSchema, value: Any) -> Sequence[str]:
+    """Return what does not fit where a value is neither null nor a map or list that may be there."""
     kind = type(value)
-    if node.type in ("integer", "number"):
+    fault = ""
+    if node.type == "object":
+        fault = f"expected map, got &{{{display(value)}}}"
+    elif node.type == "array":
+        fault = f"expected list, got &{{{display(value)}}}"
+    elif node.type in ("integer", "number"):
         if kind not in (int, float):
-            yield f": expected numeric (int or float), got {type_name(value)}"
+            fault = f"expected numeric (int or float), got {type_name(value)}"
     elif node.type == "boolean":
         if kind is not bool:
-            yield f": expected boolean, got &{{{display(value)}}}"
+            fault = f"expected boolean, got &{{{display(value)}}}"
     elif node.format not in ("", "byte"):  # not a string for the types
         if kind in (dict, list):
-            yield f": expected any scalar, got &{{{display(value)}}}"
+            fault = f"expected any scalar, got &{{{display(value)}}}"
     elif kind is not str:
-        yield f": expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
+        fault = f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
+    return (f": {fault}",) if fault else ()

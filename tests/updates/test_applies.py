@@ -171,3 +171,16 @@ def test_values_fit_types(schema: dict[str, Any], value: Any, fault: str) -> Non
     answer = apply_fault(definition, definition.versions["v1"], stored)
     assert faults_in(answer) == fault
     assert answer.startswith(APPLY_FAILS) is bool(fault)
+
+
+@pytest.mark.parametrize("value", [{"k": 5}, {f"k{number:03}": 5 for number in range(150)}])
+def test_an_answer_names_the_first_hundred_faults_in_the_order_of_their_fields(value: dict[str, Any]) -> None:
+    items = {"type": "array", "items": {"type": "string"}}
+    catalog = _kites({"x": {"type": "object", "additionalProperties": {"type": "string"}}, "w": items})
+    metadata = {"name": "a", "namespace": "default", "uid": "u", "finalizers": ["a", None]}
+    stored = {"apiVersion": f"{GROUP}/v1", "kind": "Kite", "metadata": metadata, "spec": {"x": value, "w": ["a", 7]}}
+    definition = catalog.crds[f"kites.{GROUP}"]
+    errors, *faults = faults_in(apply_fault(definition, definition.versions["v1"], stored)).split("\n")
+    assert errors == "errors:"
+    fields = [".metadata.finalizers", ".spec.w[1]", *(f".spec.x.{key}" for key in sorted(value))][:100]
+    assert [fault.split(":")[0].strip() for fault in faults] == fields
