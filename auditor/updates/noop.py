@@ -36,6 +36,7 @@ from auditor.validation.field_errors import (
     TOO_MANY,
 )
 from auditor.validation.node import tolerated_values, validate_value
+from auditor.validation.update import status_may_fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +55,8 @@ TOLERATED_GLOBALLY: Final = "tolerated-globally"
 _OLD_SELF: Final = re.compile(r"\boldSelf\b")
 _OF_FITTING_VALUES: Final = frozenset({DUPLICATE, INVALID, NOT_SUPPORTED, TOO_FEW, TOO_LONG, TOO_MANY})
 """Types of findings about values that fit their types."""
+_OF_EVERY_WRITE: Final = frozenset({"list-type", "object-meta", "rule"})
+"""Checks that a PUT and a write of /status make alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +205,7 @@ class NoopUpdates:
             rules, dropped, known = self._rules_once(audited), [], audited.findings
             put = self.update.attempt_same("put", old, place, rules, dropped, known)
             if self.version.has_status:
-                is_alike = self._is_answered_alike(known, metadata, place)
+                is_alike = self._is_answered_alike(put, known, metadata, place)
                 status = put if is_alike else self.update.attempt_same("status", old, place, rules, None, known)
         else:
             put = self.update.attempt("put", old, place, revision)
@@ -281,18 +284,23 @@ class NoopUpdates:
         obj = audited.object or {}
         return obj.get("kind") == self.definition.kind and not self._is_respelled(audited, data)
 
-    def _is_answered_alike(self, known: tuple[Finding, ...], metadata: JsonObject, place: RequestName) -> bool:
+    def _is_answered_alike(
+        self, put: TriedUpdate, known: tuple[Finding, ...], metadata: JsonObject, place: RequestName
+    ) -> bool:
         """Return whether an object that is sent to /status gets the same answer as in a PUT of the whole object.
 
-        If only metadata are invalid, both requests check these alone; but /status ignores repeated owners and a
-        namespace that differs from that of the URL.
+        Both check metadata, list types and rules alike. /status checks the schema and the scale of the status alone,
+        so that it finds nothing there where the PUT finds nothing, unless something in the status is wrong, which it
+        ratchets in another way. It checks no embedded resources, and ignores repeated owners and a namespace that
+        differs from that of the URL.
         """
         namespace = place.namespace if self.definition.namespaced else ""
         return (
             not self._has_old_self
+            and self.update.ratchets_alike
             and metadata.get("namespace", "") == namespace
-            and self.version.scale is None
-            and all(finding.check == "object-meta" for finding in known)
+            and all(finding.check in _OF_EVERY_WRITE for finding in put.findings)
+            and not status_may_fail(known)
             and len(metadata.get("ownerReferences") or ()) < 2
         )
 

@@ -109,6 +109,7 @@ class UpdateProgram:
         rules: Evaluator of validation rules, called with new object, old object and their correlation. None if there
             are none or the program skips them.
         has_old_self: Whether some rule uses the old object.
+        ratchets_alike: Whether a write of /status is ratcheted as others are.
     """
 
     def __init__(self, program: AuditProgram, *, ratcheting: bool = True) -> None:
@@ -117,6 +118,7 @@ class UpdateProgram:
         self.version = program.version
         self.ratcheting = ratcheting
         self._status_ratchets = ratcheting and changes.STATUS_RATCHETS.holds
+        self.ratchets_alike = self._status_ratchets is ratcheting
         self.rules: UpdateRules | None = None if program.rule_program is None else self._rules
         nodes = () if program.rule_program is None else program.rule_program.root.walk()
         self.has_old_self = any(rule.uses_old_self for node in nodes for rule in node.rules)
@@ -138,10 +140,10 @@ class UpdateProgram:
             return []
         if self.has_old_self or not self.program.compiled or self.program.is_cold:
             return rules.run_update(new, old, twin)
-        if self.program.rules_hold(new):
-            return []
         if self._updates is None:
             self._updates = RuleUpdates(self.program.prover)
+        if self._updates.is_cold and self.program.rules_hold(new):
+            return []
         return self._updates.update_findings(new, old, twin)
 
     # -- the strategy alone -----------------------------------------------------------------------------------------
@@ -313,7 +315,10 @@ class UpdateProgram:
         """
         metadata, before = _metadata(new), _metadata(old)
         _set(metadata, "generation", before.get("generation"))
-        managed = _managed_fields(metadata if not is_status else before, before, self._api_versions)
+        if known is None or self.validator.has_faulty_managers(known):
+            managed = _managed_fields(metadata if not is_status else before, before, self._api_versions)
+        else:  # nothing looks at them
+            managed = before.get("managedFields") or []
         _drop_repeated_owners(metadata)
         if is_status:  # the metadata of the body are discarded
             status = new.get("status", _ABSENT)

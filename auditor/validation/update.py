@@ -39,6 +39,7 @@ class UpdateValidator:
     def __init__(self, create: CreateValidator) -> None:
         self.create = create
         self._last: tuple[JsonObject, JsonObject, list[Finding], list[Finding]] | None = None
+        self._faulty: tuple[Collection[Finding] | None, frozenset[str]] = (None, frozenset())
 
     def run(
         self,
@@ -126,7 +127,7 @@ class UpdateValidator:
         findings = create.check_type_meta(new)
         if not findings:
             findings = self.check_metadata(new, old, known)
-            if known is None or _status_may_fail(known):
+            if known is None or status_may_fail(known):
                 if twin is not None and known is not None:
                     twin.faults = create.faults_of(new)
                 findings += self._status(new, old, twin)
@@ -212,12 +213,11 @@ class UpdateValidator:
         An unchanged update has findings only in fields in which a create has some; but its check of a generateName
         differs.
         """
-        about = [finding for finding in known if finding.check in _ABOUT_METADATA]
-        if not about and "generateName" not in new:
+        fields = self._faulty_fields(known)
+        if not fields and "generateName" not in new:
             return [], []
         last = self._last
         if last is None or last[1] is not old or last[0] != new:
-            fields = frozenset(_FIELD.sub(r"\1", finding.field) for finding in about)
             if fields <= _FIELDS:
                 part = {name: new[name] for name in ("generateName", *fields) if name in new}
             else:  # not about the metadata alone
@@ -226,6 +226,21 @@ class UpdateValidator:
             common = check_metadata(part, namespaced=namespaced, name_rule=path_segment, fields=fields)
             last = self._last = ({**new}, old, common, check_metadata_update(new, old, part))
         return last[2], last[3]
+
+    def has_faulty_managers(self, known: Collection[Finding]) -> bool:
+        """Return whether an unchanged update may have findings about managedFields; `known` is as in `run`."""
+        fields = self._faulty_fields(known)
+        return "managedFields" in fields or not fields <= _FIELDS
+
+    def _faulty_fields(self, known: Collection[Finding]) -> frozenset[str]:
+        """Return the fields of metadata in which a create has findings; other fields if these are not about metadata.
+
+        The result of the last findings is cached.
+        """
+        if known is not self._faulty[0]:
+            about = [finding.field for finding in known if finding.check in _ABOUT_METADATA]
+            self._faulty = known, frozenset(_FIELD.sub(r"\1", field) for field in about)
+        return self._faulty[1]
 
 
 _ABOUT_METADATA: Final = frozenset({"type-meta", "object-meta"})
@@ -240,7 +255,7 @@ _FIELDS: Final = frozenset(
 """Fields of metadata in which a create may have findings."""
 
 
-def _status_may_fail(known: Collection[Finding]) -> bool:
+def status_may_fail(known: Collection[Finding]) -> bool:
     """Return whether the schema may have findings below the status; findings of a oneOf have no field."""
     fields = {finding.field for finding in known if finding.check == "schema"}
     return "<nil>" in fields or "status" in {field[:6] for field in fields}

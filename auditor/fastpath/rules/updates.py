@@ -46,6 +46,11 @@ class RuleUpdates(RuleProver):
         self._is_plain = not any(plan.all_of for plan in _all_plans(self.root))
         self.module.namespace["_fits"] = fits
 
+    @property
+    def is_cold(self) -> bool:
+        """Whether the interpreter runs the rules of the next object, because code is not generated yet."""
+        return self._patience > 0
+
     def update_findings(self, new: JsonObject, old: JsonObject, twin: CorrelatedObject | None) -> list[Finding]:
         """Run the rules like `RuleProgram.run_update`, with the same result."""
         self._patience -= 1
