@@ -149,9 +149,15 @@ class ApplyTypes:
             preserve: Whether a node above it keeps unknown fields.
         """
         of_metadata = self._of_map(_METADATA, preserve=True)
+
+        def faults_of_metadata(value: Any) -> Sequence[str]:
+            if type(value) is not dict:
+                return ()
+            return of_metadata({name: value[name] for name in _METADATA.properties if name in value})
+
         keys = self._keys(node, _OWN, preserve=preserve or node.preserve_unknown_fields)
-        keys["metadata"] = None, lambda value: of_metadata(value) if type(value) is dict else ()
-        return _faults_of_map(keys, first="metadata")
+        keys["metadata"] = None, faults_of_metadata
+        return _faults_of_map(node, keys, first="metadata")
 
     def _of_value(self, node: StructuralSchema | bool, *, preserve: bool) -> _Value:
         if not isinstance(node, StructuralSchema):
@@ -159,27 +165,21 @@ class ApplyTypes:
         return _SCALARS.get(node.type), self._of_node(node, preserve=preserve or node.preserve_unknown_fields)
 
     def _of_node(self, node: StructuralSchema, *, preserve: bool) -> _FaultsOf:
-        of_map = of_list = None
-        if node.type in ("object", ""):
-            is_resource = node.embedded_resource
-            of_map = (
-                self._of_resource(node, preserve=preserve) if is_resource else self._of_map(node, preserve=preserve)
-            )
-        if node.type in ("array", ""):
-            of_list = _fits if node.items is None else self._of_list(node, node.items, preserve=preserve)
-
-        def faults(value: Any) -> Sequence[str]:
-            kind = type(value)
-            if kind is dict and of_map is not None:
-                return of_map(value)
-            if kind is list and of_list is not None:
-                return of_list(value)
-            return () if value is None or not node.type else _faults_of_scalar(node, value)
-
-        return faults
+        of_map = self._of_resource if node.embedded_resource else self._of_map
+        if node.type == "object":
+            return of_map(node, preserve=preserve)
+        if node.type == "array":
+            return self._of_list(node, preserve=preserve)
+        if node.type:
+            return partial(_faults_of_scalar, node)
+        either: dict[type, _FaultsOf] = {
+            dict: of_map(node, preserve=preserve),
+            list: self._of_list(node, preserve=preserve),
+        }
+        return lambda value: either.get(type(value), _fits)(value)
 
     def _of_map(self, node: StructuralSchema, *, preserve: bool) -> _FaultsOf:
-        return _faults_of_map(self._keys(node, {}, preserve=preserve))
+        return _faults_of_map(node, self._keys(node, {}, preserve=preserve))
 
     def _keys(self, node: StructuralSchema, own: dict[str, StructuralSchema], *, preserve: bool) -> _Keys:
         known: dict[str, StructuralSchema | bool] = {**node.properties, **own}
@@ -188,11 +188,16 @@ class ApplyTypes:
             others = preserve or self._preserve or not known
         return _Keys(known, others, partial(self._of_value, preserve=preserve))
 
-    def _of_list(self, node: StructuralSchema, items: StructuralSchema, *, preserve: bool) -> _FaultsOf:
+    def _of_list(self, node: StructuralSchema, *, preserve: bool) -> _FaultsOf:
+        items = node.items
+        if items is None:
+            return lambda value: () if type(value) is list else _faults_of_scalar(node, value)
         scalar, faults_of = self._of_value(items, preserve=preserve)
         is_keyed = node.list_type in (ListType.SET, ListType.MAP)
 
-        def faults(value: list[Any]) -> Sequence[str]:
+        def faults(value: Any) -> Sequence[str]:
+            if type(value) is not list:
+                return _faults_of_scalar(node, value)
             misfits: list[str] = []
             keys: set[str] = set()
             for index, item in enumerate(value):
@@ -255,10 +260,12 @@ class _Keys(dict[str, "_Value"]):
         return self._rest  # not by key, as there may be any number of them
 
 
-def _faults_of_map(keys: _Keys, first: str = "") -> _FaultsOf:
-    """Return what tells the faults of a map; those of the key `first` come first, the others in the order of keys."""
+def _faults_of_map(node: StructuralSchema, keys: _Keys, first: str = "") -> _FaultsOf:
+    """Return the faults of a map; those of the key `first` come first, the others in the order of keys."""
 
-    def faults(value: JsonObject) -> Sequence[str]:
+    def faults(value: Any) -> Sequence[str]:
+        if type(value) is not dict:
+            return _faults_of_scalar(node, value)
         misfits: dict[str, Sequence[str]] = {}
         for key, item in value.items():
             scalar, faults_of = keys[key]
@@ -322,9 +329,11 @@ def _shown(value: Any) -> str:
 
 
 def _faults_of_scalar(node: StructuralSchema, value: Any) -> Sequence[str]:
-    """Return what does not fit where a value is neither null nor a map or list that may be there."""
+    """Return what does not fit where a value is neither a map nor a list that may be there."""
     kind = type(value)
     fault = ""
+    if value is None:
+        return ()
     if node.type == "object":
         fault = f"expected map, got &{{{display(value)}}}"
     elif node.type == "array":
