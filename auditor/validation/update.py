@@ -239,13 +239,13 @@ class UpdateValidator:
         """
         if known is not self._faulty[0]:
             about = [finding.field for finding in known if finding.check in _ABOUT_METADATA]
-            self._faulty = known, frozenset(_FIELD.sub(r"\1", field) for field in about)
+            self._faulty = known, frozenset(_metadata_field(field) for field in about)
         return self._faulty[1]
 
 
 _ABOUT_METADATA: Final = frozenset({"type-meta", "object-meta"})
 """Checks that have findings about metadata, or prevent other checks of it."""
-_FIELD: Final = re.compile(r"metadata\.(\w+).*", re.DOTALL)
+_FIELD: Final = re.compile(r"metadata\.(\w+)")
 _FIELDS: Final = frozenset(
     {
         *("annotations", "finalizers", "generateName", "generation", "labels", "managedFields", "name", "namespace"),
@@ -253,6 +253,12 @@ _FIELDS: Final = frozenset(
     }
 )
 """Fields of metadata in which a create may have findings."""
+
+
+def _metadata_field(field: str) -> str:
+    """Return the name of the field of metadata that a finding is about; the whole field if it is about another."""
+    inside = _FIELD.match(field)
+    return field if inside is None else inside[1]
 
 
 def status_may_fail(known: Collection[Finding]) -> bool:
