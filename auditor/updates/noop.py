@@ -27,14 +27,6 @@ from auditor.storage_read.numbers_as_sent import has_respelled, may_be_respelled
 from auditor.updates.managed_fields import locate
 from auditor.updates.server_side_apply import ApplyTypes, may_misfit
 from auditor.updates.update import TriedUpdate, UpdateProgram
-from auditor.validation.field_errors import (
-    DUPLICATE,
-    INVALID,
-    NOT_SUPPORTED,
-    TOO_FEW,
-    TOO_LONG,
-    TOO_MANY,
-)
 from auditor.validation.node import tolerated_values, validate_value
 from auditor.validation.update import status_may_fail
 
@@ -53,8 +45,6 @@ TOLERATED: Final = Impact.TOLERATED
 TOLERATED_GLOBALLY: Final = "tolerated-globally"
 
 _OLD_SELF: Final = re.compile(r"\boldSelf\b")
-_OF_FITTING_VALUES: Final = frozenset({DUPLICATE, INVALID, NOT_SUPPORTED, TOO_FEW, TOO_LONG, TOO_MANY})
-"""Types of findings about values that fit their types."""
 _OF_EVERY_WRITE: Final = frozenset({"list-type", "object-meta", "rule"})
 """Checks that a PUT and a write of /status make alike."""
 
@@ -113,8 +103,7 @@ class NoopUpdates:
             or self._may_be_unwritable()
             or may_misfit(self.version.structural)
         )
-        self._types = ApplyTypes(self.definition, self.version)
-        self._create_checks_types = not may_misfit(self.version.structural, exact=True)
+        self._types = ApplyTypes(self.definition, self.version, after_create=True)
         self._defaults = bool(defaults)
         self._has_doubles = self.definition.preserve_unknown_fields or _may_hold_double(self.version.structural)
         self._respelled_default = any(has_respelled(default) for default in defaults)
@@ -156,7 +145,7 @@ class NoopUpdates:
             return True
         if proven and not self._has_doubles:
             return False
-        if not proven and self._apply(obj, ()) is not None:
+        if not proven and self._apply(obj) is not None:
             return True
         return self._is_respelled(audited, data)
 
@@ -215,7 +204,7 @@ class NoopUpdates:
         end_delete = None
         if metadata.get("deletionTimestamp") and metadata.get("finalizers"):
             end_delete = self.update.attempt("remove-finalizer", old, place, revision)
-        apply = self._apply(old, audited.findings)
+        apply = self._apply(old)
         verdicts = tuple(self._verdicts(audited.findings, put, old, old, dropped)) if audited.findings else ()
         impacts = _impacts(put, label, status, end_delete, verdicts)
         if apply is not None:
@@ -313,24 +302,14 @@ class NoopUpdates:
             return TriedUpdate(404, f'{self.definition.resource} "{place.name}" not found')
         return self.update.attempt("label", old, place, revision) if self._compares_metadata else put
 
-    def _apply(self, obj: JsonObject, findings: tuple[Finding, ...]) -> TriedUpdate | None:
+    def _apply(self, obj: JsonObject) -> TriedUpdate | None:
         """Return the refusal of each server-side apply of an object as read; None if it fits its types.
 
         A version that is not served has no apply, and an object without a uid none that finds it.
-
-        Args:
-            obj: The object.
-            findings: Those of a create of it, which has checked the types too.
         """
         if not self.version.served or not (obj["metadata"].get("uid") or self.is_export):
             return None
-        if self._create_checks_types:
-            for each in findings:
-                if each.type not in _OF_FITTING_VALUES:
-                    break
-            else:
-                return None
-        fault = self._types.fault(obj)
+        fault = self._types.fault(obj, self.update.validator.create.faults_of(obj))
         return TriedUpdate(500, fault) if fault else None
 
     def _verdicts(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from auditor.golang.go_text import display, go_syntax, quote, type_name
 from auditor.ratcheting import canonical_text
-from auditor.schema.structural import ABSENT, ListType, StructuralSchema, nodes_of
+from auditor.schema.structural import ABSENT, ListType, StructuralSchema, folded, nodes_of
 from auditor.updates.apply_answer import APPLY_FAILS
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.ratcheting import Faults
 
 
 _STRING: Final = StructuralSchema(type="string")
@@ -51,19 +52,28 @@ _MOST: Final = 100
 """Faults of an object in a message; the server has no limit."""
 
 
-def may_misfit(schema: StructuralSchema | None, *, exact: bool = False) -> bool:
-    """Return whether an object that passes a create may not fit its types: those of a set take scalars alone.
+def may_misfit(schema: StructuralSchema | None) -> bool:
+    """Return whether an object that passes a create may not fit its types, which generated code does not tell.
 
     Args:
         schema: The schema of the version.
-        exact: Whether findings of the exact validation tell of misfits by their types. They do not where a list passes
-            for a value with a format, nor of a field that `additionalProperties: false` forbids.
     """
-    return any(
-        (node.list_type is ListType.SET and node.items is not None and node.items.type in ("object", "array", ""))
-        or (exact and (node.additional_properties is False or (node.format and node.type not in ("integer", "number"))))
-        for node in nodes_of(schema)
-    )
+    return any(_may_hold_compounds(node) for node in nodes_of(schema))
+
+
+def _may_hold_compounds(node: StructuralSchema) -> bool:
+    """Return whether items of a set may be maps or lists; the types of a set take scalars alone."""
+    items = node.items
+    return node.list_type is ListType.SET and items is not None and items.type in ("object", "array", "")
+
+
+def _is_unnoticed(node: StructuralSchema) -> bool:
+    """Return whether a create may not fail at a position where a value does not fit its types.
+
+    A list passes for a value with a format, and the schema does not check the metadata of embedded resources.
+    """
+    has_format = bool(node.format) and node.type not in ("integer", "number")
+    return _may_hold_compounds(node) or has_format or node.embedded_resource
 
 
 def apply_fault(definition: CustomResourceDefinition, version: CrdVersion, obj: JsonObject) -> str:
@@ -106,25 +116,36 @@ class ApplyTypes:
         definition: The definition of the objects.
         version: The version of the apply.
         duplicates: Whether keys of lists may repeat, as in a live object.
+        after_create: Whether failures of a create are passed: the types are read for positions where it notices none.
     """
 
-    def __init__(self, definition: CustomResourceDefinition, version: CrdVersion, *, duplicates: bool = True) -> None:
+    def __init__(
+        self,
+        definition: CustomResourceDefinition,
+        version: CrdVersion,
+        *,
+        duplicates: bool = True,
+        after_create: bool = False,
+    ) -> None:
         self._definition = definition
         self._version = version
         self._duplicates = duplicates
         self._preserve = definition.preserve_unknown_fields
         root = version.structural
+        self._unnoticed = _unnoticed_below(root) if after_create else None
         self._faults: _FaultsOf = _fits if root is None else self._of_resource(root, preserve=False)
 
-    def fault(self, obj: JsonObject) -> str:
+    def fault(self, obj: JsonObject, failures: Faults | None = None) -> str:
         """Return the server's answer (code 500) to any server-side apply; empty if the object fits its types.
 
         The server has the fields of several faults in any order; here they are sorted.
 
         Args:
             obj: The object as read at the version: its metadata have their types.
+            failures: Where a create of the object fails, if that is known (`CreateValidator.faults_of`). Then only
+                these values are looked at, and those at positions where a create does not notice a misfit.
         """
-        text = self.errors(obj)
+        text = self.errors(obj, failures)
         if not text:
             return ""
         metadata = obj.get("metadata") or {}
@@ -134,9 +155,9 @@ class ApplyTypes:
             return f"{APPLY_FAILS}typed live object {called}: {text}"
         return f"{APPLY_FAILS}manager for existing fields: failed to convert new object {called} to smd typed: {text}"
 
-    def errors(self, obj: JsonObject) -> str:
+    def errors(self, obj: JsonObject, failures: Faults | None = None) -> str:
         """Return the server's text for what does not fit in an object; empty if all does."""
-        faults = self._faults(obj)
+        faults = self._faults(obj, failures)
         return "\n".join(["errors:", *(f"  {fault}" for fault in faults)]) if len(faults) > 1 else "".join(faults)
 
     # -- compiling a position ---------------------------------------------------------------------------------------
@@ -150,19 +171,21 @@ class ApplyTypes:
         """
         of_metadata = self._of_map(_METADATA, preserve=True)
 
-        def faults_of_metadata(value: Any) -> Sequence[str]:
+        def faults_of_metadata(value: Any, _failures: Faults | None) -> Sequence[str]:
             if type(value) is not dict:
                 return ()
-            return of_metadata({name: value[name] for name in _METADATA.properties if name in value})
+            return of_metadata({name: value[name] for name in _METADATA.properties if name in value}, None)
 
         keys = self._keys(node, _OWN, preserve=preserve or node.preserve_unknown_fields)
-        keys["metadata"] = None, faults_of_metadata
+        keys["metadata"] = None, faults_of_metadata, False
         return _faults_of_map(node, keys, first="metadata")
 
     def _of_value(self, node: StructuralSchema | bool, *, preserve: bool) -> _Value:
         if not isinstance(node, StructuralSchema):
-            return None, _fits if node else _undeclared
-        return _SCALARS.get(node.type), self._of_node(node, preserve=preserve or node.preserve_unknown_fields)
+            return None, _fits if node else _undeclared, False
+        is_noticed = self._unnoticed is not None and id(node) not in self._unnoticed
+        faults_of = self._of_node(node, preserve=preserve or node.preserve_unknown_fields)
+        return _SCALARS.get(node.type), faults_of, is_noticed
 
     def _of_node(self, node: StructuralSchema, *, preserve: bool) -> _FaultsOf:
         of_map = self._of_resource if node.embedded_resource else self._of_map
@@ -171,12 +194,12 @@ class ApplyTypes:
         if node.type == "array":
             return self._of_list(node, preserve=preserve)
         if node.type:
-            return partial(_faults_of_scalar, node)
+            return lambda value, _failures: _faults_of_scalar(node, value)
         either: dict[type, _FaultsOf] = {
             dict: of_map(node, preserve=preserve),
             list: self._of_list(node, preserve=preserve),
         }
-        return lambda value: either.get(type(value), _fits)(value)
+        return lambda value, failures: either.get(type(value), _fits)(value, failures)
 
     def _of_map(self, node: StructuralSchema, *, preserve: bool) -> _FaultsOf:
         return _faults_of_map(node, self._keys(node, {}, preserve=preserve))
@@ -191,11 +214,11 @@ class ApplyTypes:
     def _of_list(self, node: StructuralSchema, *, preserve: bool) -> _FaultsOf:
         items = node.items
         if items is None:
-            return lambda value: () if type(value) is list else _faults_of_scalar(node, value)
-        scalar, faults_of = self._of_value(items, preserve=preserve)
+            return lambda value, _failures: () if type(value) is list else _faults_of_scalar(node, value)
+        scalar, faults_of, is_noticed = self._of_value(items, preserve=preserve)
         is_keyed = node.list_type in (ListType.SET, ListType.MAP)
 
-        def faults(value: Any) -> Sequence[str]:
+        def faults(value: Any, failures: Faults | None) -> Sequence[str]:
             if type(value) is not list:
                 return _faults_of_scalar(node, value)
             misfits: list[str] = []
@@ -212,7 +235,10 @@ class ApplyTypes:
                         if same in keys:
                             misfits.append(f": duplicate entries for key {_step(key)}")
                         keys.add(same)
-                if type(item) is not scalar and (below := faults_of(item)):
+                if type(item) is scalar:
+                    continue
+                inside = failures if failures is None else failures.get(index, _NOWHERE)
+                if (inside is not _NOWHERE or not is_noticed) and (below := faults_of(item, inside)):
                     step = _step(key) if is_keyed else f"[{index}]"
                     misfits += [f"{step}{fault}" for fault in below]
                     if len(misfits) >= _MOST:
@@ -222,10 +248,31 @@ class ApplyTypes:
         return faults
 
 
-_FaultsOf: TypeAlias = "Callable[[Any], Sequence[str]]"
-"""Returns what does not fit in a value, each with its path below it, at most `_MOST`; empty if all fits."""
-_Value: TypeAlias = "tuple[type | None, _FaultsOf]"
-"""The Python type whose values all fit, and the faults of others."""
+def _unnoticed_below(root: StructuralSchema | None) -> set[int]:
+    """Return the ids of the nodes at or below which a create may not notice a misfit (`_is_unnoticed`)."""
+    unnoticed: set[int] = set()
+
+    def note(
+        node: StructuralSchema, properties: dict[str, bool | None], extra: bool | None, items: bool | None
+    ) -> bool | None:
+        if not (any(properties.values()) or extra or items or _is_unnoticed(node)):
+            return None
+        unnoticed.add(id(node))
+        return True
+
+    folded(root, note)
+    return unnoticed
+
+
+_FaultsOf: TypeAlias = "Callable[[Any, Faults | None], Sequence[str]]"
+"""Returns what does not fit in a value, each with its path below it, at most `_MOST`; empty if all fits.
+
+It gets where a create fails below the value; None if that is not known.
+"""
+_Value: TypeAlias = "tuple[type | None, _FaultsOf, bool]"
+"""The Python type whose values all fit, the faults of others, and whether a create fails wherever one does not fit."""
+_NOWHERE: Final[Faults] = {}
+"""The failures of a value in which a create fails nowhere."""
 
 
 class _Keys(dict[str, "_Value"]):
@@ -263,13 +310,16 @@ class _Keys(dict[str, "_Value"]):
 def _faults_of_map(node: StructuralSchema, keys: _Keys, first: str = "") -> _FaultsOf:
     """Return the faults of a map; those of the key `first` come first, the others in the order of keys."""
 
-    def faults(value: Any) -> Sequence[str]:
+    def faults(value: Any, failures: Faults | None) -> Sequence[str]:
         if type(value) is not dict:
             return _faults_of_scalar(node, value)
         misfits: dict[str, Sequence[str]] = {}
         for key, item in value.items():
-            scalar, faults_of = keys[key]
-            if type(item) is not scalar and (below := faults_of(item)):
+            scalar, faults_of, is_noticed = keys[key]
+            if type(item) is scalar:
+                continue
+            inside = failures if failures is None else failures.get(key, _NOWHERE)
+            if (inside is not _NOWHERE or not is_noticed) and (below := faults_of(item, inside)):
                 misfits[key] = below
         if not misfits:
             return ()
@@ -279,11 +329,11 @@ def _faults_of_map(node: StructuralSchema, keys: _Keys, first: str = "") -> _Fau
     return faults
 
 
-def _fits(_value: Any) -> Sequence[str]:
+def _fits(_value: Any, _failures: Faults | None) -> Sequence[str]:
     return ()
 
 
-def _undeclared(_value: Any) -> Sequence[str]:
+def _undeclared(_value: Any, _failures: Faults | None) -> Sequence[str]:
     return (": field not declared in schema",)
 
 

@@ -14,7 +14,7 @@ from auditor.program.program import AuditProgram
 from auditor.shards.updates import UpdateVerdicts
 from auditor.updates.apply_answer import APPLY_FAILS, faults_in
 from auditor.updates.request import audit_object, try_update
-from auditor.updates.server_side_apply import apply_fault, may_misfit
+from auditor.updates.server_side_apply import ApplyTypes, apply_fault, may_misfit
 from tests.updates.record_applies import ANSWERS, drawn_definitions, drawn_object
 
 RECORDED: dict[str, Any] = json.loads(ANSWERS.read_text())
@@ -123,6 +123,30 @@ def test_a_proven_object_fits_its_types() -> None:
         assert outcome.apply_refusal == fault
         assert fault == "" or Impact.BLOCKS_APPLY in outcome.verdict.impacts  # type: ignore[union-attr]
     assert (proven > 300, unproven > 300, misfits > 0) == (True, True, True)
+
+
+def test_what_a_create_notices_is_not_looked_at_again() -> None:
+    """An audit looks for misfits only where the create failed or notices none; the whole walk answers the same."""
+    draw = random.Random(3)
+    documents = drawn_definitions(draw)
+    programs = {}
+    for definition in CrdCatalog.from_documents(documents).crds.values():
+        for version in definition.served_versions:
+            program = AuditProgram(definition, version, compiled=False)
+            programs[definition.name, version.name] = program, ApplyTypes(definition, version, after_create=True)
+    answers = {True: 0, False: 0}
+    for number in range(3000):
+        document = draw.choice(documents)
+        name, version = draw.choice([key for key in programs if key[0] == document["metadata"]["name"]])
+        program, types = programs[name, version]
+        obj = program.audit(json.dumps(drawn_object(draw, document, f"o{number}")).encode()).object
+        if obj is not None:
+            failures = program.validator.faults_of(obj)
+            fault = apply_fault(program.definition, program.version, obj)
+            assert types.fault(obj, failures) == fault, obj
+            if failures is not None:
+                answers[fault == ""] += 1
+    assert min(answers.values()) > 800
 
 
 def _kites(spec: dict[str, Any]) -> CrdCatalog:
