@@ -159,10 +159,12 @@ class _Owned:
     __slots__ = ("_below", "_items", "_names", "_some", "any", "whole")
 
     def __init__(self, members: list[tuple[_Writer, Any]]) -> None:
-        self.any = max((writer for writer, _ in members), default=None)
-        self.whole = max((writer for writer, owned in members if type(owned) is dict and not owned), default=None)
-        some = [member for member in members if type(member[1]) is dict and member[1]]
-        self._some = sorted(some, key=itemgetter(0), reverse=True)
+        whole = [writer for writer, owned in members if type(owned) is dict and not owned]
+        self.any: _Writer | None = max(members, key=itemgetter(0))[0] if members else None
+        self.whole: _Writer | None = max(whole) if whole else None
+        self._some = [member for member in members if type(member[1]) is dict and member[1]]
+        if len(self._some) > 1:
+            self._some.sort(key=itemgetter(0), reverse=True)
         self._below: dict[str | int, tuple[_Owned, _Writer | None]] = {}
         self._names: dict[str, list[int]] | None = None
         self._items: _Items | None = None

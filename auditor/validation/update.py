@@ -74,7 +74,7 @@ class UpdateValidator:
             twin.dropped = dropped
             if known is not None and not is_proven:
                 twin.faults = create.faults_of(new)
-        findings = create.check_type_meta(new)
+        findings = create.check_type_meta(new) if checks is None or "type-meta" in checks else []
         if not findings:
             findings = self.check_metadata(new, old, known)
             if not is_proven:
@@ -83,8 +83,9 @@ class UpdateValidator:
                 if known is not None or (plain and twin is not None):
                     plain = validate_value(create.root, new, twin)
                 findings += plain
-            findings += check_scale_spec(new, create.version.scale)
-            findings += check_scale_status(new, create.version.scale)
+            if checks is None or "scale" in checks:
+                findings += check_scale_spec(new, create.version.scale)
+                findings += check_scale_status(new, create.version.scale)
         if checks is None or "embedded" in checks:
             findings += create.check_embedded(new)
         findings += self._list_types(new, old, known, ratchet=ratchet if ratchet_lists is None else ratchet_lists)
