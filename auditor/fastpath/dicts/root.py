@@ -7,7 +7,7 @@ pkg/registry/customresource/{strategy,validator}.go.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.codegen import FunctionWriter
 from auditor.fastpath.dicts.branches import accepts_everything
@@ -68,6 +68,15 @@ def fused(
     return emitter.module.function(function.write)
 
 
+_REPAIR: Final = (
+    "if not is_repaired:",
+    " is_repaired = True",
+    " if not _repair(o, size, log):",
+    "  raise Refused('', 'metadata')",
+)
+"""Coerces the metadata if the read changes them: late, as most objects that are not proven fail before."""
+
+
 class _Root:
     def __init__(
         self,
@@ -91,12 +100,10 @@ class _Root:
         with w.block(f"def {name}(o, log, size, {LOCALS}):"):
             with w.block(f"if o['apiVersion'] != {self.api_version!r} or o['kind'] != {self.kind!r}:"):
                 w.line("raise Refused('', 'identity')")
+            w.line("stored, is_repaired = o['metadata'], True")
             with w.block("try:"):
-                w.line(f"ok = _metadata(o['metadata'], size, {self.namespaced})")
-            with w.block("except Exception:"):
-                w.line("ok = _repair(o, size, log)")
-            with w.block("if not ok:"):
-                w.line("raise Refused('', 'metadata')")
+                w.lines((f"if not _metadata(stored, size, {self.namespaced}):", " raise Refused('', 'metadata')"))
+            w.lines(("except Refused:", " raise", "except Exception:", " is_repaired = False"))
             known = frozenset((*schema.properties, *META_KEYS))
             counter = KeyCounter(w, scope.local("n") if schema.additional_properties is None else "")
             counter.start(str(len(META_KEYS)))
@@ -107,6 +114,7 @@ class _Root:
                     below, is_required = scope.property(key), key in schema.required
                     read_property(emitter, w, key, child, "o", below, counter, is_required=is_required)
             read_rest(emitter, w, schema, "o", scope, known, counter)
+            w.lines(_REPAIR)
             for key in dict.fromkeys(schema.required):
                 if key not in known:
                     w.lines((f"if {key!r} not in o:", " return False"))
@@ -131,6 +139,7 @@ class _Root:
             return
         below = scope.property(key, frozen=True)
         y = below.local("v")
+        w.lines(_REPAIR)
         w.line(f"{y} = o['metadata']")
         emitter.value(w, schema, y, below)
 
