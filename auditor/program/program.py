@@ -229,6 +229,16 @@ class AuditProgram:
             self._failed = fallback_of(Part.OBJECT, error)
             return self._by_reference(data, self._failed)
 
+    def judge_refused(self, data: bytes, reason: Reason) -> Judgement:
+        """Judge one stored value by the reference, because a typed program says that no generated code can prove it.
+
+        Args:
+            data: As of `judge`.
+            reason: The reason to count (`TypedProgram.refusal`).
+        """
+        self.total += 1
+        return self._by_reference(data, (Part.OBJECT, reason, ""))
+
     def _by_program(self, data: bytes, decoded: Any) -> Judgement:
         """Judge one stored value by generated code, if there is some; see `judge`."""
         log = self._log

@@ -15,6 +15,7 @@ import orjson
 from msgspec import UNSET
 
 from auditor.base.records import AuditedObject
+from auditor.fastpath.dicts.fallbacks import Reason
 from auditor.plan.dumps import CRD_PATH
 from auditor.program.proof_check import AuditAnswer, Head, controller_of, controller_of_records
 from auditor.shards.judge import own_version
@@ -40,6 +41,8 @@ _TRIES_AGAIN: Final = 20
 """
 _PAUSE: Final = 200
 """Number of objects of a pause, which are not tried as records."""
+MOST_VALID: Final = 20
+"""Objects that records refuse are tried as dicts again when the valid ones outnumber the invalid ones by this many."""
 
 
 def names_of(metadata: JsonObject, data: bytes) -> tuple[str | None, str | None]:
@@ -109,6 +112,9 @@ class FastPath:
         self._is_typable = True
         self._is_incomplete = False
         self._taken = 0  # proven from their bytes and not yet counted
+        # The last object that no generated code can prove, and how many more of these were valid than invalid.
+        self._refused: tuple[bytes | None, Reason] = (None, Reason.SCHEMA)
+        self._valid = 0
         self._typed_classes: list[int | None] = [None] * 8
         self._index_rows: list[tuple[list[tuple[Any, ...]], bool]] = []
         names = f"{entry.group}/{entry.plural}/"
@@ -127,6 +133,8 @@ class FastPath:
             The judgement if no row of the object is written yet, or None if all are written.
         """
         program = self.program
+        if data is self._refused[0]:
+            return self._judge_refused(data, self._refused[1])
         judgement = program.judge(data, obj)
         audited, effect, is_proven = judgement
         read = audited.object
@@ -171,6 +179,13 @@ class FastPath:
             self._index(at, read, audited.selectable)
         return None
 
+    def _judge_refused(self, data: bytes, reason: Reason) -> Judgement:
+        """Judge an object that no generated code can prove (`TypedProgram.refusal`)."""
+        judgement = self.program.judge_refused(data, reason)
+        audited = judgement.audited
+        self._valid += 1 if audited.object is not None and not audited.findings else -1
+        return judgement
+
     def has_typed(self) -> bool:
         """Whether the next object may be proven from its bytes (`add_typed`)."""
         if self._typed is None and self._is_typable:
@@ -208,6 +223,8 @@ class FastPath:
         assert typed is not None
         made = typed.prove(data)
         if made is None:
+            if typed.refusal is not None and self._valid < MOST_VALID:
+                self._refused = data, typed.refusal
             self._tries -= 1
             if not self._tries:  # they would all be decoded twice
                 self._typed, self._tries, self._pause = None, _TRIES_AGAIN, _PAUSE

@@ -19,7 +19,10 @@ class Part(StrEnum):
     OBJECT = "object"
     """The code that reads and proves decoded objects; on a fallback the exact path judges the object."""
     RECORD = "record"
-    """The code that proves objects from their bytes; on a fallback the code of `OBJECT` is tried next."""
+    """The code that proves objects from their bytes; on a fallback the code of `OBJECT` is tried next.
+
+    Where that could not prove the object either, the exact path judges it, and the fallback counts for both parts.
+    """
     RULES = "rules"
     """The code of validation rules; on a fallback the interpreter runs them."""
     UPDATE_RULES = "update-rules"

@@ -92,6 +92,9 @@ MAX_LOOPS: Final = 6
 """Largest number of nested loops in one function; deeper values are decoded to plain values."""
 
 
+_NO_DEFAULT: Final = "raise Refused('a default that no record can have')"
+
+
 class CheckWriter:
     """Writes the function that checks the records of a version and inserts defaults.
 
@@ -105,12 +108,16 @@ class CheckWriter:
         self._emitter = emitter
 
     def write(self, name: str, root: Decoded, version: CrdVersion, *, namespaced: bool) -> str:
-        """Return the source of the function; it returns True for a record that is proven valid except for rules."""
+        """Return the source of the function; it returns True for a record that is proven valid except for rules.
+
+        It returns False, or raises NotProven for `Reason.METADATA`, if the code for dicts cannot prove the object
+        either; it raises another exception if that is not known.
+        """
         w = FunctionWriter()
         scope = CodeScope(Mode.FUSED, root=True)
         with w.block(f"def {name}(o, log, size, {LOCALS}):"):
             with w.block(f"if not _metadata(o.metadata, size, {namespaced}):"):
-                w.line("return False")
+                w.line("raise Refused('', 'metadata')")
             self._fields(w, root, "o", scope)
             if version.scale is not None:
                 for path, test in scale_tests(version.scale):
@@ -150,14 +157,14 @@ class CheckWriter:
         expansion = expand(schema)
         is_valid = expansion.stable and self._module.compile(self._emitter.prover(schema))(expansion.value)
         if not is_valid or repeats(expansion.value, schema):
-            return ["return False"]
+            return [_NO_DEFAULT]
         if shape.kind in ("scalar", "plain"):
             value = display(self._module, expansion.value)
         else:
             try:
                 value = self._module.slot(msgspec.convert(expansion.value, shape.annotation))
             except msgspec.ValidationError:  # it has a value that only plain values can have
-                return ["return False"]
+                return [_NO_DEFAULT]
         return [f"{place} = {value}", f"log.defaulted.append({self._emitter.site(scope)})"]
 
     def _value(self, w: FunctionWriter, shape: Decoded, x: str, scope: CodeScope, place: str) -> None:

@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from auditor.fastpath.dicts.metadata_parts import (
     MAX_ANNOTATIONS,
+    NotNormal,
     annotations_size,
     check_annotation_key,
     check_finalizer,
@@ -66,7 +67,7 @@ class Metadata(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
     """The metadata of an object. Objects with rare fields go to the dict tier."""
 
     name: Text
-    generation: Annotated[int, Meta(ge=1, le=INT64_MAX)]
+    generation: Annotated[int, Meta(ge=0, le=INT64_MAX)]
     namespace: Text | UnsetType = UNSET
     uid: Text | UnsetType = UNSET
     resource_version: Text | UnsetType = UNSET
@@ -84,7 +85,7 @@ _managers: set[str] = set()
 
 
 def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
-    """Return whether a read does not change the metadata of an object, and they are proven valid.
+    """Return whether the metadata of an object are proven valid, if a read does not change them.
 
     Args:
         metadata: As decoded.
@@ -92,8 +93,10 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
         namespaced: Whether the object must have a namespace; otherwise it must have none.
 
     Raises:
-        Exception: An error of any type: they are not proven.
+        Exception: An error of any type: a read may change them.
     """
+    if not metadata.generation:  # the read sets it to 1
+        raise NotNormal
     name, namespace = metadata.name, metadata.namespace
     if (is_short_name(name) is None or len(name) > 253) and subdomain_name(name, False):
         return False
@@ -103,7 +106,7 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
     elif not namespaced or (namespace not in known_namespaces and not check_namespace(namespace)):
         return False
     if metadata.creation_timestamp is not UNSET and not is_time(metadata.creation_timestamp):
-        return False
+        raise NotNormal
     labels = metadata.labels
     if labels is not UNSET:
         for key, value in labels.items():
@@ -118,8 +121,10 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
             return False
     if metadata.managed_fields is not UNSET:
         for entry in metadata.managed_fields:
-            if (entry.manager not in _managers and not _check_manager(entry.manager)) or not is_time(entry.time):
+            if entry.manager not in _managers and not _check_manager(entry.manager):
                 return False
+            if not is_time(entry.time):
+                raise NotNormal
             text = bytes(entry.fields_v1)
             # Only maps below: a float would come back as an integer. Each `":` of the text is then followed by a brace.
             if text.count(b'":') != text.count(b'":{') or b"\\" in text or text[:1] != b"{" or not text.isascii():
@@ -133,7 +138,9 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
                 return False
         if "orphan" in finalizers and "foregroundDeletion" in finalizers:
             return False
-    return metadata.deletion_timestamp is UNSET or is_time(metadata.deletion_timestamp)
+    if metadata.deletion_timestamp is not UNSET and not is_time(metadata.deletion_timestamp):
+        raise NotNormal
+    return True
 
 
 def _check_manager(manager: str) -> bool:

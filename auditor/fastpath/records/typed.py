@@ -8,7 +8,8 @@ Both together are faster than decoding to dicts and proving those.
 Rules are proven on the records, too (`rules`). A node that no record type can express (preserved unknown fields, keys
 beside properties, anyOf; every node with rules, if one rule has no code for records) is decoded to plain values, and
 the functions of `fastpath.dicts.emit` read and prove those. A version without any record type has no program. If an
-object is not proven here, the caller tries the next tier from the stored bytes.
+object is not proven here, the caller tries the next tier from the stored bytes, or goes straight to the exact path if
+the next tier could not prove the object either (`TypedProgram.refusal`).
 
 Source: as of `auditor.fastpath.dicts.emit`.
 """
@@ -29,7 +30,7 @@ from auditor.fastpath.dicts.emit import ModuleEmitter
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason
 from auditor.fastpath.dicts.metadata import prove_embedded
 from auditor.fastpath.dicts.scope import META_KEYS, SchemaNotEmittable, given, has_default
-from auditor.fastpath.dicts.support import Log
+from auditor.fastpath.dicts.support import Log, NotProven
 from auditor.fastpath.records.checks import CheckWriter, write_plain_values, write_select
 from auditor.fastpath.records.metadata import Metadata, prove_record
 from auditor.fastpath.records.record_types import RECORD_KEYWORDS, RecordTypes
@@ -67,6 +68,8 @@ class TypedProgram:
         module: The generated functions.
         defaulted: Dotted paths of the defaults that a read of the last proven object fills in, sorted.
         pruned: Dotted paths of the fields that this read drops, sorted.
+        refusal: Reason for which the code for dicts cannot prove the last object either, if it was not proven; None if
+            that code may prove it. It decides nothing but what is tried next.
 
     Raises:
         NotEmittable: There is no such program for this version.
@@ -85,6 +88,7 @@ class TypedProgram:
         )
         self.defaulted: tuple[str, ...] = ()
         self.pruned: tuple[str, ...] = ()
+        self.refusal: Reason | None = None
         self._rules = rules
         self._fallbacks = Fallbacks() if fallbacks is None else fallbacks
         self._log = Log()
@@ -121,20 +125,17 @@ class TypedProgram:
         try:
             made = self._decode(data)
             if not self._check(made, log, len(data)):
-                log.clear()
-                self._fallbacks.note(Part.RECORD, Reason.SCHEMA)
-                return None
+                return self._refused(Reason.SCHEMA)
             if self._rules is not None and not (
                 self._rules.hold(self._plain(made), data)
                 if self._record_rules is None
                 else self._record_rules.hold(made, len(data))
             ):
-                log.clear()
-                self._fallbacks.note(Part.RECORD, Reason.RULES)
-                return None
+                return self._refused(Reason.RULES)
         except Exception as error:  # noqa: BLE001 - whatever is wrong, the next way can tell
             log.clear()
             self._fallbacks.caught(Part.RECORD, error)
+            self.refusal = _refusal(error)
             return None
         if log.defaulted or log.pruned:
             if len(data) > FREE_BYTES:
@@ -144,6 +145,43 @@ class TypedProgram:
         else:
             self.defaulted = self.pruned = ()
         return made
+
+    def _refused(self, reason: Reason) -> None:
+        self._log.clear()
+        self._fallbacks.note(Part.RECORD, reason)
+        self.refusal = reason
+
+
+def _refusal(error: Exception) -> Reason | None:
+    """Return the reason for which the code for dicts cannot prove an object either; None if it may prove it.
+
+    That code can prove what a read repairs: unknown fields, nulls, metadata of other types, another stored version.
+
+    Args:
+        error: What the decoder or the generated code raised. msgspec writes ``<fault> - at `<path>` ``.
+    """
+    if type(error) is NotProven and error.reason == Reason.METADATA:
+        return Reason.METADATA
+    fault, _, path = str(error).rpartition(" - at `$.")
+    if type(error) is not msgspec.ValidationError or not fault or fault.startswith("Object contains unknown field"):
+        return None
+    if path.startswith("metadata"):
+        if path.startswith(("metadata.ownerReferences[", "metadata.managedFields[")):
+            is_final = ", got `" not in fault
+        else:
+            is_final = (fault, path) in _METADATA
+        return Reason.METADATA if is_final else None
+    if path in ("apiVersion`", "kind`") or (fault.endswith("got `null`") and path.endswith("[...]`")):
+        return None  # a value of a map is dropped if it is null
+    return Reason.SCHEMA
+
+
+_METADATA: Final = {
+    ("Object missing required field `name`", "metadata`"),
+    ("Expected `str` of length >= 1", "metadata.name`"),
+    ("Expected `int` >= 0", "metadata.generation`"),
+}
+"""Faults of metadata that no read repairs, with their path."""
 
 
 class TypedWriter:
