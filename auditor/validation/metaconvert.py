@@ -62,33 +62,43 @@ class Mismatch(Exception):
     """A value that does not fit its field, in the converter's words; always caught inside this package."""
 
 
+def _kinds(fields: dict[str, Any]) -> dict[str, type]:
+    """Return the Python type of each field, without those of any type."""
+    return {
+        name: _PYTHON.get(wanted, str) if type(wanted) is str else type(wanted)
+        for name, wanted in fields.items()
+        if wanted != "any"
+    }
+
+
+_KIND_OF: Final = _kinds(_FIELDS)
+_ITEM_KINDS: Final = {"ownerReferences": _kinds(_OWNER), "managedFields": _kinds(_MANAGED)}
+
+
 def is_clean(metadata: JsonObject) -> bool:
     """Return whether all known fields have their types and no nulls, as always after a storage read."""
     for name, value in metadata.items():
-        wanted = _FIELDS.get(name)
-        if wanted is None:
-            continue
         kind = type(value)
-        if type(wanted) is str:
-            if kind is not _PYTHON.get(wanted, str):
-                return False
-        elif type(wanted) is dict:
-            if kind is not dict or not _ONLY_STRINGS.issuperset(map(type, value.values())):
-                return False
-        elif kind is not list or not all(_is_clean_item(item, wanted[0]) for item in value):
+        if kind is not _KIND_OF.get(name, kind):
             return False
+        if kind is dict:
+            if name in _KIND_OF and not _ONLY_STRINGS.issuperset(map(type, value.values())):
+                return False
+        elif kind is list and name in _KIND_OF:
+            kinds = _ITEM_KINDS.get(name)
+            if not (_ONLY_STRINGS.issuperset(map(type, value)) if kinds is None else _are_clean(value, kinds)):
+                return False
     return True
 
 
-def _is_clean_item(item: Any, wanted: Any) -> bool:
-    if type(wanted) is str:
-        return type(item) is str
-    if type(item) is not dict:
-        return False
-    for name, value in item.items():
-        type_ = wanted.get(name, "any")
-        if type_ != "any" and type(value) is not _PYTHON.get(type_, str):
+def _are_clean(items: list[Any], kinds: dict[str, type]) -> bool:
+    for item in items:
+        if type(item) is not dict:
             return False
+        for name, value in item.items():
+            kind = type(value)
+            if kind is not kinds.get(name, kind):
+                return False
     return True
 
 

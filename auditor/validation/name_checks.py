@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 from auditor.releases import changes
 
+Check = Callable[[str], tuple[str, ...]]
+"""Text -> messages."""
 NameRule = Callable[[str, bool], tuple[str, ...]]
 """(name, is a prefix) -> messages."""
 
@@ -54,6 +55,29 @@ _VALUE_TEXT: Final = (
 )
 
 
+_MOST_KNOWN: Final = 8192
+"""Most texts of a set of valid ones; a full set is emptied."""
+
+
+def _remembering(check: Check) -> tuple[set[str], Check]:
+    """Return a set, and the check that adds the texts to it that it found valid.
+
+    Whether a text is valid depends on nothing else, and no valid text is long. Objects of one cluster repeat the keys
+    of labels and annotations, the values of labels and the namespaces, so callers look into the set first.
+    """
+    valid: set[str] = set()
+
+    def remembering(text: str) -> tuple[str, ...]:
+        messages = check(text)
+        if not messages:
+            if len(valid) >= _MOST_KNOWN:
+                valid.clear()
+            valid.add(text)
+        return messages
+
+    return valid, remembering
+
+
 def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
@@ -65,6 +89,8 @@ def go_lower(text: str) -> str:
 
 def dns_subdomain(text: str, unit: str = "characters") -> tuple[str, ...]:
     """Check a DNS-1123 subdomain; `unit` is the unit of length in the message."""
+    if len(text) <= 253 and _is_subdomain(text):
+        return ()
     too_long = (f"must be no more than 253 {unit}",) if _bytes(text) > 253 else ()
     return too_long if _is_subdomain(text) else (*too_long, _SUBDOMAIN_TEXT)
 
@@ -83,18 +109,14 @@ def dns_1035_label(text: str) -> tuple[str, ...]:
     return too_long if _is_label_1035(text) else (*too_long, _LABEL_1035_TEXT)
 
 
-def label_key(text: str) -> tuple[str, ...]:
-    """Check a qualified name: the key of a label or an annotation, a finalizer."""
-    return _label_key(text, *_label_words())
-
-
 def _label_words() -> tuple[str, str]:
     """Return the server's name for a key of a label, and its unit of length for keys and values."""
     return ("a valid label key", "bytes") if changes.LABEL_WORDS.holds else ("a qualified name", "characters")
 
 
-@lru_cache(maxsize=8192)
-def _label_key(text: str, what: str, unit: str) -> tuple[str, ...]:
+def _label_key(text: str) -> tuple[str, ...]:
+    """Check a qualified name: the key of a label or an annotation, a finalizer."""
+    what, unit = _label_words()
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
         return (f"{what} {_KEY_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
@@ -113,15 +135,18 @@ def _label_key(text: str, what: str, unit: str) -> tuple[str, ...]:
     return tuple(messages)
 
 
-def label_value(text: str) -> tuple[str, ...]:
+def _label_value(text: str) -> tuple[str, ...]:
     """Check the value of a label."""
-    return _label_value(text, _label_words()[1])
-
-
-@lru_cache(maxsize=8192)
-def _label_value(text: str, unit: str) -> tuple[str, ...]:
-    too_long = (f"must be no more than 63 {unit}",) if _bytes(text) > 63 else ()
+    if len(text) <= 63 and _is_value(text):
+        return ()
+    too_long = (f"must be no more than 63 {_label_words()[1]}",) if _bytes(text) > 63 else ()
     return too_long if _is_value(text) else (*too_long, _VALUE_TEXT)
+
+
+valid_label_keys, label_key = _remembering(_label_key)
+valid_label_values, label_value = _remembering(_label_value)
+valid_annotation_keys, annotation_key = _remembering(lambda text: _label_key(go_lower(text)))
+valid_namespaces, namespace_name = _remembering(dns_label)
 
 
 def subdomain_name(text: str, prefix: bool) -> tuple[str, ...]:
