@@ -4,7 +4,7 @@ The walk is one recursion: Node.run calls checks, and the checks of maps and lis
 With a correlated object it is an update: failures in unchanged nodes are dropped. Without one it is a create.
 
 Match counts (which failing branch of anyOf is shown) are returned by the walk. They are exact below branches; elsewhere
-they are not used, so that `prove` may skip nodes.
+they are not used, and the checks of maps and lists do not add them up.
 
 Source: kube-openapi pkg/validation/validate/schema.go; apiextensions-apiserver pkg/apiserver/validation/ratcheting.go.
 """
@@ -208,7 +208,7 @@ def _of_lists(
 ) -> list[Check | None]:
     checks: list[Check | None] = []
     if schema.items is not None:
-        checks.append(array_keywords.items(_place(schema.items, nodes, format_of)))
+        checks.append(array_keywords.items(_place(schema.items, nodes, format_of), counts=nodes is None))
     old = schema.legacy
     if old is not None and old.items:
         first = tuple(_place(item, nodes, format_of) for item in old.items)
@@ -236,7 +236,7 @@ def _of_maps(
         checks.append(legacy.pattern_properties(patterns, frozenset(below), closed=closed))
         matches = legacy.any_matcher(tuple(matched for matched, _ in patterns))
     if below or closed or rest is not None:
-        checks.append(object_keywords.fields(below, rest, closed=closed, matches=matches))
+        checks.append(object_keywords.fields(below, rest, closed=closed, matches=matches, counts=nodes is None))
     checks.append(object_keywords.sizes(schema))
     if old is not None and old.dependencies:
         schemas = {

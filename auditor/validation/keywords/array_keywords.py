@@ -25,8 +25,13 @@ if TYPE_CHECKING:
     from auditor.schema.structural import StructuralSchema
 
 
-def items(node: NodeChecks) -> Check:
-    """Return the check that walks a list, each item with its correlated old value, if any."""
+def items(node: NodeChecks, *, counts: bool = True) -> Check:
+    """Return the check that walks a list, each item with its correlated old value, if any.
+
+    Args:
+        node: The checks of the items.
+        counts: Whether the match count is used.
+    """
     kinds = node.kinds
 
     def check(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
@@ -45,7 +50,19 @@ def items(node: NodeChecks) -> Check:
                     count += node.run(item, below, sink, twin.index(index))
         return count
 
-    return check
+    def check_create(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
+        if twin is not None:
+            return check(value, trail, sink, twin)
+        for index, item in enumerate(value):
+            if checks := kinds[type(item)][1]:
+                if len(sink) > MOST_FAILURES:
+                    raise too_many_failures()
+                below = (trail, index)
+                for inner in checks:
+                    inner(item, below, sink, None)
+        return 0
+
+    return check if counts else check_create
 
 
 def sizes(schema: StructuralSchema) -> Check | None:

@@ -36,6 +36,7 @@ def fields(
     *,
     closed: bool,
     matches: Callable[[str], bool] | None = None,
+    counts: bool = True,
 ) -> Check:
     """Return the check that walks the existing keys of a map.
 
@@ -44,6 +45,7 @@ def fields(
         extra: The check of all other keys, or None.
         closed: Whether other keys are forbidden (additionalProperties: false).
         matches: Test for the other keys that patternProperties covers.
+        counts: Whether the match count is used.
     """
     find = {name: (node, node.kinds) for name, node in nodes.items()}.get
     rest = None if extra is None else (extra, extra.kinds)
@@ -82,6 +84,56 @@ def fields(
                 correlated = None if trail is None and key in _TYPE_META else twin.key(key)
                 count += node.run(item, below, sink, correlated)
         return count
+
+    return check if counts else _fields_of_create(nodes, extra, closed, matches, check)
+
+
+def _fields_of_create(
+    nodes: Mapping[str, NodeChecks],
+    extra: NodeChecks | None,
+    closed: bool,
+    matches: Callable[[str], bool] | None,
+    check_update: Check,
+) -> Check:
+    """Return the check of `fields` that counts nothing and, on a create, passes values without checks at once.
+
+    Args:
+        nodes, extra, closed, matches: As of `fields`.
+        check_update: The check for an update.
+    """
+    find = {name: node.kinds for name, node in nodes.items()}.get
+    rest = None if extra is None else extra.kinds
+    unchecked: dict[str, type] = {}
+    kind_of = unchecked.get  # a type of value that has no checks, by declared property
+
+    def check(value: Any, trail: Trail, sink: Sink, twin: CorrelatedObject | None) -> int:
+        if twin is not None:
+            return check_update(value, trail, sink, twin)
+        for key, item in value.items():
+            kind = type(item)
+            if kind_of(key) is kind:
+                continue
+            kinds = find(key)
+            if kinds is None:
+                if len(sink) > MOST_FAILURES:
+                    raise too_many_failures()
+                if matches is not None and matches(key):
+                    continue
+                if closed:
+                    sink.append((_forbidden, trail, key, None))
+                if rest is None:
+                    continue
+                for inner in rest[kind][1]:
+                    inner(item, (trail, key, True), sink, None)
+            elif checks := kinds[kind][1]:
+                below = trail, key
+                for inner in checks:
+                    inner(item, below, sink, None)
+            else:
+                unchecked[key] = kind
+        if len(sink) > MOST_FAILURES:
+            raise too_many_failures()
+        return 0
 
     return check
 
