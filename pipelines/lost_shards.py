@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from auditor.plan.run_plan import Plan, SourceShard
     from auditor.shards.result import ShardResult
+    from auditor.shards.row_writer import PartFiles
 
 
 _MOST_ENDS: Final = 16
@@ -37,7 +38,9 @@ class _Piece:
     folder: Path
 
 
-def audit_smaller(item: SourceShard, *, plan: Plan, parts: str, preload: tuple[str, ...]) -> ShardResult | None:
+def audit_smaller(
+    item: SourceShard, *, plan: Plan, parts: str, preload: tuple[str, ...], sink: PartFiles | None = None
+) -> ShardResult | None:
     """Audit a shard in smaller ones, without the objects at which workers end.
 
     Returns None if the first worker ends before it audits any object.
@@ -47,13 +50,17 @@ def audit_smaller(item: SourceShard, *, plan: Plan, parts: str, preload: tuple[s
         plan: The plan of the run.
         parts: Folder of the part files.
         preload: Modules that the fork server of workers imports.
+        sink: As for `auditor.shards.shard_audit.setup`.
     """
-    return _Smaller(item, plan, Path(parts), preload).run()
+    return _Smaller(item, plan, Path(parts), preload, sink).run()
 
 
 class _Smaller:
-    def __init__(self, item: SourceShard, plan: Plan, parts: Path, preload: tuple[str, ...]) -> None:
+    def __init__(
+        self, item: SourceShard, plan: Plan, parts: Path, preload: tuple[str, ...], sink: PartFiles | None
+    ) -> None:
         self.item = item
+        self.sink = sink
         self.plan = replace(plan, options=replace(plan.options, jobs=1))
         self.parts = parts
         self.preload = preload
@@ -115,7 +122,7 @@ class _Smaller:
         def ended(_: SourceShard, error: WorkerLost) -> None:
             ends.append(error)
 
-        ready = partial(_ready, self.plan, str(parts), str(self.mark))
+        ready = partial(_ready, self.plan, str(parts), str(self.mark), self.sink)
         (result,) = run_processes(ready, [piece], jobs=1, on_lost=ended, preload=self.preload)
         if result is not None:
             self.pieces[span[0]] = _Piece(result, parts)
@@ -132,7 +139,7 @@ class _Smaller:
 
         piece, parts = self._piece(span)
         lost: dict[int, Exception] = {position: WorkerLost("", self.why) for position in range(span[1] - span[0])}
-        result = audit_apart(ShardAuditor(self.plan, str(parts)), piece, {}, lost=lost)
+        result = audit_apart(ShardAuditor(self.plan, str(parts), sink=self.sink), piece, {}, lost=lost)
         self.pieces[span[0]] = _Piece(result, parts)
 
     def _piece(self, span: tuple[int, int]) -> tuple[SourceShard, Path]:
@@ -152,9 +159,13 @@ def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardRe
 
     files: dict[Path, list[Path]] = defaultdict(list)
     for piece in pieces:
-        for path in sorted(piece.folder.rglob("*.parquet")):
+        for path in sorted(piece.folder.rglob("part-*.*")):
             files[path.relative_to(piece.folder)].append(path)
     for name, paths in files.items():
+        if name.suffix != ".parquet":  # counts
+            (parts / name).parent.mkdir(exist_ok=True)
+            (parts / name).write_bytes(b"".join(path.read_bytes() for path in paths))
+            continue
         table = _concatenated([_read(path) for path in paths])
         write_parquet(_by_name(table) if name.parts[0] == "index" else table, parts / name)
     total = merge([replace(piece.result, number=number) for number, piece in enumerate(pieces)])
@@ -182,12 +193,12 @@ def _by_name(table: pa.Table) -> pa.Table:
     return table.take(order)
 
 
-def _ready(plan: Plan, parts: str, mark: str) -> Callable[[SourceShard], ShardResult | None]:
+def _ready(plan: Plan, parts: str, mark: str, sink: PartFiles | None) -> Callable[[SourceShard], ShardResult | None]:
     """Prepare a worker that records its current object."""
     from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
     from auditor.shards.shard_audit import setup  # noqa: PLC0415
 
-    owner = setup(plan, parts)
+    owner = setup(plan, parts, sink=sink)
 
     def work(item: SourceShard) -> ShardResult:
         with Path(mark).open("r+b", buffering=0) as stream:

@@ -1,65 +1,119 @@
-"""Groups the findings and the impacts of a report into causes, and compares these with those of an earlier report."""
+"""The end of an audit: its causes, compared with those of an earlier report, what is accepted, and the exit code.
+
+Groups the findings and the impacts of a report into causes.
+"""
 
 from __future__ import annotations
 
 import datetime
-import re
-import sys
+import shutil
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import pyarrow
-
-from auditor.base import arrow
 from auditor.base.progress import tell
-from auditor.causes.accepting import Acceptance
-from auditor.causes.counting import Counting, PartCounts
+from auditor.causes.accepting import Acceptance, read_accepted
+from auditor.causes.counting import Counting
+from auditor.causes.exit_code import code_of_causes
 from auditor.causes.field_patterns import Definitions
 from auditor.causes.keys import ids_of, topic_of
-from auditor.causes.owners import ReportOwners
+from auditor.causes.owners import ReportOwners, read_owner_rules
+from auditor.causes.parts import (
+    COUNTS,
+    count_part,
+    overrides_of,
+    part_files,
+    parts_to_count,
+    read_part,
+    tables_to_count,
+    written_counts,
+)
 from auditor.causes.row_causes import (
     FINDING_COLUMNS,
-    IMPACTS,
-    OBJECT_COLUMNS,
     OF_NAMESPACES,
     CauseNumbers,
     FindingRows,
-    ObjectImpacts,
-    concerned,
     namespaces_of,
     shows_namespaces,
 )
-from auditor.causes.severity import parse_rules, rank
+from auditor.causes.severity import rank
 from auditor.causes.table import read_rows, write_rows
 from auditor.causes.titles import title_of
 from auditor.causes.upgrade_causes import upgrade_counts
 from auditor.compare.compared_clusters import unmatched_clusters, whole_clusters
-from auditor.store.coded import Coded
 from auditor.store.manifest import whole_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterable
 
-    from auditor.causes.counting import CauseCount
+    from auditor.causes.counting import CauseCount, PartCounts
     from auditor.causes.keys import CauseKey
+    from auditor.plan.options import AuditOptions
 
-
-pa: Any = pyarrow
 
 CHANGES: Final = ("new", "more", "same", "fixed", "not-rechecked")
 """Change of a cause: new; known, with new objects; known; gone; gone, but not everything was checked again."""
-_PART: Final = re.compile(r"part-\d+\.parquet")
-_HARMLESS_STATUSES: Final = frozenset({"valid", "invalid", "definition", "builtin", "other"})
 _OWNERS: Final = 5
 _KINDS: Final = 5
 """Kinds in a namespace that are named."""
 
 
-def overrides_of(manifest: dict[str, Any]) -> Any:
-    """Return the overrides of severities that a report was made with."""
-    return parse_rules(manifest["options"].get("severity") or ())
+def rules_of_workers(options: AuditOptions) -> dict[str, Any] | None:
+    """Return the rules by which workers count the causes of the shards that they write.
+
+    Returns None if only the whole report shows what is counted: with options that compare, accept or redact findings.
+
+    Raises:
+        PlanError: The file of owners cannot be used.
+    """
+    return None if options.diff or options.accept or options.redact else rules_of(options)
+
+
+def causes_by_workers(report: Path, manifest: dict[str, Any], rules: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what `count_causes` returns for a report whose workers counted; the counts of its parts are removed.
+
+    Args:
+        report: Folder of the report, whose other tables are complete.
+        manifest: Its manifest.
+        rules: As `rules_of_workers` returned them.
+    """
+    rows = count_causes(report, manifest | {"options": manifest["options"] | rules}, None, written_counts(report))
+    shutil.rmtree(report / COUNTS, ignore_errors=True)
+    return rows
+
+
+def note_causes(
+    options: AuditOptions, report: Path, manifest: dict[str, Any], counted: list[dict[str, Any]] | None = None
+) -> int:
+    """Write the causes of a report, and note in its manifest what is accepted and the exit code, which it returns.
+
+    Args:
+        options: The options of the run.
+        report: Folder of the report, whose other tables are complete.
+        manifest: Its manifest; it is written later.
+        counted: What `count_causes` returned, for all clusters together; None reads the tables.
+
+    Raises:
+        PlanError: The file of accepted findings, or that of owners, cannot be used.
+    """
+    accepted = None
+    manifest["options"] |= rules_of(options)
+    if options.accept:
+        today = datetime.datetime.fromisoformat(manifest["started"]).date()
+        accepted = Acceptance(read_accepted(options.accept), today)
+    rows = write_causes(report, manifest, Path(options.diff) if options.diff else None, accepted, counted)
+    if accepted is not None:
+        manifest["accepted"] = accepted.section(options.accept)
+    manifest["exit_code"], manifest["exit_reasons"] = code_of_causes(options, manifest, rows)
+    return int(manifest["exit_code"])
+
+
+def rules_of(options: AuditOptions) -> dict[str, Any]:
+    """Return the rules of severities and owners, as the options of a manifest have them."""
+    rules: dict[str, Any] = {"severity": list(options.severity)}
+    if options.owners:
+        rules["owners"] = [rule.data() for rule in read_owner_rules(options.owners)]
+    return rules
 
 
 def write_causes(
@@ -143,20 +197,21 @@ def count_causes(
         report: Folder of the report.
         manifest: Its manifest.
         accepted: As for `build_causes`.
-        counted: The counts of all parts, in the order of `parts_to_count`; None counts them here.
+        counted: The counts of all parts in their order, apart from objects in `namespaces` of the manifest; None
+            counts them here.
     """
     accepted = accepted or Acceptance.of_manifest(manifest)
-    causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
+    causes = CauseNumbers(
+        Definitions(report, manifest), namespaces_of(manifest), are_namespaces_left=counted is not None
+    )
     counting, owners = Counting(overrides_of(manifest)), ReportOwners(report, manifest)
-    if counted is None:
-        tables = tables_to_count(manifest)
-        names = parts_to_count(report, manifest)
-        for done, name in enumerate(names):
-            tell("writing", done, len(names), "parts")
-            count_part(report, name, tables, owners, causes, counting, accepted)
-    else:
-        for part in counted:
-            counting.add_part(part, causes)
+    for part in counted or ():
+        counting.add_part(part, causes, owners)
+    tables: tuple[str, ...] = tables_to_count(manifest) if counted is None else ("objects",)
+    names = parts_to_count(report, tables) if counted is None or causes.namespaces else []
+    for done, name in enumerate(names):
+        tell("writing", done, len(names), "parts")
+        count_part(report, name, tables, owners, causes, counting, accepted)
     for path in part_files(report / "fixed"):
         table = read_part(path, FINDING_COLUMNS)
         counting.add_fixed(FindingRows.of(table, causes))
@@ -172,75 +227,6 @@ def count_causes(
         row = _row(manifest["options"].get("cluster") or "", key, count)
         rows.append({**row, "topic": topic, "title": title, "topic_objects": count.objects, "namespaces": None})
     return rows
-
-
-def tables_to_count(manifest: dict[str, Any]) -> tuple[str, ...]:
-    """Return the tables of a report that have causes; objects/ only if it has rows with an impact of their own."""
-    statuses = {name for name, count in manifest["counts"]["statuses"].items() if count}
-    impacts = {name for kind in manifest["kinds"] for name, count in kind["impacts"].items() if count}
-    has_impacts = bool(statuses - _HARMLESS_STATUSES) or not impacts.isdisjoint(IMPACTS)
-    has_impacts |= bool(manifest.get("namespaces"))
-    return ("findings", "objects") if has_impacts else ("findings",)
-
-
-def parts_to_count(report: Path, manifest: dict[str, Any]) -> list[str]:
-    """Return the names of the parts of a report that `count_causes` counts, in order."""
-    return sorted({path.name for table in tables_to_count(manifest) for path in part_files(report / table)})
-
-
-def count_part(
-    report: Path,
-    name: str,
-    tables: Iterable[str],
-    owners: ReportOwners,
-    causes: CauseNumbers,
-    counting: Counting,
-    accepted: Acceptance | None = None,
-) -> None:
-    """Count one part of a report.
-
-    Args:
-        report: Folder of the report.
-        name: Name of the file of the part.
-        tables: As `tables_to_count` returns them.
-        owners: The owners of its objects.
-        causes: Numbers its causes.
-        counting: Counts.
-        accepted: The findings that are accepted; None means none.
-    """
-    for table in tables:
-        count = _count_findings if table == "findings" else _count_impacts
-        if (path := report / table / name).exists():
-            count(path, owners, causes, counting, accepted)
-
-
-class PartCounter:
-    """Counts single parts of a report, in any order, so that several processes count a large report.
-
-    The counts of all parts, added in the order of the parts, equal those that one process makes of part after part.
-
-    Args:
-        report: Folder of the report.
-        manifest: Its manifest, with the rules of severities and owners among its options.
-    """
-
-    def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
-        self._report = report
-        self._overrides = overrides_of(manifest)
-        self._tables = tables_to_count(manifest)
-        self._namespaces = namespaces_of(manifest)
-        self._definitions, self._owners = Definitions(report, manifest), ReportOwners(report, manifest)
-
-    def count(self, name: str) -> PartCounts:
-        """Return the counts of one part.
-
-        Args:
-            name: Name of its file, one of `parts_to_count`.
-        """
-        causes = CauseNumbers(self._definitions, self._namespaces)
-        counting = Counting(self._overrides, most_owners=sys.maxsize)  # the sum of all parts is limited
-        count_part(self._report, name, self._tables, self._owners, causes, counting)
-        return PartCounts(causes.keys, counting.counts, counting.objects_of_topics(causes))
 
 
 def _note_last_good(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> None:
@@ -267,40 +253,6 @@ def _note_namespaces(rows: list[dict[str, Any]], manifest: dict[str, Any]) -> No
             if entry["is"] == "deleted":
                 then = f"being deleted since {entry['since']}: its controller deletes them, creates are refused (403)"
             row["messages"] = [f"in {entry['name']}: {inside}; {then}"] * len(row["examples"])
-
-
-def _count_findings(
-    path: Path, every: ReportOwners, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
-) -> None:
-    table = read_part(path, FINDING_COLUMNS, "change")
-    if not table.num_rows:
-        return
-    rows = FindingRows.of(table, causes)
-    change = Coded(table["change"]) if "change" in table.column_names else None
-    messages: list[Any] = []
-
-    def message(row: int) -> str:
-        if not messages:
-            messages.append(read_part(path, ("message",))["message"])
-        return messages[0][row].as_py() or ""
-
-    owners = every.of_part(path.name, rows.columns)
-    settled = None if accepted is None else accepted.findings(rows, causes, counting.finding_ranks(rows))
-    counting.add_findings(rows, change, settled, owner=owners.of_rows, message=message)
-
-
-def _count_impacts(
-    path: Path, every: ReportOwners, causes: CauseNumbers, counting: Counting, accepted: Acceptance | None
-) -> None:
-    mask = concerned(path, causes)
-    if not mask.any():
-        return
-    table = arrow.take(read_part(path, OBJECT_COLUMNS, "change"), np.flatnonzero(mask))
-    rows = ObjectImpacts.of(table, causes)
-    change = Coded(table["change"]) if "change" in table.column_names else None
-    settled = None if accepted is None else accepted.impacts(rows, causes, counting.impact_ranks(rows))
-    owners = every.of_part(path.name, rows.columns)
-    counting.add_impacts(rows, change, settled, lambda row: table["pruned"][row].as_py() or [], owners.of_rows)
 
 
 def _note_new_namespaces(rows: list[dict[str, Any]], earlier: Path) -> None:
@@ -335,16 +287,6 @@ def _note_schema_changes(rows: list[dict[str, Any]], report: Path, manifest: dic
             continue  # nothing says that it is new
         was, is_now = (report.schema(*place, row["version"] or "") for report in (before, now))
         row["schema_changes"] = changes_at(was, is_now, row["field"], row["check"])
-
-
-def part_files(folder: Path) -> Iterator[Path]:
-    """Yield the parts of a table of a report, in order."""
-    return (path for path in sorted(folder.glob("part-*.parquet")) if _PART.fullmatch(path.name))
-
-
-def read_part(path: Path, columns: tuple[str, ...], *optional: str) -> Any:
-    """Return columns of a part, those of text as dictionaries; optional ones only if the part has them."""
-    return arrow.read_parquet(path, columns, optional=optional)
 
 
 def _row(cluster: str, key: CauseKey, count: CauseCount) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from auditor.causes.keys import CauseKey
+    from auditor.causes.owners import Controlled, ReportOwners
     from auditor.causes.row_causes import CauseNumbers
     from auditor.causes.severity import SeverityRule
 
@@ -54,7 +56,7 @@ class CauseCount:
     guard_path: str | None = None
     namespaces: set[str] = field(default_factory=set)
     verdicts: Counter[str] = field(default_factory=Counter)
-    owners: Counter[str] = field(default_factory=Counter)
+    owners: Counter[str | Controlled] = field(default_factory=Counter)
     examples: list[tuple[int, str, str]] = field(default_factory=list)
 
     def note_example(self, order: int, name: str, message: str) -> None:
@@ -66,13 +68,13 @@ class CauseCount:
         self.examples.sort(key=lambda one: one[0])  # stable: of equal ones the first are kept
         del self.examples[_EXAMPLES:]
 
-    def note_owner(self, name: str | None, objects: int, most: int) -> None:
+    def note_owner(self, name: str | Controlled | None, objects: int, most: int) -> None:
         """Count objects of an owner, unless there are too many other owners or the name is empty."""
         if name and (name in self.owners or len(self.owners) < most):
             self.owners[name] += objects
 
-    def add(self, later: CauseCount, most_owners: int) -> None:
-        """Add what was counted in a later part of the same report."""
+    def add(self, later: CauseCount, most_owners: int, named: Callable[[str | Controlled], str]) -> None:
+        """Add what was counted in a later part of the same report; `named` returns the name of an owner."""
         self.severity = worst_of((self.severity, later.severity))
         for sums in _SUMS:
             setattr(self, sums, getattr(self, sums) + getattr(later, sums))
@@ -80,7 +82,7 @@ class CauseCount:
         self.namespaces |= later.namespaces
         self.verdicts.update(later.verdicts)
         for name, objects in later.owners.items():
-            self.note_owner(name, objects, most_owners)
+            self.note_owner(named(name), objects, most_owners)
         self._keep_examples(later.examples)
 
 
@@ -91,7 +93,7 @@ class PartCounts(NamedTuple):
     """What was counted of one part of a report.
 
     Attributes:
-        keys: The causes, in the order in which they were found.
+        keys: The causes.
         counts: By cluster and position of the cause in `keys`.
         topics: Objects with a finding that is not accepted, by cluster and position in `keys` of a cause of the topic.
     """
@@ -127,25 +129,31 @@ class Counting:
             count = self.counts[(cluster, cause)] = CauseCount()
         return count
 
-    def add_part(self, part: PartCounts, causes: CauseNumbers) -> None:
+    def add_part(self, part: PartCounts, causes: CauseNumbers, owners: ReportOwners) -> None:
         """Add what was counted of the next part.
 
         Args:
             part: Its counts.
             causes: Numbers the causes of the whole report.
+            owners: The owners of its objects.
         """
         numbers = [causes.number(key) for key in part.keys]
         for (cluster, group), count in part.counts.items():
-            self.of(cluster, numbers[group]).add(count, self.most_owners)
+            self.of(cluster, numbers[group]).add(count, self.most_owners, partial(owners.named, cluster))
         for (cluster, group), objects in part.topics.items():
             self.topics[cluster, causes.topics[numbers[group]]] += objects
 
-    def objects_of_topics(self, causes: CauseNumbers) -> dict[tuple[str, int], int]:
-        """Return `topics` by cluster and number of the first cause of the topic."""
+    def counted(self, causes: CauseNumbers) -> PartCounts:
+        """Return what was counted; `causes` may have numbered causes of other parts as well."""
+        numbers = {number: position for position, number in enumerate(sorted({number for _, number in self.counts}))}
         first: dict[int, int] = {}
-        for number, topic in enumerate(causes.topics):
-            first.setdefault(topic, number)
-        return {(cluster, first[topic]): objects for (cluster, topic), objects in self.topics.items()}
+        for number, position in numbers.items():
+            first.setdefault(causes.topics[number], position)
+        return PartCounts(
+            [causes.keys[number] for number in numbers],
+            {(cluster, numbers[number]): count for (cluster, number), count in self.counts.items()},
+            {(cluster, first[topic]): objects for (cluster, topic), objects in self.topics.items()},
+        )
 
     def severities(self, columns: dict[str, Coded], base: NDArray[np.int64], rows: Any = None) -> NDArray[np.int64]:
         """Return the rank of the severity of each row, overrides considered.
@@ -193,7 +201,7 @@ class Counting:
         rows: FindingRows,
         change: Coded | None = None,
         accepted: NDArray[np.bool_] | None = None,
-        owner: Callable[[NDArray[np.int64]], list[str | None]] | None = None,
+        owner: Callable[[NDArray[np.int64]], list[str | Controlled | None]] | None = None,
         message: Callable[[int], str] | None = None,
     ) -> None:
         """Count the findings of a part.
@@ -259,7 +267,7 @@ class Counting:
         group: Numbers,
         group_first: Numbers,
         pair_first: Numbers,
-        owner: Callable[[NDArray[np.int64]], list[str | None]] | None,
+        owner: Callable[[NDArray[np.int64]], list[str | Controlled | None]] | None,
     ) -> None:
         """Note namespaces, owners and guarding paths."""
         clusters, namespace, guard = (rows.columns[name] for name in ("cluster", "namespace", "guard_path"))
@@ -337,7 +345,7 @@ class Counting:
         change: Coded | None = None,
         accepted: NDArray[np.bool_] | None = None,
         pruned: Callable[[int], list[str]] | None = None,
-        owner: Callable[[NDArray[np.int64]], list[str | None]] | None = None,
+        owner: Callable[[NDArray[np.int64]], list[str | Controlled | None]] | None = None,
     ) -> None:
         """Count the objects of a part of objects/ that have an impact.
 
@@ -350,7 +358,7 @@ class Counting:
         """
         fresh = None if change is None else is_new(change)
         ranks = self.impact_ranks(rows)
-        names = [None] * len(rows.row) if owner is None else owner(rows.row)
+        names: list[str | Controlled | None] = [None] * len(rows.row) if owner is None else owner(rows.row)
         for position, (row, cause) in enumerate(zip(rows.row.tolist(), rows.cause.tolist(), strict=True)):
             count = self.of(rows.columns["cluster"].text(row), cause)
             count.objects += 1

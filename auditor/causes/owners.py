@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from auditor.causes.accepting import read_entries
 from auditor.store.coded import Coded, combined, groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -38,6 +38,10 @@ _PLACE: Final = ("cluster", "group", "kind", "namespace", "name", "controller")
 _LONGEST_CHAIN: Final = 32
 """Controllers above each other that are looked up; a longer chain is one that never ends."""
 _NO_LABELS: Final[dict[str, str]] = {}
+Labels = dict[tuple[str, str, str, str], dict[str, str]]
+"""The labels of objects by group, kind, namespace and name."""
+Controllers = dict[tuple[str, str, str, str], tuple[str, str]]
+"""Cluster and controller of objects by group, kind, namespace and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +97,8 @@ def owner_rules_of(manifest: dict[str, Any]) -> tuple[OwnerRule, ...]:
     return tuple(_rule(owner, "owners") for owner in manifest["options"].get("owners") or ())
 
 
-def owner_of(labels: Mapping[str, str], manager: str | None, controller: str | None = None) -> str | None:
-    """Return what deployed an object, by its labels, else its controller, else the last field manager; or None."""
+def owner_of(labels: Mapping[str, str], manager: str | None) -> str | None:
+    """Return what deployed an object without a controller, by its labels, else the last field manager; or None."""
     if application := labels.get(_ARGO):
         return f"argocd:{application}"
     for name, prefix in _FLUX:
@@ -102,9 +106,18 @@ def owner_of(labels: Mapping[str, str], manager: str | None, controller: str | N
             return f"{name}:{labels.get(f'{prefix}/namespace', '')}/{label}"
     if labels.get(_MANAGED_BY) == "Helm" and (release := labels.get(_INSTANCE)):
         return f"helm:{release}"
-    if controller:
-        return f"controller:{controller}"
     return f"manager:{manager}" if manager else None
+
+
+def _by_controller(controller: str) -> str:
+    return f"controller:{controller}"
+
+
+class Controlled(NamedTuple):
+    """The owner of an object that has a controller: that one's top controller, which only the whole report shows."""
+
+    namespace: str
+    controller: str
 
 
 class ReportOwners:
@@ -128,31 +141,37 @@ class ReportOwners:
 
         Args:
             part: Name of the file of the part, which is the same in all tables.
-            columns: Columns of its rows: `group`, `kind`, `audited_version`, `namespace`, `name`, and `last_manager` if
-                the rows are findings.
+            columns: As `PartOwners` takes them.
         """
         if part != self._part:
             self._part, self._tables = part, {}
-        return PartOwners(self, part, columns)
+        controllers = controllers_in(self._once(self.report / "objects" / part, _controlled), columns)
+        kinds = {(group, kind) for group in columns["group"].texts for kind in columns["kind"].texts if kind}
+        keys = labels_of_owners(self.rules)
+        labels: Labels = {}
+        for entry in self.manifest.get("index") or ():
+            if (entry.get("group"), entry.get("kind")) in kinds:
+                path = self.report / "index" / str(entry.get("folder")) / part
+                labels |= self._labels(path, (entry["group"], entry["kind"]), columns["name"], keys)
+        return PartOwners(self.rules, columns, labels, controllers, self.top_controller)
 
-    def controlled(self, path: Path) -> Any:
-        """Return the rows of a part of objects/ that have a controller; None if there are none."""
-        return self._once(path, _controlled)
-
-    def labelled(self, path: Path, keys: Collection[str]) -> Any:
-        """Return the names and labels of a file of the index; None if no object has one of some labels.
-
-        Args:
-            path: The file.
-            keys: Names of labels, which are the same in each call.
-        """
-        return self._once(path, lambda path: _labelled(path, keys))
+    def _labels(self, path: Path, kind: tuple[str, str], name: Coded, keys: Collection[str]) -> Labels:
+        """Return the labels of the objects that are needed; objects have the same labels at each version."""
+        table = self._once(path, lambda path: _labelled(path, keys)) if ".." not in path.parts else None
+        if table is None:
+            return {}
+        rows = take(table, np.array(_rows_called(Coded(table["name"]), _names(name)), dtype=np.int64)).to_pylist()
+        return {(*kind, row["namespace"] or "", row["name"]): dict(row["labels"] or ()) for row in rows}
 
     def _once(self, path: Path, read: Callable[[Path], Any]) -> Any:
-        """Return a table of the current part; its findings and its objects need the same."""
+        """Return a table of the current part, None if there is none; its findings and its objects need the same."""
         if path not in self._tables:
-            self._tables[path] = read(path)
+            self._tables[path] = read(path) if path.is_file() else None
         return self._tables[path]
+
+    def named(self, cluster: str, owner: str | Controlled) -> str:
+        """Return an owner, whichever way it is known."""
+        return owner if isinstance(owner, str) else _by_controller(self.top_controller(cluster, *owner))
 
     def top_controller(self, cluster: str, namespace: str, controller: str) -> str:
         """Return the last controller of a chain of controllers, as far as these are in the report.
@@ -207,8 +226,39 @@ def _controlled(path: Path) -> Any:
         table = read_parquet(path, _PLACE, footer=footer)
     except DamagedDump:
         return None  # then the controllers are not known
-    rows = np.flatnonzero(np.asarray(table["controller"].is_valid()))
-    return take(table, rows) if len(rows) else None
+    return controlled_rows(table)
+
+
+def controlled_rows(objects: Any) -> Any:
+    """Return the rows of a table of objects that have a controller; None if there are none."""
+    rows = np.flatnonzero(np.asarray(objects["controller"].is_valid()))
+    return take(objects.select(_PLACE), rows) if len(rows) else None
+
+
+def controllers_in(table: Any, columns: dict[str, Coded]) -> Controllers:
+    """Return the controllers of the objects of some rows.
+
+    Args:
+        table: As `controlled_rows` returns it.
+        columns: Columns of the rows, as `PartOwners` takes them.
+    """
+    if table is None:
+        return {}
+    place = {name: Coded(table[name]) for name in _PLACE}
+    out = {}
+    for row in _rows_called(place["name"], _names(columns["name"])):
+        cluster, group, kind, namespace, name, controller = (place[field].text(row) for field in _PLACE)
+        out[group, kind, namespace, name] = (cluster, controller)
+    return out
+
+
+def labels_of_owners(rules: Iterable[OwnerRule]) -> frozenset[str]:
+    """Return the names of the labels without which no label names an owner."""
+    return _LABELS | {key for rule in rules for key, _ in rule.labels}
+
+
+def _names(name: Coded) -> frozenset[str]:
+    return frozenset(filter(None, name.texts))
 
 
 def _labelled(path: Path, wanted: Collection[str]) -> Any:
@@ -228,63 +278,51 @@ class PartOwners:
     """The owners of the objects of one part of a report.
 
     Args:
-        owners: Those of the report.
-        part: As `ReportOwners.of_part` takes it.
-        columns: As `ReportOwners.of_part` takes them.
+        rules: The rules of the report.
+        columns: Columns of its rows: `group`, `kind`, `namespace`, `name`, and `last_manager` if they are findings.
+        labels: The labels of objects that have one of `labels_of_owners`.
+        controllers: The controllers of objects.
+        top_controller: As that of `ReportOwners`; None leaves open which it is.
     """
 
-    def __init__(self, owners: ReportOwners, part: str, columns: dict[str, Coded]) -> None:
-        self._owners = owners
+    def __init__(
+        self,
+        rules: tuple[OwnerRule, ...],
+        columns: dict[str, Coded],
+        labels: Labels,
+        controllers: Controllers,
+        top_controller: Callable[[str, str, str], str] | None = None,
+    ) -> None:
+        self._rules = rules
         self._columns = columns
-        self._keys = {key for rule in owners.rules for key, _ in rule.labels} | _LABELS
-        self._labels: dict[tuple[str, str, str, str], dict[str, str]] = {}
-        self._controllers: dict[tuple[str, str, str, str], tuple[str, str]] = {}
-        kinds = {(group, kind) for group in columns["group"].texts for kind in columns["kind"].texts if kind}
-        names = frozenset(filter(None, columns["name"].texts))
-        self._read_controllers(owners.report / "objects" / part, names)
-        for entry in owners.manifest.get("index") or ():
-            if (entry.get("group"), entry.get("kind")) not in kinds:
-                continue
-            path = owners.report / "index" / str(entry.get("folder")) / part
-            if ".." not in path.parts and path.is_file():
-                self._read(path, entry["group"], entry["kind"], names)
+        self._labels = labels
+        self._controllers = controllers
+        self._top_controller = top_controller
 
-    def _read_controllers(self, path: Path, names: frozenset[str]) -> None:
-        table = self._owners.controlled(path) if path.is_file() else None
-        if table is None:
-            return
-        columns = {name: Coded(table[name]) for name in _PLACE}
-        for row in _rows_called(columns["name"], names):
-            cluster, *place, controller = (columns[field].text(row) for field in _PLACE)
-            self._controllers[place[0], place[1], place[2], place[3]] = (cluster, controller)
-
-    def _read(self, path: Path, group: str, kind: str, names: frozenset[str]) -> None:
-        """Read the labels of the objects that are needed; objects have the same labels at each version."""
-        table = self._owners.labelled(path, self._keys)
-        if table is None:
-            return
-        rows = take(table, np.array(_rows_called(Coded(table["name"]), names), dtype=np.int64)).to_pylist()
-        for row in rows:
-            self._labels[(group, kind, row["namespace"] or "", row["name"])] = dict(row["labels"] or ())
-
-    def of_rows(self, rows: NDArray[np.int64]) -> list[str | None]:
+    def of_rows(self, rows: NDArray[np.int64]) -> list[str | Controlled | None]:
         """Return the owners of the objects of some rows; None for one that is not known."""
-        is_named = bool(self._labels or self._controllers)
-        names = [field for field in _OF_OWNER if field in self._columns and (is_named or field != "name")]
-        columns = [self._columns[name] for name in names]
-        first, group = groups_of(combined([(column.codes[rows], len(column.texts)) for column in columns]))
+        names = [field for field in _OF_OWNER if field in self._columns]
+        columns = {name: self._columns[name].codes[rows] for name in names}
+        named = {place[3] for places in (self._labels, self._controllers) for place in places}
+        matters = np.array([text in named for text in self._columns["name"].texts], dtype=bool)
+        columns["name"] = np.where(matters[columns["name"]], columns["name"], len(matters) - 1)
+        first, group = groups_of(combined([(columns[name], len(self._columns[name].texts)) for name in names]))
         owners = [self.of(row) for row in rows[first].tolist()]
         return [owners[position] for position in group.tolist()]
 
-    def of(self, row: int) -> str | None:
+    def of(self, row: int) -> str | Controlled | None:
         """Return the owner of the object of a row; None if it is not known."""
         group, kind, namespace, name = (self._columns[field].text(row) for field in _OF_OWNER[:4])
         labels = self._labels.get((group, kind, namespace, name), _NO_LABELS)
-        for rule in self._owners.rules:
+        for rule in self._rules:
             if rule.matches(group=group, kind=kind, namespace=namespace, labels=labels):
                 return rule.team
         manager = self._columns.get("last_manager")
-        cluster, controller = self._controllers.get((group, kind, namespace, name), ("", None))
-        if controller is not None:
-            controller = self._owners.top_controller(cluster, namespace, controller)
-        return owner_of(labels, None if manager is None else manager.of(row), controller)
+        cluster, controller = self._controllers.get((group, kind, namespace, name), ("", ""))
+        if not controller:
+            return owner_of(labels, None if manager is None else manager.of(row))
+        if (by_labels := owner_of(labels, None)) is not None:
+            return by_labels
+        if self._top_controller is None:
+            return Controlled(namespace, controller)
+        return _by_controller(self._top_controller(cluster, namespace, controller))

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from auditor.base import arrow
 from auditor.causes.follows import BLOCKING, FOLLOWS
 from auditor.causes.keys import CauseKey, form_of, topic_of
 from auditor.store.coded import Coded, combined, groups_of
 from auditor.updates.apply_answer import APPLY_FAILS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from auditor.causes.field_patterns import Definitions
@@ -33,6 +30,9 @@ OBJECT_COLUMNS: Final = (
     *("impact", "impacts", "pruned"),
 )
 """Columns of objects/ that the grouping needs."""
+CONCERNED: Final = ("status", "impact", "cluster", "namespace")
+"""Columns of objects/ that show which objects need the others."""
+_HARMLESS: Final = ("none", "drifts", "unknown")
 _OF_KEY: Final = ("cluster", "group", "kind", "audited_version", "check", "field", "type", "detail", "rule")
 _OF_OBJECT: Final = ("cluster", "key", "group", "kind", "audited_version", "namespace", "name")
 _OF_IMPACT: Final = ("group", "plural", "kind", "audited_version")
@@ -45,6 +45,8 @@ OF_NAMESPACES: Final = {"deleted": "loses-namespace", "missing": "lacks-namespac
 """Causes by what a namespace is (`namespaces` of a manifest); each such namespace is one, with the objects in it."""
 IN_NAMESPACES: Final = ("valid", "invalid", "builtin", "sealed", "needs-conversion")
 """Statuses of objects whose namespace matters to them; what no server reads at its key has causes of its own."""
+_MOST_FOUND: Final = 100_000
+"""Findings without their objects that are known to be of a cause."""
 _OF_VERSION: Final = ("loses-data", "blocks-delete", "blocks-apply")
 """Impacts that depend on the version."""
 _STATUSES: Final = ("unreadable", "needs-conversion", "unserved", "orphaned", "sealed")
@@ -56,15 +58,23 @@ class CauseNumbers:
     Args:
         definitions: The definitions of the report, for the keys of maps in paths.
         namespaces: The impact of namespaces that are missing or deleted, by cluster and name (`namespaces_of`).
+        are_namespaces_left: Whether only the causes of these are not counted yet.
 
     Attributes:
         keys: The causes.
         topics: For each cause the number of its topic.
     """
 
-    def __init__(self, definitions: Definitions, namespaces: dict[tuple[str, str], str] | None = None) -> None:
+    def __init__(
+        self,
+        definitions: Definitions,
+        namespaces: dict[tuple[str, str], str] | None = None,
+        *,
+        are_namespaces_left: bool = False,
+    ) -> None:
         self.definitions = definitions
         self.namespaces = namespaces or {}
+        self.are_namespaces_left = are_namespaces_left
         self.keys: list[CauseKey] = []
         self.topics: list[int] = []
         self._of_topics: dict[str, int] = {}
@@ -90,6 +100,8 @@ class CauseNumbers:
         """
         number = self._found.get(values)
         if number is None:
+            if len(self._found) >= _MOST_FOUND:  # details may have names of objects
+                self._found.clear()
             cluster, group, kind, version, check, field, type_, detail, rule = (value or "" for value in values)
             number = self._found[values] = self.number(
                 CauseKey(
@@ -211,30 +223,35 @@ class ObjectImpacts:
         known: dict[tuple[str | None, ...], int] = {}
         for row, every in enumerate(impacts):
             status = columns["status"].of(row)
-            object_impacts = [(impact, "") for impact in _impacts(every or (), status, columns["reason"].of(row))]
+            own = [] if causes.are_namespaces_left else _impacts(every or (), status, columns["reason"].of(row))
+            object_impacts = [(impact, "") for impact in own]
             if in_namespaces[row]:
                 place = columns["cluster"].text(row), columns["namespace"].text(row)
                 object_impacts.append((causes.namespaces[place], place[1]))
             for impact, namespace in object_impacts:
                 rows.append(row)
                 names.append(impact)
-                own = (impact, namespace, *(() if namespace else (columns[name].of(row) for name in _OF_IMPACT)))
-                if own not in known:
+                of = (impact, namespace, *(() if namespace else (columns[name].of(row) for name in _OF_IMPACT)))
+                if of not in known:
                     key = CauseKey(kind="Namespace", form=namespace, impact=impact)
-                    known[own] = causes.number(key if namespace else _key(columns, row, impact))
-                numbers.append(known[own])
+                    known[of] = causes.number(key if namespace else _key(columns, row, impact))
+                numbers.append(known[of])
         return cls(columns, np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.int64), names)
 
 
-def concerned(path: Path, causes: CauseNumbers) -> NDArray[np.bool_]:
-    """Return for each row of a part of objects/ whether it may have an impact that is a cause."""
-    names = ("status", "impact", *(("cluster", "namespace") if causes.namespaces else ()))
-    table = arrow.read_parquet(path, names)
-    columns = {name: Coded(table[name]) for name in names}
-    harmless = ("none", "drifts", "unknown")
-    mask: NDArray[np.bool_] = columns["status"].numbers(_STATUSES) < len(_STATUSES)
-    mask |= columns["impact"].numbers(harmless) == len(harmless)
-    return mask | _in_namespaces(columns, causes.namespaces)
+def concerned(table: Any, causes: CauseNumbers) -> NDArray[np.bool_]:
+    """Return for each row of a part of objects/ whether it may have an impact that is a cause.
+
+    Args:
+        table: The columns `CONCERNED` of the part.
+        causes: Numbers the causes.
+    """
+    columns = {name: Coded(table[name]) for name in CONCERNED}
+    mask = _in_namespaces(columns, causes.namespaces)
+    if not causes.are_namespaces_left:
+        mask |= columns["status"].numbers(_STATUSES) < len(_STATUSES)
+        mask |= columns["impact"].numbers(_HARMLESS) == len(_HARMLESS)
+    return mask
 
 
 def namespaces_of(manifest: dict[str, Any]) -> dict[tuple[str, str], str]:

@@ -10,11 +10,12 @@ import numpy as np
 
 from auditor.base.arrow import plain, take
 from auditor.causes.accepting import Acceptance
-from auditor.causes.build import overrides_of, part_files, read_part
 from auditor.causes.counting import Counting
 from auditor.causes.field_patterns import Definitions
 from auditor.causes.owners import ReportOwners
+from auditor.causes.parts import overrides_of, part_files, read_part
 from auditor.causes.row_causes import (
+    CONCERNED,
     FINDING_COLUMNS,
     OBJECT_COLUMNS,
     CauseNumbers,
@@ -119,7 +120,7 @@ def object_rows(
     ids, counting = _Ids(causes, known), Counting(overrides_of(manifest))
     accepted, every = Acceptance.of_manifest(manifest), ReportOwners(report, manifest)
     for path in part_files(report / "objects"):
-        mask = concerned(path, causes)
+        mask = concerned(read_part(path, CONCERNED), causes)
         if not mask.any():
             continue
         table = take(read_part(path, (*OBJECT_COLUMNS, *_OF_OBJECT), "change"), np.flatnonzero(mask))

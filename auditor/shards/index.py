@@ -7,7 +7,7 @@ version can differ: it has selectable fields, or embedded resources, which can f
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import islice
 from operator import le
 from typing import TYPE_CHECKING, Any, Final
@@ -191,6 +191,23 @@ class IndexBuilder:
         metadata = obj.get("metadata")
         row = _row(at, metadata if type(metadata) is dict else {})
         place.rows.append(row + place.values(obj, fields) if place.fields else row)
+
+    def labels(
+        self, names: Collection[str | None], wanted: Collection[str]
+    ) -> dict[tuple[str, str, str, str], dict[str, str]]:
+        """Return the labels of objects by group, kind, namespace and name.
+
+        Args:
+            names: Names of objects; those of others are left out.
+            wanted: Names of labels; objects with none of them are left out.
+        """
+        out = {}
+        for (definition, _), place in self.partitions.items():
+            entry = self.owner.by_name[definition]
+            for _, namespace, name, _, _, _, labels, *_ in place.rows:
+                if labels and name in names and not labels.keys().isdisjoint(wanted):
+                    out[entry.group, entry.kind, namespace or "", name] = labels
+        return out
 
     def write(self, folder: Path, name: str) -> None:
         """Write one part a partition; versions with equal objects share a part."""

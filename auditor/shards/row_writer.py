@@ -333,11 +333,13 @@ class PartFiles:
         """
         return has_objects(keys, entry, owner.plan.options.etcd_prefix)
 
-    def write(self, rows: RowWriter, parts: Path) -> None:
-        """Write the part files of a shard below a folder."""
+    def write(self, rows: RowWriter, parts: Path) -> Any:
+        """Write the part files of a shard below a folder; return the tables of its objects and of any findings."""
         name = part_name(rows.result.number)
         objects = rows.objects.table()
+        findings = rows.found.table(objects) if len(rows.found) else None
         write_parquet(objects, parts / "objects" / name)
-        if len(rows.found):
-            write_parquet(rows.found.table(objects), parts / "findings" / name)
+        if findings is not None:
+            write_parquet(findings, parts / "findings" / name)
         rows.index.write(parts / "index", name)
+        return objects, findings

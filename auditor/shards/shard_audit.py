@@ -163,15 +163,19 @@ def _listed(column: pa.ChunkedArray) -> Iterable[Any]:
     return repeat(None, len(column)) if column.null_count == len(column) else column.to_pylist()
 
 
-def setup(plan: Plan, parts: str, usable: UsableDefinitions | None = None) -> Callable[[SourceShard], ShardResult]:
+def setup(
+    plan: Plan, parts: str, usable: UsableDefinitions | None = None, sink: PartFiles | None = None
+) -> Callable[[SourceShard], ShardResult]:
     """Set up a worker: no garbage collection (JSON trees have no cycles), files are opened on demand."""
     gc.disable()
     bound_worker(plan.options.memory, plan.options.jobs)
-    return ShardAuditor(plan, parts, prepared=PREPARED if plan.options.in_fleet else None, usable=usable)
+    return ShardAuditor(plan, parts, sink=sink, prepared=PREPARED if plan.options.in_fleet else None, usable=usable)
 
 
-def lost_shard(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
+def lost_shard(
+    item: SourceShard, error: Exception, *, plan: Plan, parts: str, sink: PartFiles | None = None
+) -> ShardResult:
     """Write the rows of a shard whose worker died twice: every key is unreadable, with the reason."""
     forget_parts(Path(parts), item.shard.number)  # of the dead worker
     why = f"worker lost ({error})" if isinstance(error, WorkerLost) else shown_error(error)
-    return ShardAuditor(plan, parts).lost(item, why)
+    return ShardAuditor(plan, parts, sink=sink).lost(item, why)

@@ -284,6 +284,6 @@ def _layout(table: pa.Table) -> tuple[list[str], dict[str, str], dict[str, str]]
 
 
 def forget_parts(parts: Path, number: int) -> None:
-    """Remove the part files of a shard."""
-    for left in parts.rglob(part_name(number)):
+    """Remove the part files of a shard, and its counts."""
+    for left in parts.rglob(part_name(number).replace(".parquet", ".*")):
         left.unlink()

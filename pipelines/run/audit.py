@@ -1,6 +1,7 @@
 """Runs the stages of an audit in turn; the stages never call each other.
 
-The causes of a large report are counted in worker processes, which have nothing else to do at the end of an audit.
+Workers count the causes of the shards that they write. Those of a large report that is compared with an earlier one are
+counted in worker processes at the end, from its tables.
 """
 
 from __future__ import annotations
@@ -34,15 +35,19 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
     from auditor.plan.run_plan import Given, Plan, SourceShard
     from auditor.shards.result import ShardResult
+    from auditor.shards.row_writer import PartFiles
     from auditor.sources.source_plan import Damage, SourcePlan
 
 
-def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None) -> tuple[int, dict[str, Any]]:
+def run_audit(
+    options: AuditOptions, run: Callable[..., list[Any]] | None = None, rules: dict[str, Any] | None = None
+) -> tuple[int, dict[str, Any]]:
     """Run one audit; write the report whole or not at all.
 
     Args:
         options: The options of the run.
         run: Runs its shards, as `run_shards`; None means that does.
+        rules: For a cluster of a fleet what `rules_of_workers` returns for the fleet: workers count causes by them.
 
     Returns:
         (exit code, manifest), the code as `exit_code` returns it.
@@ -50,11 +55,15 @@ def run_audit(options: AuditOptions, run: Callable[..., list[Any]] | None = None
         AuditorError: A dump cannot be read as a whole, or the report cannot be written where it was asked for.
     """
     with running_as(options.kubernetes):
-        return _run(options, run or run_shards)
+        return _run(options, run or run_shards, rules)
 
 
-def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dict[str, Any]]:
+def _run(
+    options: AuditOptions, run: Callable[..., list[Any]], rules: dict[str, Any] | None
+) -> tuple[int, dict[str, Any]]:
     expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs)
+    from auditor.causes.build import causes_by_workers, note_causes, rules_of_workers  # noqa: PLC0415
+    from auditor.causes.parts import CountedParts  # noqa: PLC0415
     from auditor.plan.cut import cut_shards  # noqa: PLC0415
     from auditor.plan.run_plan import look_again, make_plan  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
@@ -72,8 +81,10 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
         check_plan(plan)
         _check_version(plan)
         _log_sources(plan)
-        lost = partial(_lost, plan=plan, parts=str(parts))
-        ready = partial(_ready, plan, str(parts), _usable(options, spool))
+        rules = rules if options.in_fleet else rules_of_workers(options)
+        sink = None if rules is None else CountedParts(plan.definitions, rules)
+        lost = partial(_lost, plan=plan, parts=str(parts), sink=sink)
+        ready = partial(_ready, plan, str(parts), _usable(options, spool), sink)
         total = merge(run(ready, cut_shards(plan), options, lost, spool))
         write_empty_parts(plan, parts, "objects", "findings")
         versions = write_versions(plan, total, parts)
@@ -87,7 +98,7 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
         )
         note_lifecycle(plan, manifest, parts)
         check_report(options, parts, manifest, total)
-        by_workers = is_worth_workers(options, parts, manifest)
+        by_workers = rules is None and is_worth_workers(options, parts, manifest)
         if not by_workers:  # else while they count
             _note_last_good(plan, manifest)
         if not options.in_fleet:
@@ -105,11 +116,11 @@ def _run(options: AuditOptions, run: Callable[..., list[Any]]) -> tuple[int, dic
 
             redact_report(parts, manifest)
         if not options.in_fleet:
-            from auditor.causes.outcome import note_causes  # noqa: PLC0415
-
             moved = replace(plan, definitions=str(parts / FILE))  # where the file of settings is now
             last_good = partial(_note_last_good, moved, manifest)
-            counted = count_in_workers(options, parts, manifest, meanwhile=last_good) if by_workers else None
+            counted = None if rules is None else causes_by_workers(parts, manifest, rules)
+            if by_workers:
+                counted = count_in_workers(options, parts, manifest, meanwhile=last_good)
             code = note_causes(options, parts, manifest, counted)
         list_files(parts, manifest)
     return code, manifest
@@ -126,23 +137,25 @@ def _usable(options: AuditOptions, spool: Path) -> UsableDefinitions | None:
     return UsableDefinitions(folder.absolute())
 
 
-def _ready(plan: Plan, parts: str, usable: UsableDefinitions | None) -> Callable[[SourceShard], ShardResult]:
+def _ready(
+    plan: Plan, parts: str, usable: UsableDefinitions | None, sink: PartFiles | None
+) -> Callable[[SourceShard], ShardResult]:
     """Prepare a worker with `auditor.shards.shard_audit.setup`, which loads the modules that audit objects."""
     from auditor.shards.shard_audit import setup  # noqa: PLC0415
 
-    return setup(plan, parts, usable)
+    return setup(plan, parts, usable, sink)
 
 
-def _lost(item: SourceShard, error: Exception, *, plan: Plan, parts: str) -> ShardResult:
+def _lost(item: SourceShard, error: Exception, *, plan: Plan, parts: str, sink: PartFiles | None) -> ShardResult:
     """Audit a shard whose worker died twice in smaller ones, or write rows that say so."""
     from auditor.shards.shard_audit import lost_shard  # noqa: PLC0415
     from pipelines.lost_shards import audit_smaller  # noqa: PLC0415
 
     if plan.options.engine == "processes":
-        later = audit_smaller(item, plan=plan, parts=parts, preload=PRELOAD)
+        later = audit_smaller(item, plan=plan, parts=parts, preload=PRELOAD, sink=sink)
         if later is not None:
             return later
-    return lost_shard(item, error, plan=plan, parts=parts)
+    return lost_shard(item, error, plan=plan, parts=parts, sink=sink)
 
 
 def _note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:
@@ -288,9 +301,9 @@ def is_worth_workers(options: AuditOptions, report: Path, manifest: dict[str, An
     """
     if options.engine != "processes" or options.jobs == 1 or options.accept or options.redact or options.in_fleet:
         return False
-    from auditor.causes.build import parts_to_count  # noqa: PLC0415 - heavy
+    from auditor.causes.parts import parts_to_count, tables_to_count  # noqa: PLC0415 - heavy
 
-    return len(parts_to_count(report, manifest)) >= _LEAST_PARTS
+    return len(parts_to_count(report, tables_to_count(manifest))) >= _LEAST_PARTS
 
 
 def count_in_workers(
@@ -304,11 +317,11 @@ def count_in_workers(
         manifest: Its manifest.
         meanwhile: Called once while they count.
     """
-    from auditor.causes.build import count_causes, parts_to_count  # noqa: PLC0415 - heavy
-    from auditor.causes.outcome import rules_of  # noqa: PLC0415 - heavy
+    from auditor.causes.build import count_causes, rules_of  # noqa: PLC0415 - heavy
+    from auditor.causes.parts import parts_to_count, tables_to_count  # noqa: PLC0415 - heavy
 
     manifest = manifest | {"options": manifest["options"] | rules_of(options)}
-    names = parts_to_count(report, manifest)
+    names = parts_to_count(report, tables_to_count(manifest))
     size = -(-len(names) // (options.jobs * _ITEMS_A_WORKER))
     items = [(begin, names[begin : begin + size]) for begin in range(0, len(names), size)]
     ready = partial(_counter_ready, options, report, manifest)
@@ -332,7 +345,7 @@ _Parts = tuple[int, list[str]]
 
 def _counter_ready(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> Callable[[_Parts], Any]:
     """Make a worker ready that counts parts, given with the position of the first of them."""
-    from auditor.causes.build import PartCounter  # noqa: PLC0415 - heavy
+    from auditor.causes.parts import PartCounter  # noqa: PLC0415 - heavy
 
     bound_worker(options.memory, options.jobs)
     counter = PartCounter(report, manifest)

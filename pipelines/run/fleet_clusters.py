@@ -91,7 +91,8 @@ def report_of(spool: Path, position: int) -> Path:
 def audit_clusters(options: AuditOptions, clusters: list[Cluster], spool: Path) -> Iterator[Answer]:
     """Yield the manifest of each cluster, in order, or why its dump could not be read.
 
-    A manifest has the causes of the cluster as well, as `causes_of_cluster` returns them: under `CAUSES`.
+    A manifest has the causes of the cluster as well, as `causes_by_workers` returns them, under `CAUSES`; None if only
+    the whole report shows them.
 
     Args:
         options: The options of the fleet.
@@ -281,7 +282,10 @@ def _auditor_of_clusters(
     """
 
     def work(item: _Item) -> tuple[int, Answer]:
+        from auditor.causes.build import causes_by_workers, rules_of_workers  # noqa: PLC0415 - heavy imports
+
         position, cluster = item
+        rules = rules_of_workers(options)
         asked = replace(
             options,
             dumps=cluster.dumps,
@@ -294,7 +298,7 @@ def _auditor_of_clusters(
         )
         asked = cluster.settings.applied_to(asked)
         try:
-            manifest = run_audit(asked, run)[1]
+            manifest = run_audit(asked, run, rules)[1]
         except SourceError as error:
             return position, error
         except PlanError as error:
@@ -305,9 +309,8 @@ def _auditor_of_clusters(
             if not any(_is_of_dump(error, dump) for dump in cluster.dumps):
                 raise
             return position, SourceError(cluster.shown, f"cannot be read: {error.strerror}")
-        from auditor.causes.outcome import causes_of_cluster  # noqa: PLC0415 - heavy imports
-
-        return position, manifest | {CAUSES: causes_of_cluster(options, report_of(spool, position), manifest)}
+        causes = None if rules is None else causes_by_workers(report_of(spool, position), manifest, rules)
+        return position, manifest | {CAUSES: causes}
 
     return work
 

@@ -13,7 +13,7 @@ import pyarrow
 
 from auditor.base.arrow import read_parquet
 from auditor.base.errors import SourceError
-from auditor.causes.outcome import note_causes
+from auditor.causes.build import note_causes
 from auditor.compare.presence import note_presence
 from auditor.crds.definitions_file import FILE, DefinitionsFile
 from auditor.selectors.partitions import Folders, IndexFolder

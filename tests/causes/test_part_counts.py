@@ -6,18 +6,14 @@ import random
 
 import pytest
 
-from auditor.causes.build import (
-    PartCounter,
-    count_causes,
-    count_part,
-    overrides_of,
-    parts_to_count,
-    tables_to_count,
-)
+from auditor.causes.build import build_causes, count_causes, order_of
 from auditor.causes.counting import Counting
 from auditor.causes.field_patterns import Definitions
+from auditor.causes.keys import topic_of
 from auditor.causes.owners import ReportOwners
+from auditor.causes.parts import PartCounter, count_part, overrides_of, parts_to_count, tables_to_count
 from auditor.causes.row_causes import CauseNumbers
+from auditor.causes.table import read_rows
 from tests.causes.reports import audited, definition, export, widget
 
 DUMPS = 12
@@ -65,8 +61,12 @@ def exports(folder, rng):
 @pytest.fixture(scope="module", params=[1, 2, 3])
 def report(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("parts")
+    (folder / "owners.yaml").write_text("- team: bakers\n  namespace: team-3\n")
     return audited(
-        folder / "report", *exports(folder, random.Random(request.param)), severity=("low namespace=team-1",)
+        folder / "report",
+        *exports(folder, random.Random(request.param)),
+        severity=("low namespace=team-1",),
+        owners=str(folder / "owners.yaml"),
     )
 
 
@@ -78,17 +78,26 @@ def manifest_of(report):
 def counted(report):
     """The counts of each part, which are made in any order and pickled as if another process made them."""
     manifest = manifest_of(report)
-    names = parts_to_count(report, manifest)
+    names = parts_to_count(report, tables_to_count(manifest))
     counter = PartCounter(report, manifest)
     return {name: pickle.dumps(counter.count(name)) for name in random.Random(5).sample(names, len(names))}
 
 
 def test_counts_of_parts_are_those_of_the_report(report, counted):
     manifest = manifest_of(report)
-    names = parts_to_count(report, manifest)
+    names = parts_to_count(report, tables_to_count(manifest))
     assert len(names) >= DUMPS - 2
     parts = (pickle.loads(counted[name]) for name in names)
-    assert count_causes(report, manifest, None, parts) == count_causes(report, manifest)
+    rows = [count_causes(report, manifest, None, given) for given in (parts, None)]
+    assert sorted(rows[0], key=order_of) == sorted(rows[1], key=order_of)
+
+
+def test_workers_count_what_the_tables_of_the_report_show(report):
+    """They count from the rows in memory: with owners by rules, labels and controllers of other parts."""
+    rows = read_rows(report)
+    assert rows == build_causes(report, manifest_of(report))
+    assert {"bakers", "argocd"} <= {owner.partition(":")[0] for row in rows for owner in row["owners"]}
+    assert not (report / "counts").exists()
 
 
 @pytest.mark.parametrize("most", [0, 1, 7])
@@ -97,10 +106,17 @@ def test_the_same_owners_are_left_out(report, counted, most):
     tables, causes = tables_to_count(manifest), CauseNumbers(Definitions(report, manifest))
     whole, owners = Counting(overrides_of(manifest), most_owners=most), ReportOwners(report, manifest)
     summed, numbers = Counting(overrides_of(manifest), most_owners=most), CauseNumbers(Definitions(report, manifest))
-    for name in parts_to_count(report, manifest):
+    for name in parts_to_count(report, tables):
         count_part(report, name, tables, owners, causes, whole)
-        summed.add_part(pickle.loads(counted[name]), numbers)
-    assert causes.keys == numbers.keys
-    assert summed.counts == whole.counts
-    assert summed.topics == whole.topics
+        summed.add_part(pickle.loads(counted[name]), numbers, owners)
+    keyed = [
+        {(cluster, of.keys[number]): count for (cluster, number), count in counting.counts.items()}
+        for of, counting in ((causes, whole), (numbers, summed))
+    ]
+    assert keyed[0] == keyed[1]
+    topics = [
+        {(topic_of(of.keys[of.topics.index(number)])): count for (_, number), count in counting.topics.items()}
+        for of, counting in ((causes, whole), (numbers, summed))
+    ]
+    assert topics[0] == topics[1]
     assert max(len(count.owners) for count in whole.counts.values()) == most

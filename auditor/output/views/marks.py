@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from auditor.causes.accepting import Acceptance
-from auditor.causes.build import overrides_of
 from auditor.causes.counting import Counting
 from auditor.causes.field_patterns import Definitions
 from auditor.causes.owners import ReportOwners
+from auditor.causes.parts import overrides_of
 from auditor.causes.row_causes import (
     FINDING_COLUMNS,
     OBJECT_COLUMNS,

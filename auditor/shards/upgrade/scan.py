@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from auditor.plan.run_plan import SourceShard
     from auditor.shards.judge import RowHead
     from auditor.shards.result import ShardResult
+    from auditor.shards.row_writer import PartFiles
     from auditor.shards.updates import UpdateOutcome
     from auditor.shards.upgrade.scan_plan import UpgradePlan
     from auditor.upgrade import OtherVersion
@@ -77,9 +78,9 @@ class UpgradeResult:
 class UpgradeAuditor(PairedJudge):
     """Audits shards under the new definitions, and compares every object with its judgement under the old ones."""
 
-    def __init__(self, scan: UpgradePlan, parts: str) -> None:
+    def __init__(self, scan: UpgradePlan, parts: str, sink: PartFiles | None = None) -> None:
         self.plan = scan.new
-        self.auditor = ShardAuditor(scan.new, parts, observer=self)
+        self.auditor = ShardAuditor(scan.new, parts, sink=sink, observer=self)
         self.scan = scan
         self.before = ShardAuditor(scan.old, parts)
         self.causes = ReleaseCauses(scan, parts) if scan.changes_release else None
@@ -454,15 +455,19 @@ class UpgradeAuditor(PairedJudge):
         )
 
 
-def setup_upgrade(scan: UpgradePlan, parts: str) -> Callable[[SourceShard], UpgradeResult]:
+def setup_upgrade(
+    scan: UpgradePlan, parts: str, sink: PartFiles | None = None
+) -> Callable[[SourceShard], UpgradeResult]:
     """Set up a worker, as `auditor.shards.shard_audit.setup` does."""
     gc.disable()
-    return UpgradeAuditor(scan, parts)
+    return UpgradeAuditor(scan, parts, sink)
 
 
-def lost_upgrade_shard(item: SourceShard, error: Exception, *, scan: UpgradePlan, parts: str) -> UpgradeResult:
+def lost_upgrade_shard(
+    item: SourceShard, error: Exception, *, scan: UpgradePlan, parts: str, sink: PartFiles | None = None
+) -> UpgradeResult:
     """Write the rows of a shard whose worker died twice."""
-    return UpgradeResult(item.shard.number, lost_shard(item, error, plan=scan.new, parts=parts))
+    return UpgradeResult(item.shard.number, lost_shard(item, error, plan=scan.new, parts=parts, sink=sink))
 
 
 def merge_apis(results: list[UpgradeResult]) -> ApiTally:

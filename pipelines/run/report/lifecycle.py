@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base import arrow
-from auditor.causes.build import part_files
+from auditor.causes.parts import part_files
 from auditor.causes.row_causes import IN_NAMESPACES
 from auditor.causes.titles import kind_name
 from auditor.plan.dumps import cut_value, first_not_before, open_live, open_values, position_not_before

@@ -142,10 +142,10 @@ def test_a_dump_that_may_not_be_read_costs_its_cluster_alone(nights, tmp_path, m
 
     audited = module.run_audit
 
-    def refused(options, run=None):
+    def refused(options, *more):
         if options.cluster == "west":
             raise PermissionError(13, "Permission denied", options.dumps[0])
-        return audited(options)
+        return audited(options, *more)
 
     monkeypatch.setattr(module, "run_audit", refused)
     report, manifest, code = audit_fleet(nights, fleet(tmp_path, 1, east=FINE, west=FINE))

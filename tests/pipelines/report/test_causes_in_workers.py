@@ -1,11 +1,11 @@
-"""The causes of a report of many parts are counted in workers, and equal those that one process counts."""
+"""Workers count causes: of the shards that they write, or of the parts of a large report that is compared."""
 
 import json
 import os
 
 import pytest
 
-from auditor.causes.build import PartCounter
+from auditor.causes.parts import PartCounter
 from auditor.plan.options import AuditOptions
 from pipelines.run import audit as run_audit
 from pipelines.run.fleet import run_anywhere
@@ -54,10 +54,18 @@ def audited(report, given, **options):
     return code, {name: value for name, value in manifest.items() if name not in KEPT}, tables
 
 
-@pytest.mark.parametrize("compared", [False, True])
-def test_workers_count_the_same_causes(tmp_path, monkeypatch, nights, rules, compared):
+def test_workers_count_the_shards_that_they_write(tmp_path, nights, rules):
+    given, _ = nights
+    here = audited(tmp_path / "here", given, jobs=1, **rules)
+    assert audited(tmp_path / "apart", given, jobs=2, **rules) == here
+    (tmp_path / "accept.yaml").write_text("[]")  # with it they don't
+    read = audited(tmp_path / "read", given, jobs=1, accept=str(tmp_path / "accept.yaml"), **rules)
+    assert read[2] == here[2]
+
+
+def test_workers_count_the_same_causes(tmp_path, monkeypatch, nights, rules):
     given, first = nights
-    options = {**rules, "diff": str(first)} if compared else rules
+    options = {**rules, "diff": str(first)}
     here = audited(tmp_path / "here", given, jobs=1, **options)
     calls = []
     count = run_audit.count_in_workers
@@ -72,11 +80,11 @@ def test_workers_count_the_same_causes(tmp_path, monkeypatch, nights, rules, com
 
 def test_parts_at_which_workers_end_are_counted_by_the_parent(tmp_path, monkeypatch, nights, rules):
     """It counts them when the workers are gone."""
-    given, _ = nights
-    here = audited(tmp_path / "here", given, jobs=1, **rules)
+    given, first = nights
+    here = audited(tmp_path / "here", given, jobs=1, diff=str(first), **rules)
     monkeypatch.setattr(run_audit, "_LEAST_PARTS", 2)
     monkeypatch.setattr(run_audit, "_counter_ready", EndsIn(os.getpid()))
-    assert audited(tmp_path / "apart", given, jobs=2, **rules) == here
+    assert audited(tmp_path / "apart", given, jobs=2, diff=str(first), **rules) == here
 
 
 class EndsIn:
