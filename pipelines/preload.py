@@ -13,6 +13,7 @@ from pipelines.deep import allow_depth
 MODULES: Final = (
     "pipelines.cli.main",  # the main module, which each worker imports
     "pipelines.run.audit",  # it has the function that makes each worker ready
+    "auditor.shards.builtin_changes",
     "auditor.shards.shard_audit",
     "auditor.plan.options",  # it unpickles the plan of each worker
     "auditor.cel.check.checker",

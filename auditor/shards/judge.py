@@ -21,7 +21,6 @@ from auditor.program.proof_check import ProofCheck
 from auditor.releases import active, find_release, running_as
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.partitions import folders_of
-from auditor.shards.builtin_changes import ManifestChanges
 from auditor.shards.gates import GatedFields
 from auditor.shards.previous import Changes
 from auditor.shards.result import shown_error
@@ -252,6 +251,8 @@ class ObjectJudge:
         self.converter = ConversionCommand(command) if command else None
         if plan.old:
             self.changes = Changes(plan, self.unsealer, self.program)
+            from auditor.shards.builtin_changes import ManifestChanges  # noqa: PLC0415 - rarely needed, with much else
+
             self.manifests = ManifestChanges(plan, self.changes.old)
 
     # ---- definitions and programs

@@ -16,7 +16,6 @@ from auditor.crds.definitions_file import RULES
 from auditor.golang import jsontext
 from auditor.program.impact import cache_key_fault, impacts_of
 from auditor.program.proof_check import controller_in, controller_of, refuted
-from auditor.shards.builtin_changes import no_match
 from auditor.shards.builtin_rows import BuiltinRows
 from auditor.shards.fast_path import FastPaths, names_of
 from auditor.shards.judge import JudgedVersion, ObjectJudge, RowHead, judged_version
@@ -137,9 +136,8 @@ class ShardKeys:
             place: Namespace and name of its key; None means it has no key.
         """
         metadata = (judgement.audited.object or {}).get("metadata")
-        is_read = type(metadata) is dict
         row.namespace, row.name = place or names_of(metadata if type(metadata) is dict else {}, row.data)
-        if not is_read and self.at == "storage":
+        if type(metadata) is not dict and self.at == "storage":
             self.custom(row, fast.definition)  # it may be readable at its own version
             return
         self.owner.proofs.verify(fast.program, row.data, judgement)
@@ -230,6 +228,8 @@ class ShardKeys:
         version = None if definition is None else definition.versions.get(api_version.rpartition("/")[2])
         if version is not None and version.served:
             return False
+        from auditor.shards.builtin_changes import no_match  # noqa: PLC0415 - as in `ObjectJudge`
+
         self.answered(row, no_match(row.kind or "", api_version), Status.INVALID)
         return True
 
