@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from auditor.plan.run_plan import Plan, SourceShard
     from auditor.shards.result import ShardResult
-    from auditor.shards.row_writer import PartFiles
 
 
 _MOST_ENDS: Final = 16
@@ -39,7 +38,7 @@ class _Piece:
 
 
 def audit_smaller(
-    item: SourceShard, *, plan: Plan, parts: str, preload: tuple[str, ...], sink: PartFiles | None = None
+    item: SourceShard, *, plan: Plan, parts: str, preload: tuple[str, ...], count: Callable[..., None] | None = None
 ) -> ShardResult | None:
     """Audit a shard in smaller ones, without the objects at which workers end.
 
@@ -50,17 +49,17 @@ def audit_smaller(
         plan: The plan of the run.
         parts: Folder of the part files.
         preload: Modules that the fork server of workers imports.
-        sink: As for `auditor.shards.shard_audit.setup`.
+        count: As for `auditor.shards.shard_audit.setup`.
     """
-    return _Smaller(item, plan, Path(parts), preload, sink).run()
+    return _Smaller(item, plan, Path(parts), preload, count).run()
 
 
 class _Smaller:
     def __init__(
-        self, item: SourceShard, plan: Plan, parts: Path, preload: tuple[str, ...], sink: PartFiles | None
+        self, item: SourceShard, plan: Plan, parts: Path, preload: tuple[str, ...], count: Callable[..., None] | None
     ) -> None:
         self.item = item
-        self.sink = sink
+        self.count = count
         self.plan = replace(plan, options=replace(plan.options, jobs=1))
         self.parts = parts
         self.preload = preload
@@ -122,7 +121,7 @@ class _Smaller:
         def ended(_: SourceShard, error: WorkerLost) -> None:
             ends.append(error)
 
-        ready = partial(_ready, self.plan, str(parts), str(self.mark), self.sink)
+        ready = partial(_ready, self.plan, str(parts), str(self.mark), self.count)
         (result,) = run_processes(ready, [piece], jobs=1, on_lost=ended, preload=self.preload)
         if result is not None:
             self.pieces[span[0]] = _Piece(result, parts)
@@ -135,11 +134,12 @@ class _Smaller:
     def _lose(self, span: tuple[int, int]) -> None:
         """Write rows for objects that no worker can audit."""
         from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
+        from auditor.shards.row_writer import PartFiles  # noqa: PLC0415
         from auditor.shards.shard_audit import ShardAuditor  # noqa: PLC0415
 
         piece, parts = self._piece(span)
         lost: dict[int, Exception] = {position: WorkerLost("", self.why) for position in range(span[1] - span[0])}
-        result = audit_apart(ShardAuditor(self.plan, str(parts), sink=self.sink), piece, {}, lost=lost)
+        result = audit_apart(ShardAuditor(self.plan, str(parts), sink=PartFiles(self.count)), piece, {}, lost=lost)
         self.pieces[span[0]] = _Piece(result, parts)
 
     def _piece(self, span: tuple[int, int]) -> tuple[SourceShard, Path]:
@@ -193,12 +193,14 @@ def _by_name(table: pa.Table) -> pa.Table:
     return table.take(order)
 
 
-def _ready(plan: Plan, parts: str, mark: str, sink: PartFiles | None) -> Callable[[SourceShard], ShardResult | None]:
+def _ready(
+    plan: Plan, parts: str, mark: str, count: Callable[..., None] | None
+) -> Callable[[SourceShard], ShardResult | None]:
     """Prepare a worker that records its current object."""
     from auditor.shards.apart import audit_apart  # noqa: PLC0415 - only on failure
     from auditor.shards.shard_audit import setup  # noqa: PLC0415
 
-    owner = setup(plan, parts, sink=sink)
+    owner = setup(plan, parts, count=count)
 
     def work(item: SourceShard) -> ShardResult:
         with Path(mark).open("r+b", buffering=0) as stream:

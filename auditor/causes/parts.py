@@ -40,7 +40,6 @@ from auditor.causes.row_causes import (
     namespaces_of,
 )
 from auditor.causes.severity import parse_rules
-from auditor.shards.row_writer import PartFiles
 from auditor.shards.table_rows import part_name
 from auditor.store.coded import Coded
 
@@ -66,8 +65,8 @@ def overrides_of(manifest: dict[str, Any]) -> Any:
 # -- while rows are written --------------------------------------------------------------------------------------------
 
 
-class CountedParts(PartFiles):
-    """The sink of an audit that counts causes: those of a shard, from its rows in memory, into a file of `COUNTS`.
+class ShardCounter:
+    """Counts the causes of a shard from its rows in memory, into a file of `COUNTS`.
 
     Args:
         definitions: The file of the definitions of the run.
@@ -79,13 +78,17 @@ class CountedParts(PartFiles):
         self._rules = rules
         self._causes: CauseNumbers | None = None
 
-    def write(self, rows: RowWriter, parts: Path) -> tuple[Any, Any]:
-        """Write the part files of a shard below a folder, and its counts."""
-        objects, findings = super().write(rows, parts)
+    def __call__(self, rows: RowWriter, objects: Any, findings: Any, parts: Path) -> None:
+        """Write the counts of a shard below a folder.
+
+        Args:
+            rows: Its rows.
+            objects, findings: The tables made of them; None means it has no findings.
+            parts: The folder.
+        """
         path = (parts / COUNTS / part_name(rows.result.number)).with_suffix(".pickle")
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(pickle.dumps(self._counted(rows, objects, findings)))
-        return objects, findings
 
     def _counted(self, rows: RowWriter, objects: Any, findings: Any) -> PartCounts:
         manifest: dict[str, Any] = {"options": self._rules}
@@ -105,7 +108,7 @@ class CountedParts(PartFiles):
 
 
 def written_counts(report: Path) -> Iterator[PartCounts]:
-    """Yield the counts of a report whose shards were written by `CountedParts`, in their order."""
+    """Yield the counts of a report whose shards were written by `ShardCounter`, in their order."""
     for path in sorted((report / COUNTS).glob("*.pickle")):
         with path.open("rb") as stream, suppress(EOFError):
             while True:  # those of a shard that was audited in smaller ones follow one another

@@ -7,7 +7,7 @@ version can differ: it has selectable fields, or embedded resources, which can f
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from itertools import islice
 from operator import le
 from typing import TYPE_CHECKING, Any, Final
@@ -193,7 +193,7 @@ class IndexBuilder:
         place.rows.append(row + place.values(obj, fields) if place.fields else row)
 
     def labels(
-        self, names: Collection[str | None], wanted: Collection[str]
+        self, names: frozenset[str | None], wanted: frozenset[str]
     ) -> dict[tuple[str, str, str, str], dict[str, str]]:
         """Return the labels of objects by group, kind, namespace and name.
 
@@ -204,9 +204,9 @@ class IndexBuilder:
         out = {}
         for (definition, _), place in self.partitions.items():
             entry = self.owner.by_name[definition]
-            for _, namespace, name, _, _, _, labels, *_ in place.rows:
-                if labels and name in names and not labels.keys().isdisjoint(wanted):
-                    out[entry.group, entry.kind, namespace or "", name] = labels
+            for row in place.rows:
+                if row[2] in names and not wanted.isdisjoint(row[6]):
+                    out[entry.group, entry.kind, row[1] or "", row[2]] = row[6]
         return out
 
     def write(self, folder: Path, name: str) -> None:

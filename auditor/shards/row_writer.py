@@ -18,6 +18,7 @@ from auditor.shards.table_rows import ObjectRows, part_name, write_parquet
 from auditor.shards.updates import NOT_ASKED, UpdateOutcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import pyarrow as pa
@@ -317,7 +318,13 @@ class PartFiles:
     """The sink of an audit: it writes the rows of a shard to part files.
 
     A sink decides where rows go, which keys the dump has, and whether there is an index.
+
+    Args:
+        count: Called with the rows of a shard, the tables of its objects and of any findings, and the folder.
     """
+
+    def __init__(self, count: Callable[[RowWriter, pa.Table, pa.Table | None, Path], None] | None = None) -> None:
+        self.count = count
 
     def index(self, owner: ObjectJudge, cluster: str | None, source: str, meta: dict[str, str], live: pa.Table) -> Any:
         """Return the collector of the index rows of a shard."""
@@ -333,8 +340,8 @@ class PartFiles:
         """
         return has_objects(keys, entry, owner.plan.options.etcd_prefix)
 
-    def write(self, rows: RowWriter, parts: Path) -> Any:
-        """Write the part files of a shard below a folder; return the tables of its objects and of any findings."""
+    def write(self, rows: RowWriter, parts: Path) -> None:
+        """Write the part files of a shard below a folder."""
         name = part_name(rows.result.number)
         objects = rows.objects.table()
         findings = rows.found.table(objects) if len(rows.found) else None
@@ -342,4 +349,5 @@ class PartFiles:
         if findings is not None:
             write_parquet(findings, parts / "findings" / name)
         rows.index.write(parts / "index", name)
-        return objects, findings
+        if self.count is not None:
+            self.count(rows, objects, findings, parts)

@@ -164,18 +164,24 @@ def _listed(column: pa.ChunkedArray) -> Iterable[Any]:
 
 
 def setup(
-    plan: Plan, parts: str, usable: UsableDefinitions | None = None, sink: PartFiles | None = None
+    plan: Plan, parts: str, usable: UsableDefinitions | None = None, count: Callable[..., None] | None = None
 ) -> Callable[[SourceShard], ShardResult]:
-    """Set up a worker: no garbage collection (JSON trees have no cycles), files are opened on demand."""
+    """Set up a worker: no garbage collection (JSON trees have no cycles), files are opened on demand.
+
+    Args:
+        plan, parts, usable: As `ObjectJudge` takes them.
+        count: As `PartFiles` takes it.
+    """
     gc.disable()
     bound_worker(plan.options.memory, plan.options.jobs)
-    return ShardAuditor(plan, parts, sink=sink, prepared=PREPARED if plan.options.in_fleet else None, usable=usable)
+    prepared = PREPARED if plan.options.in_fleet else None
+    return ShardAuditor(plan, parts, sink=PartFiles(count), prepared=prepared, usable=usable)
 
 
 def lost_shard(
-    item: SourceShard, error: Exception, *, plan: Plan, parts: str, sink: PartFiles | None = None
+    item: SourceShard, error: Exception, *, plan: Plan, parts: str, count: Callable[..., None] | None = None
 ) -> ShardResult:
     """Write the rows of a shard whose worker died twice: every key is unreadable, with the reason."""
     forget_parts(Path(parts), item.shard.number)  # of the dead worker
     why = f"worker lost ({error})" if isinstance(error, WorkerLost) else shown_error(error)
-    return ShardAuditor(plan, parts, sink=sink).lost(item, why)
+    return ShardAuditor(plan, parts, sink=PartFiles(count)).lost(item, why)

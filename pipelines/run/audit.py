@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from auditor.causes.counting import PartCounts
+    from auditor.causes.parts import ShardCounter
     from auditor.crds.usable import UsableDefinitions
     from auditor.plan.options import AuditOptions
     from auditor.plan.run_plan import Given, Plan, SourceShard
     from auditor.shards.result import ShardResult
-    from auditor.shards.row_writer import PartFiles
     from auditor.sources.source_plan import Damage, SourcePlan
 
 
@@ -63,7 +63,7 @@ def _run(
 ) -> tuple[int, dict[str, Any]]:
     expected = expect_workers(options.dumps, engine=options.engine, jobs=options.jobs)
     from auditor.causes.build import causes_by_workers, note_causes, rules_of_workers  # noqa: PLC0415
-    from auditor.causes.parts import CountedParts  # noqa: PLC0415
+    from auditor.causes.parts import ShardCounter  # noqa: PLC0415
     from auditor.plan.cut import cut_shards  # noqa: PLC0415
     from auditor.plan.run_plan import look_again, make_plan  # noqa: PLC0415
     from auditor.shards.gates import check_plan  # noqa: PLC0415 - heavy imports only when work is done
@@ -82,9 +82,9 @@ def _run(
         _check_version(plan)
         _log_sources(plan)
         rules = rules if options.in_fleet else rules_of_workers(options)
-        sink = None if rules is None else CountedParts(plan.definitions, rules)
-        lost = partial(_lost, plan=plan, parts=str(parts), sink=sink)
-        ready = partial(_ready, plan, str(parts), _usable(options, spool), sink)
+        count = None if rules is None else ShardCounter(plan.definitions, rules)
+        lost = partial(_lost, plan=plan, parts=str(parts), count=count)
+        ready = partial(_ready, plan, str(parts), _usable(options, spool), count)
         total = merge(run(ready, cut_shards(plan), options, lost, spool))
         write_empty_parts(plan, parts, "objects", "findings")
         versions = write_versions(plan, total, parts)
@@ -138,24 +138,24 @@ def _usable(options: AuditOptions, spool: Path) -> UsableDefinitions | None:
 
 
 def _ready(
-    plan: Plan, parts: str, usable: UsableDefinitions | None, sink: PartFiles | None
+    plan: Plan, parts: str, usable: UsableDefinitions | None, count: ShardCounter | None
 ) -> Callable[[SourceShard], ShardResult]:
     """Prepare a worker with `auditor.shards.shard_audit.setup`, which loads the modules that audit objects."""
     from auditor.shards.shard_audit import setup  # noqa: PLC0415
 
-    return setup(plan, parts, usable, sink)
+    return setup(plan, parts, usable, count)
 
 
-def _lost(item: SourceShard, error: Exception, *, plan: Plan, parts: str, sink: PartFiles | None) -> ShardResult:
+def _lost(item: SourceShard, error: Exception, *, plan: Plan, parts: str, count: ShardCounter | None) -> ShardResult:
     """Audit a shard whose worker died twice in smaller ones, or write rows that say so."""
     from auditor.shards.shard_audit import lost_shard  # noqa: PLC0415
     from pipelines.lost_shards import audit_smaller  # noqa: PLC0415
 
     if plan.options.engine == "processes":
-        later = audit_smaller(item, plan=plan, parts=parts, preload=PRELOAD, sink=sink)
+        later = audit_smaller(item, plan=plan, parts=parts, preload=PRELOAD, count=count)
         if later is not None:
             return later
-    return lost_shard(item, error, plan=plan, parts=parts, sink=sink)
+    return lost_shard(item, error, plan=plan, parts=parts, count=count)
 
 
 def _note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:

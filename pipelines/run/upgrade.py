@@ -112,7 +112,7 @@ def _run_local(
     options: AuditOptions, upgrade: UpgradeOptions, shown: str, first: _Hop | None = None
 ) -> tuple[int, dict[str, Any], dict[str, Any] | None]:
     from auditor.causes.build import causes_by_workers, write_causes  # noqa: PLC0415
-    from auditor.causes.parts import CountedParts  # noqa: PLC0415
+    from auditor.causes.parts import ShardCounter  # noqa: PLC0415
     from auditor.plan.cut import cut_shards  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.plan.run_plan import look_again  # noqa: PLC0415 - heavy imports only when work is done
     from auditor.shards.gates import check_plan  # noqa: PLC0415
@@ -143,9 +143,9 @@ def _run_local(
         (parts / "changes").mkdir()
         scan = plan_upgrade(options, upgrade, spool)
         check_plan(scan.new)
-        sink = None if options.redact else CountedParts(scan.new.definitions, {})
-        lost = partial(lost_upgrade_shard, scan=scan, parts=str(parts), sink=sink)
-        ready = partial(setup_upgrade, scan, str(parts), sink)
+        count = None if options.redact else ShardCounter(scan.new.definitions, {})
+        lost = partial(lost_upgrade_shard, scan=scan, parts=str(parts), count=count)
+        ready = partial(setup_upgrade, scan, str(parts), count)
         results = run_shards(ready, cut_shards(scan.new), options, lost, spool)
         total = merge(result.audit for result in results)
         tallies = dict(merge_tallies(results))
@@ -178,7 +178,7 @@ def _run_local(
             from auditor.store.redact import redact_report  # noqa: PLC0415
 
             redact_report(parts, manifest)
-        write_causes(parts, manifest, counted=None if sink is None else causes_by_workers(parts, manifest, {}))
+        write_causes(parts, manifest, counted=None if count is None else causes_by_workers(parts, manifest, {}))
         list_files(parts, manifest)
     return code, manifest, plan
 

@@ -17,6 +17,7 @@ from auditor.base.statuses import Status
 from auditor.schema.structural import ABSENT
 from auditor.shards.conversions import convert_ahead
 from auditor.shards.judge import JudgedVersion
+from auditor.shards.row_writer import PartFiles
 from auditor.shards.shard_audit import ShardAuditor, lost_shard
 from auditor.shards.table_rows import TableRows, write_parquet
 from auditor.shards.updates import NOT_ASKED
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from auditor.plan.run_plan import SourceShard
     from auditor.shards.judge import RowHead
     from auditor.shards.result import ShardResult
-    from auditor.shards.row_writer import PartFiles
     from auditor.shards.updates import UpdateOutcome
     from auditor.shards.upgrade.scan_plan import UpgradePlan
     from auditor.upgrade import OtherVersion
@@ -78,9 +78,9 @@ class UpgradeResult:
 class UpgradeAuditor(PairedJudge):
     """Audits shards under the new definitions, and compares every object with its judgement under the old ones."""
 
-    def __init__(self, scan: UpgradePlan, parts: str, sink: PartFiles | None = None) -> None:
+    def __init__(self, scan: UpgradePlan, parts: str, count: Callable[..., None] | None = None) -> None:
         self.plan = scan.new
-        self.auditor = ShardAuditor(scan.new, parts, sink=sink, observer=self)
+        self.auditor = ShardAuditor(scan.new, parts, sink=PartFiles(count), observer=self)
         self.scan = scan
         self.before = ShardAuditor(scan.old, parts)
         self.causes = ReleaseCauses(scan, parts) if scan.changes_release else None
@@ -456,18 +456,18 @@ class UpgradeAuditor(PairedJudge):
 
 
 def setup_upgrade(
-    scan: UpgradePlan, parts: str, sink: PartFiles | None = None
+    scan: UpgradePlan, parts: str, count: Callable[..., None] | None = None
 ) -> Callable[[SourceShard], UpgradeResult]:
     """Set up a worker, as `auditor.shards.shard_audit.setup` does."""
     gc.disable()
-    return UpgradeAuditor(scan, parts, sink)
+    return UpgradeAuditor(scan, parts, count)
 
 
 def lost_upgrade_shard(
-    item: SourceShard, error: Exception, *, scan: UpgradePlan, parts: str, sink: PartFiles | None = None
+    item: SourceShard, error: Exception, *, scan: UpgradePlan, parts: str, count: Callable[..., None] | None = None
 ) -> UpgradeResult:
     """Write the rows of a shard whose worker died twice."""
-    return UpgradeResult(item.shard.number, lost_shard(item, error, plan=scan.new, parts=parts, sink=sink))
+    return UpgradeResult(item.shard.number, lost_shard(item, error, plan=scan.new, parts=parts, count=count))
 
 
 def merge_apis(results: list[UpgradeResult]) -> ApiTally:
