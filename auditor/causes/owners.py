@@ -152,15 +152,15 @@ class ReportOwners:
         for entry in self.manifest.get("index") or ():
             if (entry.get("group"), entry.get("kind")) in kinds:
                 path = self.report / "index" / str(entry.get("folder")) / part
-                labels |= self._labels(path, (entry["group"], entry["kind"]), columns["name"], keys)
+                labels |= self._labels(path, (entry["group"], entry["kind"]), names_in(columns), keys)
         return PartOwners(self.rules, columns, labels, controllers, self.top_controller)
 
-    def _labels(self, path: Path, kind: tuple[str, str], name: Coded, keys: Collection[str]) -> Labels:
+    def _labels(self, path: Path, kind: tuple[str, str], names: Collection[str], keys: Collection[str]) -> Labels:
         """Return the labels of the objects that are needed; objects have the same labels at each version."""
         table = self._once(path, lambda path: _labelled(path, keys)) if ".." not in path.parts else None
         if table is None:
             return {}
-        rows = take(table, np.array(_rows_called(Coded(table["name"]), _names(name)), dtype=np.int64)).to_pylist()
+        rows = take(table, np.array(_rows_called(Coded(table["name"]), names), dtype=np.int64)).to_pylist()
         return {(*kind, row["namespace"] or "", row["name"]): dict(row["labels"] or ()) for row in rows}
 
     def _once(self, path: Path, read: Callable[[Path], Any]) -> Any:
@@ -246,7 +246,7 @@ def controllers_in(table: Any, columns: dict[str, Coded]) -> Controllers:
         return {}
     place = {name: Coded(table[name]) for name in _PLACE}
     out = {}
-    for row in _rows_called(place["name"], _names(columns["name"])):
+    for row in _rows_called(place["name"], names_in(columns)):
         cluster, group, kind, namespace, name, controller = (place[field].text(row) for field in _PLACE)
         out[group, kind, namespace, name] = (cluster, controller)
     return out
@@ -257,8 +257,9 @@ def labels_of_owners(rules: Iterable[OwnerRule]) -> frozenset[str]:
     return _LABELS | {key for rule in rules for key, _ in rule.labels}
 
 
-def _names(name: Coded) -> frozenset[str]:
-    return frozenset(filter(None, name.texts))
+def names_in(columns: dict[str, Coded]) -> frozenset[str]:
+    """Return the names of the objects of some rows; those without one have no owner that is looked up by name."""
+    return frozenset(filter(None, columns["name"].texts))
 
 
 def _labelled(path: Path, wanted: Collection[str]) -> Any:

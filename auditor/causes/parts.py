@@ -26,6 +26,7 @@ from auditor.causes.owners import (
     controlled_rows,
     controllers_in,
     labels_of_owners,
+    names_in,
     owner_rules_of,
 )
 from auditor.causes.row_causes import (
@@ -98,7 +99,7 @@ class ShardCounter:
         controlled = controlled_rows(objects)
 
         def owners(columns: dict[str, Coded]) -> PartOwners:
-            labels = rows.index.labels(frozenset(columns["name"].texts), labels_of_owners(rules))
+            labels = rows.index.labels(names_in(columns), labels_of_owners(rules))
             return PartOwners(rules, columns, labels, controllers_in(controlled, columns))
 
         if findings is not None:

@@ -192,9 +192,7 @@ class IndexBuilder:
         row = _row(at, metadata if type(metadata) is dict else {})
         place.rows.append(row + place.values(obj, fields) if place.fields else row)
 
-    def labels(
-        self, names: frozenset[str | None], wanted: frozenset[str]
-    ) -> dict[tuple[str, str, str, str], dict[str, str]]:
+    def labels(self, names: frozenset[str], wanted: frozenset[str]) -> dict[tuple[str, str, str, str], dict[str, str]]:
         """Return the labels of objects by group, kind, namespace and name.
 
         Args:
