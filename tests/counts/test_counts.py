@@ -48,11 +48,3 @@ def test_the_counts_of_real_kinds_are_those_of_the_table() -> None:
 
 def test_the_table_has_thirty_real_kinds() -> None:
     assert sum(name.startswith("real ") for name in KNOWN) == 30
-
-
-def test_verdicts_on_updates_of_an_invalid_object_take_at_most_0_4_of_its_create() -> None:
-    updates, create = (
-        sum(KNOWN[name][calls] for calls in ("python calls", "C calls"))
-        for name in ("invalid Loaf", "invalid Loaf, creates only")
-    )
-    assert updates <= 1.4 * create
