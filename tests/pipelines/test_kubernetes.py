@@ -266,6 +266,7 @@ TAKING = {
     "diff",
     "fields",
     "query",
+    "refs",
     "show",
     "upgrade",
     "validate",

@@ -81,6 +81,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "crds list": (("crds", "list", "{snapshot}"), ("crds", "list", "{export}"), ("crds", "list", "{export}", "--openapi")),
     "diff": (("diff", "report", "report-export"), ("diff", "report-export", "report", "-o", "ndjson"), ("diff", "report", "{garbage}")),
+    "refs": (("refs", "{export}", "--dangling"), ("refs", "{snapshot}", "--dangling"), ("refs", "{export}", "ws/o1", "-n", "d"), ("refs", "{snapshot}", "--dangling", "-o", "json")),
     "fields": (("fields", "{export}", "ws", "--values"), ("fields", "report", "ws", "--values"), ("fields", "report", "ks"), ("fields", "{snapshot}", "ws", "-o", "json")),
     "gates check": (("gates", "check", "{crds}", "--sidecar", "sidecar.yaml"), ("gates", "check", "{garbage}")),
     "gates list": (("gates", "list", "{export}", "--sidecar", "sidecar.yaml"), ("gates", "list", "{export}", "-o", "json")),
