@@ -165,7 +165,8 @@ CHANGES: Final = (
     Change(
         "a column of objects/",
         _column_of_objects,
-        "`auditor/program/proof_check.py` (what `--verify` compares), `tests/papers/reference.py`",
+        "`auditor/program/proof_check.py` (what `--verify` compares), `tests/papers/reference.py`; a column that few objects "
+        "have follows `controller` through these files",
     ),
     Change(
         "a column of findings/",
@@ -176,7 +177,8 @@ CHANGES: Final = (
         "a key of the manifest",
         _key_of_the_manifest,
         "`auditor/store/manifest.py`, `pipelines/run/fleet_report.py`; `auditor/shards/result.py` and where it is counted, "
-        "such as `auditor/shards/row_writer.py` (if shards count it: `merge` in `auditor/store/manifest.py` adds up)",
+        "such as `auditor/shards/row_writer.py` (if shards count it: `merge` in `auditor/store/manifest.py` adds up), "
+        "`auditor/store/clusters.py` (its value in the view of one cluster)",
     ),
     Change(
         "an impact that is counted",
@@ -188,7 +190,14 @@ CHANGES: Final = (
     Change(
         "a cause of an impact",
         _members(map(Impact, IMPACTS)),
-        "`auditor/causes/exit_code.py` (if it reaches a level of `--fail-on`), `auditor/output/views/advice.py`",
+        "`auditor/causes/exit_code.py` (if it reaches a level of `--fail-on`), `auditor/output/views/state.py` (of a write: "
+        "its line), `auditor/output/views/summary.py`, `auditor/shards/upgrade/sides.py`, `docs/guide/updates.md`",
+    ),
+    Change(
+        "a column of causes.parquet",
+        None,
+        "`auditor/causes/table.py`, `auditor/causes/build.py`, `auditor/causes/counting.py`, `auditor/output/views/data.py`, "
+        "`tests/papers/reference.py`",
     ),
     Change(
         "a status",
@@ -200,7 +209,11 @@ CHANGES: Final = (
         _of(OF_UPGRADE),
         "`auditor/upgrade/decision.py` (its text, if it decides) or `auditor/causes/upgrade_causes.py`",
     ),
-    Change("an option of `audit` that a run reads", _option_of_a_run, "the module that reads the field"),
+    Change(
+        "an option of `audit` that a run reads",
+        _option_of_a_run,
+        "the module that reads the field; its `effect` says whether a found `auditor.yaml` may set it",
+    ),
     Change("another option", _of(TABLE), "the module of its command, which `pipelines/cli/main.py` imports"),
     Change(
         "a command",
@@ -211,7 +224,21 @@ CHANGES: Final = (
     Change(
         "a form of rows, for every command that prints rows",
         _of(set(FORMS) - {NDJSON}),
+        "`auditor/output/views/data.py`, `pipelines/cli/gates.py`, `pipelines/run/query.py` (what they do for one form), "
         "`tests/printing/test_print_rows.py`, `tests/printing/kubectl/test_replay.py`",
+    ),
+    Change(
+        "a variable or a conversion of `--where`",
+        None,
+        "`auditor/selectors/where.py` (`compile_where`, `Where.value`, `check_names`), `auditor/selectors/pushdown.py` (what "
+        "the index decides), `tests/selectors/test_pushdown.py`, `tests/pipelines/query/test_where_failures.py`",
+    ),
+    Change("a field that `refs` knows", None, "`auditor/server/references.py`, `tests/pipelines/query/test_refs.py`"),
+    Change(
+        "a note or warning of `query`",
+        None,
+        "`auditor/server/printer.py`, `auditor/server/dump.py`, `auditor/server/index_only.py`, "
+        "`auditor/server/fleet_store.py`, `auditor/printing/get/fetch.py`, `auditor/printing/get/options.py`",
     ),
     Change(
         "an output format of `query`",
@@ -257,11 +284,15 @@ CHANGES: Final = (
         "`auditor/output/formats/prometheus.py`, `deploy/monitoring/alerts.yaml`, `deploy/monitoring/alerts_test.yaml`, "
         "`deploy/monitoring/grafana.json` (if it is drawn)",
     ),
-    Change("a keyword that schemas did not have", _keyword, "the files of the next row"),
+    Change(
+        "a keyword that schemas did not have",
+        _keyword,
+        "the types of definitions in `auditor/builtin/scheme.json` (`make reference-builtins`), the files of the next row",
+    ),
     Change(
         "a check of a keyword",
         None,
-        "a file of `auditor/validation/keywords/`, `auditor/validation/field_errors.py`, a file of `auditor/fastpath/dicts/` "
+        "a file of `auditor/validation/keywords/`, `auditor/validation/node.py`, `auditor/validation/field_errors.py`, a file of `auditor/fastpath/dicts/` "
         "(of a text also `auditor/fastpath/dicts/scalars.py` and `auditor/fastpath/dicts/branches.py`), "
         "`auditor/fastpath/records/record_types.py`, a row in `tests/fastpath/test_keyword_tiers.py`",
     ),
@@ -272,7 +303,12 @@ CHANGES: Final = (
         "(what comes before a detail, and details that several checks have), `auditor/releases/meanings.py` (if a release "
         "reworded it)",
     ),
-    Change("a string format", None, "`auditor/validation/string_formats.py`"),
+    Change(
+        "a string format",
+        None,
+        "`auditor/validation/string_formats.py`, `auditor/crddiff/strings.py` (samples of it); of a new release also the row "
+        "of what differs between two releases",
+    ),
     Change("a check of definitions", None, "a file of `auditor/crdcheck/`"),
     Change(
         "a function of CEL (types, code, costs, code of the fast path, first release)",
@@ -283,6 +319,7 @@ CHANGES: Final = (
         "what differs between two releases",
         _of(sorted(set(changes.__all__) - {"CHANGES", "Affects", "Change", "between"})),
         "its record in `auditor/releases/changes/newer.py`, the module that asks it, `auditor/releases/touched.py`, "
+        "`auditor/releases/meanings.py` (of a text), "
         "`tests/reference/release_questions.py`, `tests/releases/newer_questions.py`",
     ),
     Change(
@@ -297,7 +334,14 @@ CHANGES: Final = (
         "`tests/sources/test_readers.py`",
     ),
     Change(
-        "an archive of dumps",
+        "a tool whose backups are read",
+        None,
+        "its layout in `auditor/sources/archives/layouts.py`, `auditor/sources/detect.py`, `auditor/server/clock.py` (ages), "
+        "`docs/guide/dumps.md`, `tests/sources/archives/writing.py`, `tests/sources/archives/test_archives.py`, "
+        "`tests/pipelines/cli_sources/test_formats.py`",
+    ),
+    Change(
+        "a container of files, such as a zip",
         None,
         "`auditor/sources/opening.py`, `auditor/sources/dump_formats.py`, `auditor/sources/archives/members.py`, "
         "`docs/guide/dumps.md`",
