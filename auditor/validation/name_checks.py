@@ -55,7 +55,7 @@ _VALUE_TEXT: Final = (
 )
 
 
-_MOST_KNOWN: Final = 8192
+_MOST_KNOWN: Final = 20_000
 """Most texts of a set of valid ones; a full set is emptied."""
 
 

@@ -20,32 +20,30 @@ from auditor.fastpath.dicts.metadata_parts import (
     MINUTES,
     NotNormal,
     annotations_size,
-    check_annotation_key,
-    check_finalizer,
-    check_label_key,
-    check_label_value,
-    check_namespace,
     check_only_maps,
     check_owner,
     is_manager,
     is_short_name,
     is_time,
-    known_annotation_keys,
     known_days,
-    known_finalizers,
-    known_label_keys,
-    known_label_values,
-    known_namespaces,
     known_owners,
 )
 from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT
 from auditor.validation.name_checks import (
+    annotation_key,
     dns_1035_label,
     dns_label,
     go_lower,
     group_version,
+    label_key,
+    label_value,
+    namespace_name,
     path_segment,
     subdomain_name,
+    valid_annotation_keys,
+    valid_label_keys,
+    valid_label_values,
+    valid_namespaces,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +81,7 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool) -> bool:
         if type(namespace) is not str or not namespace:
             raise NotNormal
         count += 1
-        if not namespaced or (namespace not in known_namespaces and not check_namespace(namespace)):
+        if not namespaced or (namespace not in valid_namespaces and namespace_name(namespace)):
             return False
     elif namespaced:
         return False
@@ -151,12 +149,12 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
                 raise NotNormal
             count += 1
             for key, value in labels.items():
-                if value not in known_label_values:
+                if value not in valid_label_values:
                     if type(value) is not str:
                         raise NotNormal
-                    if not check_label_value(value):
+                    if label_value(value):
                         return False
-                if key not in known_label_keys and not check_label_key(key):
+                if key not in valid_label_keys and label_key(key):
                     return False
         if "annotations" in metadata:
             annotations = metadata["annotations"]
@@ -166,7 +164,7 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
             for key, value in annotations.items():
                 if type(value) is not str:
                     raise NotNormal
-                if key not in known_annotation_keys and not check_annotation_key(key):
+                if key not in valid_annotation_keys and annotation_key(key):
                     return False
             if size > MAX_ANNOTATIONS and annotations_size(annotations) > MAX_ANNOTATIONS:
                 return False
@@ -184,10 +182,10 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
                 raise NotNormal
             count += 1
             for value in finalizers:
-                if value not in known_finalizers:
+                if value not in valid_label_keys:
                     if type(value) is not str:
                         raise NotNormal
-                    if not check_finalizer(value):
+                    if label_key(value):
                         return False
             if "orphan" in finalizers and "foregroundDeletion" in finalizers:
                 return False

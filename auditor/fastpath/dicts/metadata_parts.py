@@ -1,6 +1,7 @@
-"""Parts of metadata that are checked alike in dicts and in records; each kind of string has a cache of accepted values.
+"""Parts of metadata that are checked alike in dicts and in records, with caches of accepted owners and days.
 
-Almost everything in metadata repeats from object to object: namespaces, label keys, managers, hours.
+Almost everything in metadata repeats from object to object. Valid namespaces, label keys and values, and annotation
+keys are those that `auditor.validation.name_checks` remembers.
 
 Source: apimachinery pkg/apis/meta/v1/types.go, pkg/api/validation/objectmeta.go.
 """
@@ -11,8 +12,8 @@ import re
 from calendar import monthrange
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.fastpath.dicts.support import MEMO_LIMIT, remembering
-from auditor.validation.name_checks import dns_label, go_lower, group_version, label_key
+from auditor.fastpath.dicts.support import MEMO_LIMIT
+from auditor.validation.name_checks import group_version
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -52,24 +53,11 @@ def is_time(text: Any) -> bool:
     return True
 
 
-def _is_label_key(text: str) -> bool:
-    return not label_key(text)
-
-
-def _is_annotation_key(text: str) -> bool:
-    return not label_key(go_lower(text))
-
-
 def is_manager(text: str) -> bool:
     """Return whether a text is a valid name of a field manager."""
     return bool(text) and len(text) <= 128 and text.isascii() and text.isprintable()
 
 
-known_namespaces, check_namespace = remembering(lambda text: not dns_label(text))
-known_label_keys, check_label_key = remembering(_is_label_key)
-known_label_values, check_label_value = remembering(lambda text: is_label_value(text) is not None)
-known_annotation_keys, check_annotation_key = remembering(_is_annotation_key)
-known_finalizers, check_finalizer = remembering(_is_label_key)
 known_owners: set[tuple[str, str]] = set()
 
 

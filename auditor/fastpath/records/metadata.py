@@ -17,24 +17,24 @@ from auditor.fastpath.dicts.metadata_parts import (
     MAX_ANNOTATIONS,
     NotNormal,
     annotations_size,
-    check_annotation_key,
-    check_finalizer,
-    check_label_key,
-    check_namespace,
     check_only_maps,
     check_owner,
     is_label_value,
     is_manager,
     is_short_name,
     is_time,
-    known_annotation_keys,
-    known_finalizers,
-    known_label_keys,
-    known_namespaces,
     known_owners,
 )
 from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT
-from auditor.validation.name_checks import subdomain_name
+from auditor.validation.name_checks import (
+    annotation_key,
+    label_key,
+    namespace_name,
+    subdomain_name,
+    valid_annotation_keys,
+    valid_label_keys,
+    valid_namespaces,
+)
 
 Text = Annotated[str, Meta(min_length=1)]
 Texts = Annotated[dict[str, str], Meta(min_length=1)]
@@ -103,19 +103,19 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
     if namespace is UNSET:
         if namespaced:
             return False
-    elif not namespaced or (namespace not in known_namespaces and not check_namespace(namespace)):
+    elif not namespaced or (namespace not in valid_namespaces and namespace_name(namespace)):
         return False
     if metadata.creation_timestamp is not UNSET and not is_time(metadata.creation_timestamp):
         raise NotNormal
     labels = metadata.labels
     if labels is not UNSET:
         for key, value in labels.items():
-            if is_label_value(value) is None or (key not in known_label_keys and not check_label_key(key)):
+            if is_label_value(value) is None or (key not in valid_label_keys and label_key(key)):
                 return False
     annotations = metadata.annotations
     if annotations is not UNSET:
         for key in annotations:
-            if key not in known_annotation_keys and not check_annotation_key(key):
+            if key not in valid_annotation_keys and annotation_key(key):
                 return False
         if size > MAX_ANNOTATIONS and annotations_size(annotations) > MAX_ANNOTATIONS:
             return False
@@ -134,7 +134,7 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
     finalizers = metadata.finalizers
     if finalizers is not UNSET:
         for key in finalizers:
-            if key not in known_finalizers and not check_finalizer(key):
+            if key not in valid_label_keys and label_key(key):
                 return False
         if "orphan" in finalizers and "foregroundDeletion" in finalizers:
             return False
