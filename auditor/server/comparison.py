@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.progress import tell
 from auditor.server.object_reader import UndecodedObject
-from auditor.sources.manifests.export_table import read_header
-from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -135,30 +133,6 @@ def compared_kinds(old: DumpStore, new: DumpStore) -> Iterator[Resource]:
                 yield resource
 
 
-def uncompared(store: DumpStore, kinds: Sequence[Resource]) -> list[str]:
-    """Return the keys of a dump, or the places of an export, that belong to none of its kinds.
-
-    Args:
-        store: The dump.
-        kinds: The kinds that are compared.
-    """
-    prefixes = {store.catalog.key_prefix(resource).encode() for resource in kinds}
-    lengths = sorted({len(prefix) for prefix in prefixes})
-    groups = {(resource.group, resource.kind) for resource in kinds}
-    groups |= {("", "Event")} if ("events.k8s.io", "Event") in groups else set()
-    places = []
-    for number in range(len(store.plan.sources)):
-        for row in store.rows.all(number):
-            if row.key is None:
-                header = read_header(store.rows.stored_bytes(row))
-                is_compared = header is not None and (header.group, header.kind) in groups
-            else:
-                is_compared = any(row.key[:length] in prefixes for length in lengths)
-            if not is_compared:
-                places.append(store.rows.place(row))
-    return places
-
-
 def differences(
     old: DumpStore, new: DumpStore, resource: Resource, *, namespace: str = "", name: str = ""
 ) -> Iterator[ObjectChange | None]:
@@ -193,17 +167,16 @@ def _compared(
         now = None if other is None else read_state(new, resource, other)
     except UndecodedObject as error:
         return ObjectChange("unreadable", resource, *place, reason=str(error))
+    before, after = (None if state is None else state.read for state in (was, now))
     if row is None or other is None or was is None or now is None:
-        if was is None:
-            return ObjectChange("added", resource, *place, new=None if now is None else now.read)
-        return ObjectChange("removed", resource, *place, old=was.read)
+        return ObjectChange("added" if row is None else "removed", resource, *place, before, after)
     difference = difference_of(new.reader, resource, was, now)
     if (row.key is None) is not (other.key is None):
         difference = replace(difference, stored=())
     if not (difference.read or difference.stored):
         return None
     change = "changed" if difference.read else "stored"
-    return ObjectChange(change, resource, *place, was.read, now.read, difference=difference)
+    return ObjectChange(change, resource, *place, before, after, difference=difference)
 
 
 def read_state(store: DumpStore, resource: Resource, row: StoredRow) -> State:
@@ -234,17 +207,10 @@ def _rows(store: DumpStore, resource: Resource, dump: str, repeated: dict[Place,
     """
     rows: dict[Place, StoredRow] = {}
     times: Counter[Place] = Counter()
-    prefix = len(store.catalog.key_prefix(resource).encode())
     for row in store.rows.of(resource):
-        if row.key is not None:
-            namespace, _, name = printable_key(row.key[prefix:]).rpartition("/")
-        else:
-            header = read_header(store.rows.stored_bytes(row))
-            if header is None:
-                continue
-            namespace, name = header.namespace or "", header.name
-        rows[namespace, name] = row
-        times[namespace, name] += 1
+        if (place := store.rows.place_in(resource, row)) is not None:
+            rows[place] = row
+            times[place] += 1
     for place, count in times.items():
         if count > 1:
             repeated.setdefault(place, []).append(f"{dump} has it {count} times, its last one is compared")

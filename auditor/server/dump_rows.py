@@ -12,7 +12,7 @@ from auditor.sources.manifests.export_table import read_header
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from auditor.plan.run_plan import Plan
     from auditor.printing.discovery import Resource
@@ -91,17 +91,43 @@ class DumpRows:
             for values in zip(*columns, strict=True):
                 yield StoredRow(number, *values)
 
-    def _export_rows(self, number: int, resource: Resource, namespace: str, name: str) -> Iterator[StoredRow]:
+    def outside(self, resources: Sequence[Resource]) -> Iterator[StoredRow]:
+        """Yield the rows of all sources that belong to none of some kinds."""
+        prefixes = {self._catalog.key_prefix(resource).encode() for resource in resources}
+        lengths = sorted({len(prefix) for prefix in prefixes})
+        for number, source in enumerate(self.plan.sources):
+            if source.is_export:
+                inside = {position for resource in resources for _, position in self._exported(number, resource)}
+                yield from (row for position, row in enumerate(self.all(number)) if position not in inside)
+                continue
+            for row in self.all(number):
+                key = row.key or b""
+                if not any(key[:length] in prefixes for length in lengths):
+                    yield row
+
+    def place_in(self, resource: Resource, row: StoredRow) -> tuple[str, str] | None:
+        """Return namespace and name of a row of a kind, by its key, or by the object of an export that has a header."""
+        if row.key is not None:
+            prefix = len(self._catalog.key_prefix(resource).encode())
+            namespace, _, name = printable_key(row.key[prefix:]).rpartition("/")
+            return namespace, name
+        header = read_header(self.stored_bytes(row))
+        return None if header is None else (header.namespace or "", header.name)
+
+    def _exported(self, number: int, resource: Resource) -> list[tuple[str, int]]:
+        """Return namespace/name and position of each object of a kind in an export."""
         kinds = self._by_kind.get(number)
         if kinds is None:
             kinds = self._by_kind[number] = self._read_headers(number)
         groups = {resource.group}
         if resource.kind == "Event" and groups <= {"", "events.k8s.io"}:
             groups = {"", "events.k8s.io"}  # one storage
-        rows = sorted(row for group in groups for row in kinds.get((group, resource.kind), ()))
+        return [row for group in groups for row in kinds.get((group, resource.kind), ())]
+
+    def _export_rows(self, number: int, resource: Resource, namespace: str, name: str) -> Iterator[StoredRow]:
         wanted = [
             row
-            for key, row in rows
+            for key, row in sorted(self._exported(number, resource))
             if (not namespace or key.startswith(f"{namespace}/")) and (not name or key.partition("/")[2] == name)
         ]
         yield from self.take(number, np.array(wanted, dtype=np.int64))

@@ -18,7 +18,6 @@ from auditor.server.comparison import (
     compared_kinds,
     differences,
     kinds_named,
-    uncompared,
     without_bookkeeping,
 )
 from auditor.server.dump import DumpStore
@@ -79,9 +78,9 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
         if name and not any(differences.counts.values()):
             raise PlanError("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
         for dump, store in (("OLD", before), ("NEW", after)) if not wanted else ():
-            if places := uncompared(store, kinds):
-                values = counted(len(places), "value")
-                err(f"{dump}: {values} of no kind that its definitions name, not compared; first {places[0]}\n")
+            if rows := list(store.rows.outside(kinds)):
+                values, first = counted(len(rows), "value"), store.rows.place(rows[0])
+                err(f"{dump}: {values} of no kind that its definitions name, not compared; first {first}\n")
         return 3 if unread or any([is_incomplete(before), is_incomplete(after)]) else 0
 
 

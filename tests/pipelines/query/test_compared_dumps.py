@@ -182,6 +182,15 @@ def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
     assert err.startswith(f"NEW: 1 value of no kind that its definitions name, not compared; first {new} at byte ")
 
 
+def test_events_of_both_groups_are_compared_as_one_kind(tmp_path: Path) -> None:
+    event = {"kind": "Event", "metadata": {"name": "e", "namespace": "shop"}}
+    old = _export(tmp_path / "old.json", {"apiVersion": "v1", **event})
+    new = _export(tmp_path / "new.json", {"apiVersion": "events.k8s.io/v1", **event})
+    code, out, err = auditor("diff", old, new)
+    assert (code, err) == (0, "")
+    assert out.endswith("0 added, 0 removed, 0 changed, 1 changed only as stored, 0 the same\n")
+
+
 def test_a_revision_that_only_changed_what_is_not_shown_says_so(tmp_path: Path) -> None:
     """A rotated Secret, a field that a read drops, the same value again, and only managedFields."""
     key = "example.com/widgets/shop/a"
