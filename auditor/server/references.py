@@ -2,7 +2,7 @@
 
 A reference is found by its shape, in objects of every kind as stored: owner references; fields whose name ends in Ref
 or Refs with a name; the fields of `_NAMED`, such as secretName. The kind of its target is written beside it, or follows
-from the name of the field. Where neither tells the kind, it is no reference here.
+from the name of the field. A field whose kind follows from neither does not count as a reference.
 
 Source: k8s.io/api core/v1/types.go, networking/v1, rbac/v1, admissionregistration/v1 (the fields of built-in kinds).
 """
@@ -15,10 +15,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.printing.discovery import UnknownResource
-from auditor.server.comparison import compared_kinds
+from auditor.server.comparison import compared_kinds, kinds_named
 from auditor.server.object_reader import UndecodedObject
-from auditor.sources.manifests.export_table import read_header
-from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
     from auditor.server.dump import DumpStore
-    from auditor.server.dump_rows import StoredRow
 
 
 _NAMED: Final = {
@@ -65,7 +62,7 @@ class Reference:
     Attributes:
         resource, namespace, name: The object that has it.
         field: Where.
-        target: What it names; `kind` as it is written or follows from the field.
+        target: What it names.
         is_optional: Whether the object that has it works without the target.
     """
 
@@ -73,7 +70,6 @@ class Reference:
     namespace: str
     name: str
     field: str
-    kind: str
     target: Target
     is_optional: bool = False
 
@@ -109,18 +105,31 @@ class References:
                     continue
                 yield from self._of(resource, obj)
 
+    def to(self, kind: str, namespace: str, name: str) -> Iterator[Reference]:
+        """Return the references to one object.
+
+        Args:
+            kind: The kind, as an argument of `query` names it.
+            namespace: The namespace; ignored for kinds without one.
+            name: The name.
+
+        Raises:
+            UnknownResource: There is no such kind.
+        """
+        resource = self._store.discovery.resolve(kind)
+        if not kinds_named(self.kinds, resource):
+            raise UnknownResource(resource.plural, resource.group)
+        wanted = _object_at(resource, namespace, name)
+        return (reference for reference in self.all(name) if reference.target == wanted)
+
     def existing(self) -> set[Target]:
         """Return all objects of the dump."""
-        return {self._place(resource, row) for resource in self.kinds for row in self._store.rows.of(resource)}
-
-    def _place(self, resource: Resource, row: StoredRow) -> Target:
-        if row.key is None:
-            header = read_header(self._store.rows.stored_bytes(row))
-            namespace, name = ("", "") if header is None else (header.namespace or "", header.name)
-        else:
-            prefix = len(self._store.catalog.key_prefix(resource).encode())
-            namespace, _, name = printable_key(row.key[prefix:]).rpartition("/")
-        return Target(resource.group, resource.plural, namespace if resource.namespaced else "", name)
+        places = (
+            (resource, self._store.rows.place_in(resource, row))
+            for resource in self.kinds
+            for row in self._store.rows.of(resource)
+        )
+        return {_object_at(resource, *place) for resource, place in places if place is not None}
 
     def _of(self, resource: Resource, obj: JsonObject) -> Iterator[Reference]:
         metadata = obj.get("metadata")
@@ -138,7 +147,7 @@ class References:
             if target is None and field.startswith("metadata.ownerReferences"):  # of a kind that is gone
                 target = Target(_text(value.get("apiVersion")), kind, namespace, _text(value.get("name")))
             if target is not None:
-                yield Reference(resource, namespace, name, field, kind, target, value.get("optional") is True)
+                yield Reference(resource, namespace, name, field, target, value.get("optional") is True)
 
     def _target(self, kind: str, value: JsonObject, namespace: str) -> Target | None:
         name = value.get("name")
@@ -152,7 +161,7 @@ class References:
             return None
         own = value.get("namespace")
         place = own if type(own) is str and own else namespace
-        return Target(resource.group, resource.plural, place if resource.namespaced else "", name)
+        return _object_at(resource, place, name)
 
     def _resource(self, group: str | None, kind: str) -> Resource | None:
         """Return the kind of the dump that a reference means; None if there is none, or several without a group."""
@@ -194,25 +203,9 @@ def _named(value: Any, path: str) -> Iterator[tuple[str, str, JsonObject]]:
             todo.append((below, field))
 
 
+def _object_at(resource: Resource, namespace: str, name: str) -> Target:
+    return Target(resource.group, resource.plural, namespace if resource.namespaced else "", name)
+
+
 def _text(value: Any) -> str:
     return value if type(value) is str else ""
-
-
-def references_to(store: DumpStore, kind: str, namespace: str, name: str) -> tuple[References, Iterator[Reference]]:
-    """Return the references to one object.
-
-    Args:
-        store: The dump.
-        kind: The kind, as an argument of `query` names it.
-        namespace: The namespace; ignored for kinds without one.
-        name: The name.
-
-    Raises:
-        UnknownResource: There is no such kind.
-    """
-    resource = store.discovery.resolve(kind)
-    references = References(store)
-    if not any((one.group, one.plural) == (resource.group, resource.plural) for one in references.kinds):
-        raise UnknownResource(resource.plural, resource.group)
-    wanted = Target(resource.group, resource.plural, namespace if resource.namespaced else "", name)
-    return references, (reference for reference in references.all(name) if reference.target == wanted)

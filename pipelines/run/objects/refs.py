@@ -10,7 +10,7 @@ from auditor.base.wording import are, counted
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import print_rows
 from auditor.server.dump import DumpStore
-from auditor.server.references import Reference, References, references_to
+from auditor.server.references import Reference, References
 from pipelines.run.query import TextWriter, is_incomplete, open_store
 from pipelines.streams import ErrorLines
 
@@ -40,16 +40,15 @@ def run_refs(options: QueryOptions, wanted: str, *, dangling: bool, output: str)
     with open_store(options, err) as store:
         if not isinstance(store, DumpStore):
             raise PlanError(options.target, "is no single dump", "a dump, or the report of one beside its dump")
-        kind, _, name = wanted.partition("/")
+        references = References(store)
         if dangling:
-            references = References(store)
             rows = list(_dangling(store, references, options.namespace, err))
         else:
+            kind, _, name = wanted.partition("/")
             try:
-                references, some = references_to(store, kind, options.namespace or "default", name)
+                rows = [_row(reference) for reference in references.to(kind, options.namespace or "default", name)]
             except UnknownResource as error:
                 raise PlanError("", str(error), "", "`auditor api-resources DUMP` prints the kinds") from None
-            rows = [_row(reference) for reference in some]
         columns = {**_COLUMNS, **({"refers to": "target"} if dangling else {})}
         out("".join(print_rows(rows, columns, output)))
         if not rows and output in ("table", "wide"):
