@@ -98,6 +98,7 @@ def type_named(label: str) -> int | str | None:
     return kind
 
 
+@functools.cache
 def schema_of_kind(group: str, version: str, kind: str) -> StructuralSchema | None:
     """Return the fields of a registered kind as a schema, without types of values; None if the kind is not known."""
     number = type_named(f"{group}/{version}/{kind}")

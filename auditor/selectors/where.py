@@ -71,17 +71,14 @@ class Where:
         variables["self"] = obj
         return self.program.evaluate(variables, _COST_LIMIT)[0]
 
-    def test(self, obj: JsonObject) -> bool:
-        """Whether an object is selected."""
-        return self.value(obj) is True
-
-    def test_counting(self, obj: JsonObject, failures: Failures) -> bool:
-        """Whether an object is selected; it is counted, also as a failure."""
-        failures.tried += 1
+    def test(self, obj: JsonObject, failures: Failures | None = None) -> bool:
+        """Whether an object is selected; `failures` count it."""
         value = self.value(obj)
-        if type(value) is not bool:
-            is_error = isinstance(value, CelError)
-            failures.add(place_of(obj), str(value) if is_error else "the result is neither true nor false")
+        if failures is not None:
+            failures.tried += 1
+            if type(value) is not bool:
+                is_error = isinstance(value, CelError)
+                failures.add(place_of(obj), str(value) if is_error else "the result is neither true nor false")
         return value is True
 
 

@@ -112,7 +112,7 @@ class IndexOnlyStore:
             pq.read_schema(place.parts[0]),
             unclear=self.index.unclear_fields(place),
         )
-        failures = self.where_failures.setdefault(resource, Failures())
+        failures = self.where_failures[resource] = Failures()
         for table in self.index.scan(place, condition, scan=self.scan, where=predicate):
             if pc.any(pc.equal(table[UNKNOWN], UNDECIDED)).as_py():
                 reason = "needs fields that are not in the index of the report"

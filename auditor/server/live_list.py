@@ -305,7 +305,7 @@ class Selection:
         """Whether an object matches the requested predicate."""
         if not self.where:
             return True
-        return self.where_of(resource).test_counting(obj, self.failures.setdefault(resource, Failures()))
+        return self.where_of(resource).test(obj, self.failures.setdefault(resource, Failures()))
 
     def where_of(self, resource: Resource) -> Where:
         """Return the predicate for a kind.

@@ -175,7 +175,9 @@ class ReportStore(DumpStore):
         notes = NotRead(resource, self.reader.unsealer)
         steps = self.steps[resource_name(resource)] = Steps()
         self.scan = Scan()
-        failures = self.where_failures.setdefault(resource, Failures()) if where is not None else None
+        failures = Failures()
+        if where is not None:
+            self.where_failures[resource] = failures
         positions = _POSITION[:1] if self.query.names_only and predicate is None else _POSITION
         rows = self.index_rows(place, namespace, labels, fields, (*positions, "namespace", "name"), predicate)
         sources = {source["name"]: number for number, source in enumerate(self.manifest["inputs"])}
@@ -183,9 +185,7 @@ class ReportStore(DumpStore):
             steps.fitted += table.num_rows
             for row in table.to_pylist():
                 decided = row.pop(UNKNOWN, 0)
-                if (
-                    decided == FAILS and failures is not None and failures.failed
-                ):  # the first one is read, for its error
+                if decided == FAILS and failures.failed:  # the first one is read, for its error
                     failures.failed += 1
                     continue
                 number = sources[row["source"]]
@@ -207,13 +207,12 @@ class ReportStore(DumpStore):
                     continue
                 if obj is None:
                     continue
-                if not decided or where is None or failures is None or where.test_counting(obj, failures):
+                if not decided or where is None or where.test(obj, failures):
                     steps.kept += 1
                     yield number, light if self.query.names_only else self.reader.shown(resource, stored, obj)
         steps.rows, steps.scanned = self.scan.rows, self.scan.scanned
-        if failures is not None:
-            failures.tried = self.scan.rows
-            failures.is_tried_known = not (namespace or labels or fields)
+        failures.tried = self.scan.rows
+        failures.is_tried_known = not (namespace or labels or fields)
         notes.note(self.warn)
 
     def _stored_row(self, resource: Resource, row: dict[str, Any]) -> StoredRow:

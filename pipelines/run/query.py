@@ -304,7 +304,7 @@ def run_query(options: QueryOptions) -> int:
         if asked.count_by and isinstance(store, IndexOnlyStore):
             raise PlanError("--count-by", "an index has no whole objects", "", "name its dump with --dump")
         if options.args == (_EVERY_KIND,):
-            asked.args = tuple(filter(None, [_every_kind(store, options, err)])) or ("namespaces",)
+            asked.args = (_every_kind(store, options, err) or "namespaces",)  # there are none of these either
         names_only = (asked.output == "name" or asked.count) and not asked.sort_by and not asked.count_by
         query = Query(options.where, options.max_scan, names_only)
         if isinstance(store, FleetStore):

@@ -194,7 +194,7 @@ def test_pushed_down_is_per_object_is_the_interpreter(
             obj = objects[row["offset"]]
             if row[UNKNOWN] == FAILS:
                 assert type(where.value(obj)) is not bool
-            elif not row[UNKNOWN] or where.test_counting(obj, failures):
+            elif not row[UNKNOWN] or where.test(obj, failures):
                 selected.add(row["offset"])
     assert [at in selected for at in range(len(objects))] == wanted
     assert failures.failed + reported.failed == failing
