@@ -123,6 +123,11 @@ def name_of(obj: JsonObject) -> str:
     return metadata_of(obj).get("name") or ""
 
 
+def place_text(namespace: str | None, name: str | None) -> str:
+    """Return ``namespace/name``, or the name alone where there is no namespace."""
+    return f"{namespace}/{name}" if namespace else name or ""
+
+
 def labels_of(obj: JsonObject) -> JsonObject:
     """Return the labels of an object; empty if they are not a map."""
     labels = metadata_of(obj).get("labels")

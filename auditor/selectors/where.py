@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import SelectorError
-from auditor.base.records import name_of, namespace_of
+from auditor.base.records import name_of, namespace_of, place_text
 from auditor.base.visible import visible
 from auditor.base.wording import objects
 from auditor.cel.cel_errors import CelError, CompileError
@@ -125,8 +125,7 @@ class Failures:
 
 def place_of(obj: JsonObject) -> str:
     """Return namespace and name of an object."""
-    namespace, name = namespace_of(obj), name_of(obj)
-    return f"{namespace}/{name}" if namespace else name
+    return place_text(namespace_of(obj), name_of(obj))
 
 
 def compile_where(text: str, fields: Iterable[str] = ()) -> Where:

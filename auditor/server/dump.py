@@ -21,7 +21,7 @@ from auditor.selectors.where import unparse
 from auditor.server.catalog import Catalog, resource_name
 from auditor.server.dump_rows import DumpRows
 from auditor.server.live_list import Selection, corrupt_value, in_cache_order, live_list, table_order
-from auditor.server.not_read import NotRead, unlisted
+from auditor.server.not_read import CorruptObjects, NotRead, unlisted
 from auditor.server.object_reader import ObjectReader, UndecodedObject
 from auditor.server.printer import Printer, deprecation_warning
 from auditor.sources.registry_key import printable_key
@@ -41,10 +41,8 @@ if TYPE_CHECKING:
     from auditor.server.object_reader import ReadMode
 
 
-_MOST_REPORTED = 10
 _ROWS_BETWEEN = 256
 """Rows between two words about the progress."""
-"""Corrupt objects of a kind that are reported one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +185,7 @@ class DumpStore:
         labels: tuple[LabelRequirement, ...],
         fields: Sequence[FieldRequirement],
     ) -> Iterator[tuple[int, JsonObject]]:
-        reported = 0
+        corrupt = CorruptObjects(self.warn)
         notes = NotRead(resource, self.reader.unsealer)
         steps = self.steps[resource_name(resource)] = Steps()
         if self.query.max_scan is not None:
@@ -208,15 +206,12 @@ class DumpStore:
                         steps.kept += 1
                         yield row.source, self.reader.shown(resource, row, obj)
             except UndecodedObject as error:
-                reported += 1
-                if reported <= _MOST_REPORTED:
-                    self.warn(f"500: corrupt object {self.rows.place(row)}: {_short(str(error))}\n")
+                corrupt.add(self.rows.place(row), str(error))
             except Exception as error:  # noqa: BLE001 - it is left out
                 self.leave_out(self.rows.place(row), error)
-        self.reader.left_out.corrupt += reported
-        if reported > _MOST_REPORTED:
-            self.warn(f"500: and {reported - _MOST_REPORTED} more corrupt objects\n")
-        if reported:
+        self.reader.left_out.corrupt += corrupt.count
+        corrupt.end()
+        if corrupt.count:
             self.warn(unlisted(resource))
         notes.note(self.warn)
 
@@ -343,7 +338,3 @@ def _steps_text(steps: Steps, failures: Failures | None) -> str:
     scanned = "" if steps.scanned is None else f", {steps.scanned} scanned in the index"
     matching = f"{steps.fitted} match{failed}"
     return f"  {steps.rows} rows{scanned}, {steps.read} objects read, {matching}, {steps.kept} returned\n"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 300 else text[:297] + "..."

@@ -6,7 +6,7 @@ is left out of the answer, the latter is shown as stored.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from auditor.base.wording import are, by_count, objects
 from auditor.printing.get.server_errors import NotShown
@@ -20,10 +20,42 @@ if TYPE_CHECKING:
     from auditor.sources.encryption import SealedCount, Unsealer
 
 
+_MOST_REPORTED: Final = 10
+"""Corrupt objects of an answer that are reported one by one."""
+_LONGEST: Final = 300
+
+
 def unlisted(resource: Resource) -> str:
     """Return the line about a kind with objects that a server cannot decode."""
     kind = resource.group_resource
     return f"a live server answers no LIST of {kind} that reads such an object; --as-server shows what it says\n"
+
+
+class CorruptObjects:
+    """Reports the objects of an answer that no server can read: the first ones by name, then how many more.
+
+    Args:
+        warn: Gets the lines.
+
+    Attributes:
+        count: How many there are.
+    """
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self.count = 0
+        self._warn = warn
+
+    def add(self, place: str, reason: str) -> None:
+        """Count and report an object."""
+        self.count += 1
+        if self.count <= _MOST_REPORTED:
+            short = reason if len(reason) <= _LONGEST else reason[: _LONGEST - 3] + "..."
+            self._warn(f"500: corrupt object {place}: {short}\n")
+
+    def end(self) -> None:
+        """Report how many were not named."""
+        if self.count > _MOST_REPORTED:
+            self._warn(f"500: and {self.count - _MOST_REPORTED} more corrupt objects\n")
 
 
 class NotRead:

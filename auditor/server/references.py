@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.printing.discovery import UnknownResource
 from auditor.server.comparison import compared_kinds, kinds_named
+from auditor.server.not_read import CorruptObjects
 from auditor.server.object_reader import UndecodedObject
 
 if TYPE_CHECKING:
@@ -82,17 +83,16 @@ class References:
 
     Attributes:
         kinds: The kinds of the dump, each at one version.
-        unread: Objects that cannot be decoded, with the reason.
     """
 
     def __init__(self, store: DumpStore) -> None:
         self._store = store
         self.kinds = list(compared_kinds(store, store))
-        self.unread: list[tuple[str, str]] = []
         self._resolved: dict[tuple[str | None, str], Resource | None] = {}
 
     def all(self, name: str = "") -> Iterator[Reference]:
-        """Yield the references of all objects; with a name, at least those that name it."""
+        """Yield the references of all objects; with a name, at least those that name it. Corrupt ones are reported."""
+        corrupt = CorruptObjects(self._store.warn)
         wanted = name.encode("utf-8", "surrogateescape")
         for resource in self.kinds:
             for row in self._store.rows.of(resource):
@@ -101,9 +101,11 @@ class References:
                 try:
                     obj = self._store.reader.as_stored(resource, row)
                 except UndecodedObject as error:
-                    self.unread.append((self._store.rows.place(row), str(error)))
+                    corrupt.add(self._store.rows.place(row), str(error))
                     continue
                 yield from self._of(resource, obj)
+        self._store.reader.left_out.corrupt += corrupt.count
+        corrupt.end()
 
     def to(self, kind: str, namespace: str, name: str) -> Iterator[Reference]:
         """Return the references to one object.

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.records import place_text
 from auditor.base.statuses import KeyClass
 from auditor.base.visible import visible
 from auditor.golang import jsontext
@@ -62,7 +63,7 @@ class CustomObject:
     @property
     def place(self) -> str:
         """namespace/name, or the name."""
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name or ""
+        return place_text(self.namespace, self.name)
 
 
 class CustomObjects:

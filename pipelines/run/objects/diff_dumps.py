@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
+from auditor.base.records import place_text
 from auditor.base.wording import counted
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
@@ -149,7 +150,7 @@ def _printed(
 
 
 def _place(change: ObjectChange) -> str:
-    return f"{change.namespace}/{change.name}" if change.namespace else change.name
+    return place_text(change.namespace, change.name)
 
 
 def _where(change: ObjectChange) -> str:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
+from auditor.base.records import place_text
 from auditor.base.wording import are, counted
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import print_rows
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 
 _COLUMNS = {"kind": "kind", "namespace": "namespace", "name": "name", "field": "field"}
-_MOST_UNREAD = 10
 
 
 def run_refs(options: QueryOptions, wanted: str, *, dangling: bool, output: str) -> int:
@@ -53,11 +53,7 @@ def run_refs(options: QueryOptions, wanted: str, *, dangling: bool, output: str)
         out("".join(print_rows(rows, columns, output)))
         if not rows and output in ("table", "wide"):
             err("No references found.\n")
-        for place, reason in references.unread[:_MOST_UNREAD]:
-            err(f"500: corrupt object {place}: {reason[:297]}\n")
-        if len(references.unread) > _MOST_UNREAD:
-            err(f"500: and {len(references.unread) - _MOST_UNREAD} more corrupt objects\n")
-        return 3 if references.unread or is_incomplete(store) else 0
+        return 3 if is_incomplete(store) else 0
 
 
 def _row(reference: Reference) -> dict[str, Any]:
@@ -83,8 +79,7 @@ def _dangling(store: DumpStore, references: References, namespace: str, err: Err
         if is_export and (target.group, target.plural) not in known:
             unknown += 1
             continue
-        name = target.name or "(without a name)"
-        place = f"{target.namespace}/{name}" if target.namespace else name
+        place = place_text(target.namespace, target.name or "(without a name)")
         resource = f"{target.plural}.{target.group}" if target.group else target.plural
         yield {**_row(reference), "target": f"{resource} {place}"}
     if unknown:
