@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 _LONGEST_ERROR = 4000
 CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AUDITOR", "max_content_width": 120}
 _WITHOUT_URLS: Final = ("completion", "releases", "sources", "version")
+REMOVED: Final[dict[str, str]] = {}
+"""The command line to use in place of each removed command, such as "history DUMP KIND" for `watch`."""
 _DECLARED: Final = Declared(
     "--insecure-http",
     "Also read http:// URLs: not encrypted and not authenticated, so others can read and change them in transit.",
@@ -96,6 +98,13 @@ def _closed_pipe() -> Iterator[None]:
 
 
 class _MainGroup(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in REMOVED:
+            raise click.UsageError(f"there is no command {args[0]} any more: use `auditor {REMOVED[args[0]]}`", ctx)
+        return super().resolve_command(ctx, args)
+
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # prints the help and the version
         with _closed_pipe():
             return super().make_context(*args, **kwargs)
