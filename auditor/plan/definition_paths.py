@@ -23,6 +23,7 @@ from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.compression import UnpackedStream, is_tar
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.manifest_table import manifest_files, read_packed
+from auditor.sources.readers import DUMPS
 from auditor.sources.source_plan import UNREAD_DEFINITIONS, Damage
 from auditor.sources.stores.locations import is_remote
 from auditor.sources.stores.patterns import fetched
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from auditor.plan.options import AuditOptions
 
 
-_DUMPS: Final = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
 _YAML: Final = (".yaml", ".yml")
 _ARCHIVES: Final = (".tgz", ".tar.gz", ".tar")
 _STDIN: Final = "standard input"
@@ -141,7 +141,7 @@ def _local(shown: str, given: str, options: AuditOptions | None, render: Render 
             with path.open("rb") as file:
                 chart = archive_chart(shown, file)
             return GivenDefinitions(_dump(given, options)) if chart is None else _of_chart(shown, path, chart, render)
-        if not given.lower().endswith(_YAML) and form_of(path, head) in _DUMPS:
+        if not given.lower().endswith(_YAML) and form_of(path, head) in DUMPS:
             return GivenDefinitions(_dump(given, options))
         if _SOURCE in head:
             return _texts(given, read_packed(path))

@@ -31,7 +31,7 @@ from auditor.sources.files.compression import (
 from auditor.sources.files.digest import LateDigests
 from auditor.sources.files.state import changes, states_below
 from auditor.sources.files.unpacking import compression_of
-from auditor.sources.readers import READERS, DumpFile, Settings
+from auditor.sources.readers import DUMPS, READERS, DumpFile, Settings
 from auditor.sources.readers.etcd import open_data_dir
 from auditor.sources.source_plan import NAMED, Damage, DamageLog, SourcePlan, damage_beside, first_names, one_line
 from auditor.sources.stores.locations import copy_name, is_remote, remote_file, shown_url
@@ -48,7 +48,6 @@ _LEVELS = 3
 """Depth of subfolders in which dumps are searched."""
 
 _PAGES_AT = 4 << 20
-_DUMPS = frozenset(form for form, reader in READERS.items() if reader.is_dump)
 """Formats in which each file is a separate dump."""
 
 _UNFINISHED = (".db.part", ".tmp")
@@ -331,7 +330,7 @@ class _Opening:
             if not name.startswith(".") and not _is_part(name)
         }
         archives = "archive" in forms.values() and not _has_manifests(path)
-        if not archives and not _DUMPS & set(forms.values()):
+        if not archives and not DUMPS & set(forms.values()):
             return self.below(path, forms, number) or self.manifests(path, forms, number)
         plans: list[SourcePlan] = []
         broken: list[DamagedDump] = []

@@ -238,6 +238,7 @@ def _is_text(shown: str, path: Path) -> bool:
     from auditor.sources.detect import form_of  # noqa: PLC0415
     from auditor.sources.files.compression import UnpackedStream, is_tar  # noqa: PLC0415
     from auditor.sources.manifests.manifest_table import MANIFEST_SUFFIXES  # noqa: PLC0415
+    from auditor.sources.readers import DUMPS  # noqa: PLC0415
 
     if not path.is_file():  # a pipe can be read only once
         return True
@@ -246,7 +247,7 @@ def _is_text(shown: str, path: Path) -> bool:
     if path.name.lower().endswith((".yaml", ".yml")):
         return not is_tar(head)
     form = form_of(path, head)
-    is_named = path.name.lower().endswith(MANIFEST_SUFFIXES) and form not in {"bolt", "sqlite", "kine-text", "etcdctl"}
+    is_named = path.name.lower().endswith(MANIFEST_SUFFIXES) and form not in DUMPS
     return not is_tar(head) and (form == "manifests" or is_named)
 
 

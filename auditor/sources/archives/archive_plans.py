@@ -35,6 +35,7 @@ from auditor.sources.manifests.export_table import ManifestRows
 from auditor.sources.manifests.manifest_table import text_bytes
 from auditor.sources.manifests.manifest_walk import ManifestWalk
 from auditor.sources.manifests.sinks import Spool
+from auditor.sources.readers import DUMPS
 from auditor.sources.source_plan import NAMED, DamageLog, SourcePlan, first_names, one_line
 from auditor.sources.storage_value import ENCRYPTED_PREFIX
 
@@ -53,7 +54,6 @@ _COPY: Final = 1 << 18
 _LONGEST_FORMAT: Final = 40
 _LOG: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.wal")
 _SQLITE_LOG: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
-_DUMPS: Final = frozenset({"bolt", "sqlite", "kine-text", "etcdctl"})
 
 
 class _UniqueSpool(Spool):
@@ -268,7 +268,7 @@ class _ArchiveReading:
         form = form_of(None, head)
         packed = bool(compression_of(head)) or is_tar(head) or head.startswith(b"PK\3\4")
         stem = _stem(member.name)
-        if form in _DUMPS or (packed and not stem.endswith(MANIFESTS)):
+        if form in DUMPS or (packed and not stem.endswith(MANIFESTS)):
             self._check_free_space(member)
             self.inner.append((member.name, self._inner(reader, head)))
         elif head[:4] in _SQLITE_LOG:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from auditor.sources.source_plan import SourcePlan
 
-__all__ = ["READERS", "DumpFile", "FormatReader", "Settings"]
+__all__ = ["DUMPS", "READERS", "DumpFile", "FormatReader", "Settings"]
 
 _NODES: Final = re.compile(rb'\s*\{\s*"kind": "NodeList"')
 """How `kubectl cluster-info dump` begins where it prints everything to one stream, logs between the lists."""
@@ -95,3 +95,5 @@ _ALL: Final = (
 )
 READERS: Final = {each.form: each for each in _ALL}
 """By form, in the order in which they are tried: databases are detected without the readers of texts."""
+DUMPS: Final = frozenset(form for form, reader in READERS.items() if reader.is_dump)
+"""Forms of dumps, which are never a file of manifests."""
