@@ -12,12 +12,10 @@ from datetime import timedelta
 from typing import Any, Final
 
 from auditor.base.errors import SourceError
+from auditor.sources.stores import patience
 
 _KNOWN: Final = "s3://, gs://, az://, file://, https://"
 _ENDPOINT: Final = "endpoint_override"
-_PATIENCE: Final = timedelta(seconds=60)
-"""How long requests to a store that does not answer are repeated; Google's client would repeat them for 15 minutes."""
-
 _TRUE: Final = frozenset({"1", "true"})
 
 
@@ -86,7 +84,8 @@ def _s3(options: dict[str, str], shown: str) -> Any:
 def _google(options: dict[str, str], shown: str) -> Any:
     """Return a client of Google's store; emulators are found as in all of Google's libraries."""
     scheme, host = _endpoint(options, "STORAGE_EMULATOR_HOST")
-    given: dict[str, Any] = {"retry_time_limit": _PATIENCE}
+    # Google's client would repeat requests to a store that does not answer for 15 minutes.
+    given: dict[str, Any] = {"retry_time_limit": timedelta(seconds=patience.READ_SECONDS)}
     if host:
         given |= {"endpoint_override": host, "scheme": scheme or ("https" if _ENDPOINT in options else "http")}
     if options.get("anonymous", "").lower() in _TRUE or (host and _ENDPOINT not in options):

@@ -34,7 +34,6 @@ Result = TypeVar("Result")
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 COPY: Final = 1 << 20
-_TIMEOUT: Final = 60
 _NANO: Final = 1_000_000_000
 _LONGEST_NAME: Final = 60
 """Largest length of the name of a copy in characters: at most 240 bytes."""
@@ -201,7 +200,7 @@ class RemoteFile:
                 request = urllib.request.Request(self.url)  # noqa: S310 - http or https, see above
                 # Not urlopen, which caches the trusted certificates at its first call.
                 opener = urllib.request.build_opener(_redirects())
-                answer = ask_store(lambda: opener.open(request, timeout=_TIMEOUT))
+                answer = ask_store(lambda: opener.open(request, timeout=patience.READ_SECONDS))
                 return cast("BinaryIO", _Stream(self.url, answer, answer.length))
             file_system, path = store_of(self.url)
             stream = ask_store(lambda: file_system.open_input_stream(path, compression=None))

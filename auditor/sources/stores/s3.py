@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 _SPOOLED: Final = 8 << 20
-_SECONDS: Final = 60
 _MISSING: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey", "NotFound"})
 _EXISTS: Final = (409, 412)
 """Status codes of a conditional write that failed: another write is in progress, or the object exists."""
@@ -49,8 +48,8 @@ class S3Store:
             given |= {"request_checksum_calculation": "when_required", "response_checksum_validation": "when_required"}
         config = Config(
             region_name=region,
-            connect_timeout=_SECONDS,
-            read_timeout=_SECONDS,
+            connect_timeout=patience.READ_SECONDS,
+            read_timeout=patience.READ_SECONDS,
             retries={"max_attempts": 3, "mode": "standard"},
             **given,
         )
