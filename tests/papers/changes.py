@@ -171,7 +171,8 @@ CHANGES: Final = (
     Change(
         "a column of findings/",
         _of([*FoundRows.CLASS, *FoundRows.OWN]),
-        "`auditor/store/redact.py` (if it has values of objects), `pipelines/run/objects/show.py`, `tests/papers/reference.py`",
+        "`auditor/base/records.py` (`Finding`) or `auditor/shards/updates.py` (`UpdateColumns`), `auditor/store/redact.py` (if "
+        "it has values of objects), `pipelines/run/objects/show.py`, `tests/papers/reference.py`",
     ),
     Change(
         "a key of the manifest",
@@ -196,25 +197,33 @@ CHANGES: Final = (
     Change(
         "a column of causes.parquet",
         None,
-        "`auditor/causes/table.py`, `auditor/causes/build.py`, `auditor/causes/counting.py`, `auditor/output/views/data.py`, "
+        "`auditor/causes/table.py`, `auditor/causes/topics.py` (`Cause`, `merged`), `auditor/causes/build.py`, "
+        "`auditor/causes/counting.py`, `auditor/output/views/findings.schema.json`, `auditor/output/formats/manifests.py`, "
         "`tests/papers/reference.py`",
     ),
     Change(
         "a status",
         _members(_ARE_CAUSES),
-        "`auditor/shards/shard_keys.py`, `auditor/compare/worse.py`, `tests/base/test_statuses.py`",
+        "the module of `auditor/shards/` that gives it, `auditor/compare/worse.py`, `auditor/output/formats/policyreports.py`, "
+        "`tests/base/test_statuses.py`",
     ),
     Change(
         "a cause of an upgrade",
         _of(OF_UPGRADE),
-        "`auditor/upgrade/decision.py` (its text, if it decides) or `auditor/causes/upgrade_causes.py`",
+        "`auditor/upgrade/decision.py` (its text, if it decides) or `auditor/causes/upgrade_causes.py`; an effect on objects: "
+        "`auditor/shards/upgrade/sides.py`, `auditor/shards/upgrade/scan.py`, `auditor/upgrade/tally.py`",
     ),
     Change(
         "an option of `audit` that a run reads",
         _option_of_a_run,
-        "the module that reads the field; its `effect` says whether a found `auditor.yaml` may set it",
+        "the module that reads the field; its `effect` says whether a found `auditor.yaml` may set it; one that leaves keys "
+        "unjudged follows `until` in `auditor/shards/shard_audit.py`, with a row by `auditor/shards/shard_keys.py`",
     ),
-    Change("another option", _of(TABLE), "the module of its command, which `pipelines/cli/main.py` imports"),
+    Change(
+        "another option",
+        _of(TABLE),
+        "the module of its command, which `pipelines/cli/main.py` imports, and the one in `pipelines/run/` that does it",
+    ),
     Change(
         "a command",
         None,
@@ -244,6 +253,7 @@ CHANGES: Final = (
         "an output format of `query`",
         None,
         "`pipelines/run/query_output.py`, `pipelines/run/query.py`, `pipelines/cli/options/table.py`, "
+        "`pipelines/cli/completion.py`, `auditor/printing/outputs.py` (if kubectl has it), "
         "`tests/printing/kubectl/test_replay.py`",
     ),
     Change(
@@ -252,7 +262,15 @@ CHANGES: Final = (
         "a module in `auditor/output/formats/`; `tests/fuzz/hostile/test_terminal.py`, "
         "`tests/output/formats/test_sums.py`, `tests/pipelines/report/test_every_format.py`",
     ),
-    Change("a line of the summary", None, "`auditor/output/views/state.py` or `auditor/output/views/summary.py`"),
+    Change(
+        "a line of the summary",
+        None,
+        "`auditor/output/views/state.py` or `auditor/output/views/summary.py`; the words of its first line: "
+        "`auditor/causes/verdict.py`, of an upgrade `auditor/output/views/upgrade_view.py`",
+    ),
+    Change(
+        "the order of causes", None, "`auditor/causes/topics.py` (`merged`), `auditor/causes/build.py` (`order_of`)"
+    ),
     Change(
         "a field of `summary -o json`",
         None,
@@ -281,7 +299,8 @@ CHANGES: Final = (
     Change(
         "a metric or an alert",
         None,
-        "`auditor/output/formats/prometheus.py`, `deploy/monitoring/alerts.yaml`, `deploy/monitoring/alerts_test.yaml`, "
+        "`auditor/output/formats/prometheus.py`, `auditor/output/formats/problems.py` (if `Content` lacks the number), "
+        "`deploy/monitoring/alerts.yaml`, `deploy/monitoring/alerts_test.yaml`, "
         "`deploy/monitoring/grafana.json` (if it is drawn)",
     ),
     Change(
@@ -311,6 +330,12 @@ CHANGES: Final = (
     ),
     Change("a check of definitions", None, "a file of `auditor/crdcheck/`"),
     Change(
+        "a check of objects that is no keyword, such as `scale`",
+        None,
+        "a file of `auditor/validation/`, `auditor/validation/create.py`, `auditor/validation/update.py`, "
+        "`auditor/base/records.py` (its name), `auditor/updates/noop.py`, a file of `auditor/fastpath/` (else what fails it is proven)",
+    ),
+    Change(
         "a function of CEL (types, code, costs, code of the fast path, first release)",
         None,
         "its record in a file of `auditor/cel/library/`",
@@ -330,8 +355,9 @@ CHANGES: Final = (
     Change(
         "a dump format",
         _of(form for form in READERS if form != "manifests"),
-        "a module for it in `auditor/sources/`, its reader in `auditor/sources/readers/__init__.py`, its first bytes in "
-        "`tests/sources/test_readers.py`",
+        "a module for it in `auditor/sources/`, its reader in `auditor/sources/readers/__init__.py`, "
+        "`auditor/sources/detect.py` (`ACCEPTED`), `auditor/compare/rechecked.py` (if it holds all keys), "
+        "`auditor/server/report.py` (if values are encoded), its first bytes in `tests/sources/test_readers.py`",
     ),
     Change(
         "a tool whose backups are read",
@@ -351,6 +377,7 @@ CHANGES: Final = (
         lambda: _of(("gz", "zst", "xz", "bz2"))() | _of(("gzip", "zstd", "xz"))(),
         "`pipelines/cli/audit.py` (help), `docs/guide/dumps.md`",
     ),
+    Change("a time limit of a URL", None, "`auditor/sources/stores/patience.py`, `docs/guide/limits.md`"),
     Change("an engine", _engine, "a module in `pipelines/engines/`"),
     Change(
         "an object store",
