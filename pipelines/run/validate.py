@@ -21,6 +21,7 @@ from auditor.base.wording import counted
 from auditor.causes.follows import noted, with_notes
 from auditor.shards.finding_rows import BoundedTexts
 from auditor.shards.result import RULES_GIVEN_UP
+from auditor.sources.crd_files import no_collector
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.placed import PlacedDocument, field_line, objects_in, placed_documents, repeated_keys
 from auditor.sources.registry_key import printable_name
@@ -85,6 +86,7 @@ class _Manifests:
     others: int = 0
 
 
+@no_collector()
 def run_validate(options: ValidateOptions) -> int:
     """Print the answer to a create of each object; return the exit code.
 
