@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from auditor.printing.print_rows import FORMS
 from pipelines.cli.options.made import ONE_PREFIX, asked_release, options, recorded
 from pipelines.console import OutputClosed, forget_output
 from pipelines.progress import BAR
@@ -71,6 +72,21 @@ def _unsupported(flags: dict[str, Any]) -> str:
     return ""
 
 
+def _excluding(flags: dict[str, Any]) -> str:
+    """Return why options that each answer another question exclude each other; empty if they do not."""
+    given = [
+        f"--{name.replace('_', '-')}" for name in ("certificates", "unhealthy", "count", "count_by") if flags[name]
+    ]
+    if not flags["certificates"] and not flags["unhealthy"]:
+        return ""
+    given += [f"--{name.replace('_', '-')}" for name in ("sort_by", "template", "subresource") if flags[name]]
+    if len(given) > 1:
+        return f"{given[0]} and {given[1]} exclude each other"
+    if flags["output"] and flags["output"] not in FORMS:
+        return f"{given[0]} prints rows: -o {', '.join(FORMS)}"
+    return ""
+
+
 def run(command: Callable[[], int]) -> NoReturn:
     """Run a command and end with its exit code; standard output that is closed early (`| head`) is not an error."""
     try:
@@ -103,12 +119,13 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
 
 @click.command(cls=KubectlCommand, short_help="Answer as kubectl get would have, from a dump or a report.")
 @click.argument("target", metavar="DUMP|REPORT")
-@click.argument("args", nargs=-1, metavar="KIND [NAME]...")
+@click.argument("args", nargs=-1, metavar="[KIND [NAME]...]")
 @options(
-    "clusters_of_report namespace all_namespaces labels fields where explain max_scan save_index dumps any_field as_of "
-    "shown_as output_of_query template sort_by label_columns show_labels show_kind no_headers limit count "
+    "clusters_of_report namespace all_namespaces labels fields where explain max_scan save_index dumps any_field "
+    "as_of shown_as output_of_query template sort_by label_columns show_labels show_kind no_headers limit count "
     "ignore_not_found show_managed_fields show_secrets server_print strict_templates allow_missing_template_keys "
-    "count_by subresource now chunk_size watch watch_only output_watch_events raw as_server no_watch_cache kubernetes"
+    "count_by certificates unhealthy subresource now chunk_size watch watch_only output_watch_events raw as_server "
+    "no_watch_cache kubernetes"
 )
 @source_options
 def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
@@ -125,6 +142,10 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
 
     Objects that a live server could not read are left out and reported on standard error.
 
+    --certificates and --unhealthy ask all kinds if none is named. Certificates are found in Secrets, ConfigMaps,
+    caBundle and any other text with PEM or its base64; packed values (Helm releases, PKCS #12, JKS) are not opened.
+    Healthy is what conditions, phases, containers and replicas say: objects that do not tell are counted.
+
     \b
     Exit codes: 0; 1 request refused, object not found, or --where failed for all; 2 usage; 3 part of the dump could not
     be read or printed, or --where failed for some objects.
@@ -135,6 +156,8 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
       auditor query snapshot.db pods --count-by .spec.containers[*].image
       auditor query snapshot.db '*' --where 'has(metadata.deletionTimestamp)'
       auditor query snapshot.db widgets.v2.example.com --field-selector spec.color=blue -o name
+      auditor query snapshot.db --certificates
+      auditor query snapshot.db -n shop --unhealthy
       auditor query out/ certificates -l app=web --sort-by .spec.dnsNames[0]
       auditor query out/ widgets --where 'spec.size > 3 && metadata.labels["app"] == "web"' --explain
     """
@@ -142,7 +165,7 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
     from auditor.printing.get.options import GetOptions  # noqa: PLC0415 - help stays light
     from pipelines.run.query import run_query  # noqa: PLC0415
 
-    if elsewhere := _unsupported(flags):
+    if elsewhere := _unsupported(flags) or _excluding(flags):
         raise click.UsageError(elsewhere)
     asked = query_options(target, flags)
     asked.args = args
@@ -152,4 +175,10 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
         allow_missing=flags["allow_missing_template_keys"] and not flags["strict_templates"],
         across=flags["all_namespaces"],
     )
+    if flags["certificates"] or flags["unhealthy"]:
+        from pipelines.run.objects.answers import print_certificates, print_unhealthy  # noqa: PLC0415
+
+        asked.get.answer = print_certificates if flags["certificates"] else print_unhealthy
+        asked.args = args or ("*",)
+        asked.mode.show_secrets |= flags["certificates"]  # only their certificates are printed
     run(lambda: run_query(asked))

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Resource
     from pipelines.run.objects.query_options import QueryOptions
 
+_EVERY_KIND: Final = "*"
 _LONE_SURROGATES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Halves of surrogate pairs, without the characters that stand for bytes that are not UTF-8."""
 
@@ -299,10 +300,11 @@ def run_query(options: QueryOptions) -> int:
     with open_store(options, err) as store:
         if options.shown_as not in ("read", "stored"):
             asked.args = _at_version(store, options.args, options.shown_as, err)
-        if asked.now is None and options.output in ("", "table", "wide") and not asked.template:
+        if asked.now is None and (asked.answer or (options.output in ("", "table", "wide") and not asked.template)):
             asked.now = _newest(store)
-        if asked.count_by and isinstance(store, IndexOnlyStore):
-            raise PlanError("--count-by", "an index has no whole objects", "", "name its dump with --dump")
+        stores = list(store.stores.values()) if isinstance(store, FleetStore) else [store]
+        if (asked.count_by or asked.answer) and any(isinstance(part, IndexOnlyStore) for part in stores):
+            raise PlanError(options.target, "an index has no whole objects", "", "name its dump with --dump")
         if options.args == (_EVERY_KIND,):
             asked.args = (_every_kind(store, options, err) or "namespaces",)  # there are none of these either
         names_only = (asked.output == "name" or asked.count) and not asked.sort_by and not asked.count_by
@@ -327,9 +329,6 @@ def run_query(options: QueryOptions) -> int:
         incomplete = is_incomplete(store) or has_failed
     sys.stdout.flush()
     return 3 if code == 0 and incomplete else code
-
-
-_EVERY_KIND: Final = "*"
 
 
 def _every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], None]) -> str:

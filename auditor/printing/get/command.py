@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections import deque
 from typing import TYPE_CHECKING
 
 from auditor.printing.arguments import NO_RESOURCE, UsageError, read_arguments
@@ -18,11 +19,10 @@ from auditor.printing.outputs import OutputFormat, RequestRefused, check_options
 from auditor.printing.sorting import Unsortable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from auditor.printing.arguments import Wanted
-    from auditor.printing.get.fetch import Found
-    from auditor.printing.get.options import GetOptions, Store
+    from auditor.printing.get.options import Found, GetOptions, Store
 
 
 def get(store: Store, options: GetOptions, out: Callable[[str], None], err: Callable[[str], None]) -> int:
@@ -64,8 +64,7 @@ class _Get:
                 warn=lambda text: self.err(text + "\n"),
             )
             form = self.form(wanted)
-            groups = self.fetch.fetch(wanted)
-            refused = self.print(form, wanted, groups)
+            refused = self.print(form, wanted, self.fetch.fetch(wanted))
         except RequestRefused as error:
             return self.refuse(str(error), *error.more)
         except UsageError as error:
@@ -100,8 +99,12 @@ class _Get:
             return 1
         return 3 if self.printer.left_out else 0
 
-    def print(self, form: OutputFormat, wanted: Wanted, groups: list[Found]) -> RequestRefused | None:
+    def print(self, form: OutputFormat, wanted: Wanted, found: Iterator[Found]) -> RequestRefused | None:
         """Print the objects; return why they cannot be printed in this form."""
+        if self.options.answer is not None:
+            self.printer.left_out += self.options.answer(found, self.options, self.printer.out, self.err)
+            return None
+        groups = list(found)
         try:
             if self.options.count_by:
                 self.printer.count_by(groups)
@@ -123,7 +126,7 @@ class _Get:
             return OutputFormat(self.options)
         except RequestRefused:
             if wanted.single:
-                self.fetch.fetch(wanted)
+                deque(self.fetch.fetch(wanted), 0)
                 if self.errors:
                     raise self.errors.pop() from None
             raise

@@ -6,30 +6,21 @@ Source: kubectl pkg/cmd/get/get.go; cli-runtime pkg/resource.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.records import metadata_of
 from auditor.golang.go_text import quote
+from auditor.printing.get.options import Found
 from auditor.printing.get.server_errors import ConnectionClosed, NotShown, StatusError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator
 
     from auditor.base.records import JsonObject
     from auditor.printing.arguments import Wanted
     from auditor.printing.discovery import Resource
     from auditor.printing.get.options import GetOptions, Store
-
-
-@dataclass(slots=True)
-class Found:
-    """Objects of one kind from one answer."""
-
-    resource: Resource
-    objects: Sequence[JsonObject]
-    listed: bool
 
 
 def as_received(value: Any) -> Any:
@@ -101,10 +92,9 @@ class Fetch:
         self._warned: set[str] = set()
         self._requests = 0
 
-    def fetch(self, wanted: Wanted) -> list[Found]:
-        """Return the objects; errors are collected."""
+    def fetch(self, wanted: Wanted) -> Iterator[Found]:
+        """Yield the objects, one answer after the other; errors are collected."""
         options = self.options
-        groups: list[Found] = []
         for resource in wanted.kinds:
             namespace = "" if options.all_namespaces or not resource.namespaced else options.namespace
             try:
@@ -118,7 +108,7 @@ class Fetch:
             except StatusError as error:
                 self.errors.append(self._of_list(resource, error))
                 continue
-            groups.append(Found(resource, objects, listed=True))
+            yield Found(resource, objects, listed=True)
         for kind, name in wanted.names:
             resource = kind
             self._warn(resource)
@@ -128,14 +118,13 @@ class Fetch:
                 if options.subresource:
                     through = [self.store.through(resource, obj, options.subresource) for obj in objects]
                     resource, objects = through[0][0], [obj for _, obj in through]
-                groups.append(Found(resource, objects, listed=False))
+                yield Found(resource, objects, listed=False)
             except ConnectionClosed:
                 self.errors.append(self._closed())
             except StatusError as error:
                 answer = self._without_subresource(resource) or error
                 if not (answer.code == HTTPStatus.NOT_FOUND and options.ignore_not_found):
                     self.errors.append(answer)
-        return groups
 
     def _closed(self) -> ConnectionClosed:
         """Return the error of the last request, whose stream the server closed; a client uses odd numbers."""

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Discovery, Resource
     from auditor.printing.printer_columns import Cell
     from auditor.printing.tables import ColumnHeader
+
+    Text = Callable[[str], None]
 
 
 class Store(Protocol):
@@ -65,6 +67,15 @@ class Clusters(Protocol):
 
 
 @dataclass(slots=True)
+class Found:
+    """Objects of one kind from one answer."""
+
+    resource: Resource
+    objects: Sequence[JsonObject]
+    listed: bool
+
+
+@dataclass(slots=True)
 class GetOptions:
     """Options; names are those of kubectl's flags.
 
@@ -72,6 +83,8 @@ class GetOptions:
         template: The value of ``--template``.
         subresource: The subresource that is requested; empty if there is none.
         across: Whether ``-A`` was given, which excludes names.
+        answer: Prints an answer about the objects in place of them, from the objects, the options, and where to print;
+            returns how many values it could not read.
         count_by: JSONPath of the values whose objects are counted; empty prints the objects.
         hints: Add suggestions to errors.
         usage_code: Exit code for arguments that kubectl refuses before it asks a server.
@@ -103,6 +116,7 @@ class GetOptions:
     limit: int | None = None
     count: bool = False
     count_by: str = ""
+    answer: Callable[[Iterator[Found], GetOptions, Text, Text], int] | None = None
     hints: bool = False
     usage_code: int = 1
     for_terminal: bool = False

@@ -18,7 +18,6 @@ from auditor.golang.go_text import display
 from auditor.printing.arguments import UsageError
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.fetch import (
-    Found,
     Unrecognized,
     as_list,
     as_received,
@@ -26,6 +25,7 @@ from auditor.printing.get.fetch import (
     place_of,
     without_managed_fields,
 )
+from auditor.printing.get.options import Found
 from auditor.printing.get.server_errors import OF_THE_COMMAND, NotShown, StatusError, left_out
 from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
 from auditor.printing.jsonprint import to_json

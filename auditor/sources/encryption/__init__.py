@@ -10,6 +10,7 @@ user to unwrap them.
 Source: apiserver pkg/server/options/encryptionconfig, pkg/storage/value.
 """
 
+from auditor.sources.encryption.ciphers import require_packages
 from auditor.sources.encryption.config import EncryptionConfig, Key, Provider, load_config
 from auditor.sources.encryption.kms import KmsCommand
 from auditor.sources.encryption.unseal import Sealed, SealedCount, Unsealer, make_unsealer, resource_of
@@ -24,5 +25,6 @@ __all__ = [
     "Unsealer",
     "load_config",
     "make_unsealer",
+    "require_packages",
     "resource_of",
 ]

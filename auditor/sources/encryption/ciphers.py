@@ -6,6 +6,7 @@ Source: apiserver pkg/storage/value/encrypt/{aes,secretbox}.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Final
 
 from auditor.base.errors import SourceError
@@ -28,19 +29,18 @@ class NotDecrypted(Exception):
         return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
 
 
-def require_ciphers() -> None:
-    """Name the packages to install if the ciphers are missing.
+def require_packages(purpose: str, *names: str) -> None:
+    """Name the package to install if one of some optional packages is missing.
 
     Raises:
-        SourceError: `cryptography` or `PyNaCl` is not installed.
+        SourceError: It is not installed.
     """
-    try:
-        import cryptography  # noqa: F401, PLC0415 - only this module needs them
-        import nacl  # noqa: F401, PLC0415
-    except ImportError as error:
-        reason = f"decryption needs the package {error.name}"
-        advice = "run pip install '.[crypto]' in a clone of the project"
-        raise SourceError("", reason, "", advice) from None
+    for name in names:
+        try:
+            import_module(name)
+        except ImportError:
+            advice = "run pip install '.[crypto]' in a clone of the project"
+            raise SourceError("", f"{purpose} needs the package {name}", "", advice) from None
 
 
 def _aes_key(key: bytes) -> bytes:

@@ -109,7 +109,7 @@ class Unsealer:
         self.kms = kms
         self.counts: Counter[SealedCount] = Counter()
         if config is not None or kms is not None:
-            ciphers.require_ciphers()
+            ciphers.require_packages("decryption", "cryptography", "nacl")
 
     def open(self, key: bytes, resource: tuple[str, str] | None, data: bytes) -> Sealed:
         """Return the plain value of a key.

@@ -146,6 +146,8 @@ TABLE: Final[dict[str, Declared]] = {
     "count_by": Declared(
         "--count-by PATH", "Print how many objects have each value at this JSONPath: .spec.containers[*].image", SHOWS
     ),
+    "certificates": _off("--certificates", "Print the X.509 certificates in the objects, by expiry.", COUNTS),
+    "unhealthy": _off("--unhealthy", "Print the objects that say that they are not healthy, and why.", COUNTS),
     "show_managed_fields": _off("--show-managed-fields", "Print managedFields in json and yaml."),
     "show_secrets": _off("--show-secrets", "Print the values of Secrets; otherwise they are redacted.", _SECRETS),
     "server_print": Declared(

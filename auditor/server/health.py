@@ -1,0 +1,189 @@
+"""Whether an object says that it is healthy: by its conditions, its phase, its containers, its replicas.
+
+An object that does not show it is unknown, never healthy.
+
+Source: k8s.io/api core/v1, apps/v1, batch/v1 (types.go); kubernetes pkg/printers/internalversion (printPod); for kinds
+of definitions the conventions for typical status properties (sig-architecture/api-conventions.md).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from auditor.base.records import JsonObject
+
+
+_BAD_IF_TRUE: Final = re.compile(
+    r"(Not\w*Ready|Unready|Unhealthy|Unavailable|Degraded|Fail(ed|ure|ing)|FailureTarget|Stalled|Error|Errored|Pressure|Conflict"
+    r"|Invalid|InvalidRequest|Denied|Expired|Lost|Terminating|NonStructuralSchema|NamespaceContentRemaining"
+    r"|NamespaceFinalizersRemaining)\Z"
+)
+"""Types of conditions that say that something is wrong, by the end of their names."""
+_BAD_UNLESS_TRUE: Final = re.compile(
+    r"(Ready|Available|Healthy|Synced|Established|NamesAccepted|Initialized|Reconciled|Accepted|Programmed|ResolvedRefs"
+    r"|PodScheduled|Progressing|Deployed|Installed|Valid|Issued|Approved|Bound|Reachable|Running|Succeeded|Complete"
+    r"|Completed|AbleToScale|ScalingActive|Connected|Provisioned|Released|TestSuccess|SourceVerified"
+    r"|KubernetesAPIApprovalPolicyConformant)\Z"
+)
+"""Types of conditions that say that all is well, by the end of their names."""
+_HARMLESS: Final = frozenset(["ScalingDisabled", "PodCompleted"])
+"""Reasons of conditions of objects that do nothing, as they should."""
+_PHASES: Final = {
+    **dict.fromkeys(("Failed", "Error", "Lost", "Degraded", "Unhealthy", "Unknown", "Terminating"), False),
+    **dict.fromkeys(("Active", "Bound", "Running", "Ready", "Healthy", "Succeeded", "Available", "Released"), True),
+    **dict.fromkeys(("Complete", "Completed"), True),
+}
+"""Phases of objects of any kind, and whether they are healthy in them."""
+_READY: Final = {
+    ("apps", "Deployment"): ("spec", "replicas", "readyReplicas"),
+    ("apps", "ReplicaSet"): ("spec", "replicas", "readyReplicas"),
+    ("apps", "StatefulSet"): ("spec", "replicas", "readyReplicas"),
+    ("", "ReplicationController"): ("spec", "replicas", "readyReplicas"),
+    ("apps", "DaemonSet"): ("status", "desiredNumberScheduled", "numberReady"),
+}
+"""By kind where the wanted number of pods is, and the field of the status with the number that is ready."""
+
+
+class Problem(NamedTuple):
+    """One thing that an object says is wrong: the reason, and its message, which may be empty."""
+
+    why: str
+    message: str = ""
+
+
+def problems_of(group: str, kind: str, obj: JsonObject) -> list[Problem] | None:
+    """Return what an object says is wrong: nothing if it is healthy, and None if it does not tell.
+
+    Args:
+        group, kind: Its kind.
+        obj: The object.
+    """
+    status = _dict(obj.get("status"))
+    if rules := _OWN_RULES.get((group, kind)):
+        return None if not status else list(rules(status))
+    problems: list[Problem] = []
+    tells = False
+    if fields := _READY.get((group, kind)):
+        tells = bool(status)
+        problems += _below(obj, *fields) if tells else ()
+    phase = status.get("phase")
+    if type(phase) is str and phase in _PHASES:
+        tells = True
+        problems += [] if _PHASES[phase] else [Problem(phase, _text(status, "message") or _text(status, "reason"))]
+    for field in ("health", "sync") if group == "argoproj.io" else ():
+        state = _text(_dict(status.get(field)), "status")
+        tells |= bool(state)
+        if state not in ("", "Healthy", "Synced", "Suspended", "Progressing"):
+            problems.append(Problem(f"{field} {state}", _text(_dict(status.get(field)), "message")))
+    for condition in _conditions(status):
+        word = _verdict(condition)
+        tells |= word is not None
+        problems += [_of_condition(condition)] if word is False else []
+    return problems if tells else None
+
+
+def _below(obj: JsonObject, part: str, wanted_field: str, ready_field: str) -> Iterator[Problem]:
+    wanted = _dict(obj.get(part)).get(wanted_field, 1 if part == "spec" else 0)
+    ready = _dict(obj.get("status")).get(ready_field, 0)
+    if type(wanted) is int and type(ready) is int and ready < wanted:
+        yield Problem(f"{ready} of {wanted} ready")
+
+
+def _pod(status: JsonObject) -> Iterator[Problem]:
+    """Yield what is wrong with a pod; one that completed is healthy."""
+    phase = _text(status, "phase")
+    if phase == "Succeeded":
+        return
+    problems = list(_of_containers(status))
+    if phase != "Running" and not any(problem.why != "not ready" for problem in problems):
+        waits = [condition for condition in _conditions(status) if condition["type"] == "PodScheduled"]
+        unscheduled = [_of_condition(condition) for condition in waits if _verdict(condition) is False]
+        own = Problem(_text(status, "reason") or phase or "no phase", _text(status, "message"))
+        problems = unscheduled or [own]
+    if not problems:
+        problems = [
+            _of_condition(condition)
+            for condition in _conditions(status)
+            if condition["type"] == "Ready" and _verdict(condition) is False
+        ]
+    yield from dict.fromkeys(problems)
+
+
+def _of_containers(status: JsonObject) -> Iterator[Problem]:
+    for field in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
+        for container in _dicts(status.get(field)):
+            state = _dict(container.get("state"))
+            waiting, ended = _dict(state.get("waiting")), _dict(state.get("terminated"))
+            last = _dict(_dict(container.get("lastState")).get("terminated"))
+            if waiting and waiting.get("reason") != "PodInitializing":
+                yield Problem(_text(waiting, "reason") or "waiting", _text(waiting, "message") or _exit(last))
+            elif ended.get("exitCode", 0) != 0:
+                yield Problem(_text(ended, "reason") or "terminated", _text(ended, "message") or _exit(ended))
+            elif field == "containerStatuses" and state.get("running") and container.get("ready") is False:
+                yield Problem("not ready", f"container {_text(container, 'name')}")
+
+
+def _exit(ended: JsonObject) -> str:
+    return f"exit code {ended['exitCode']}" if ended.get("exitCode") else ""
+
+
+def _job(status: JsonObject) -> Iterator[Problem]:
+    """Yield why a Job failed; one that runs is healthy."""
+    for condition in _conditions(status):
+        if condition["type"] in ("Failed", "FailureTarget") and condition["status"] == "True":
+            yield _of_condition(condition)
+            return
+
+
+def _claim(status: JsonObject) -> Iterator[Problem]:
+    """Yield the phase of a PersistentVolumeClaim that is not bound."""
+    if _text(status, "phase") != "Bound":
+        yield Problem(_text(status, "phase") or "no phase")
+
+
+_OWN_RULES: Final[dict[tuple[str, str], Callable[[JsonObject], Iterator[Problem]]]] = {
+    ("", "Pod"): _pod,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("batch", "Job"): _job,
+}
+"""Kinds that have more to say than replicas, a phase and conditions."""
+
+
+def _verdict(condition: JsonObject) -> bool | None:
+    """Return whether a condition says that all is well; None if its type does not tell."""
+    if condition.get("reason") in _HARMLESS:
+        return True
+    if _BAD_IF_TRUE.search(condition["type"]):
+        return bool(condition["status"] == "False")
+    if _BAD_UNLESS_TRUE.search(condition["type"]):
+        return bool(condition["status"] == "True")
+    return None
+
+
+def _of_condition(condition: JsonObject) -> Problem:
+    reason = _text(condition, "reason")
+    state = condition["type"] if condition["status"] == "True" else f"{condition['type']} {condition['status']}"
+    return Problem(f"{state} ({reason})" if reason else state, _text(condition, "message"))
+
+
+def _conditions(status: JsonObject) -> Iterator[JsonObject]:
+    for condition in _dicts(status.get("conditions")):
+        if type(condition.get("type")) is str and type(condition.get("status")) is str:
+            yield condition
+
+
+def _dict(value: Any) -> JsonObject:
+    return value if type(value) is dict else {}
+
+
+def _dicts(value: Any) -> Iterator[JsonObject]:
+    return (item for item in (value if type(value) is list else ()) if type(item) is dict)
+
+
+def _text(value: JsonObject, name: str) -> str:
+    text = value.get(name)
+    return text if type(text) is str else ""

@@ -1,0 +1,78 @@
+"""`auditor query --unhealthy`: objects that say that they are not healthy, and how many do not tell."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import auditor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MESSAGE = "back-off 5m0s restarting failed container=c pod=web_shop(a0) and so on"
+CRASHING = {"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": MESSAGE}}}
+
+
+def thing(kind: str, name: str, api_version: str = "v1", **body: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "shop"}, **body}
+
+
+OBJECTS = [
+    thing("ConfigMap", "a"),
+    thing("ConfigMap", "b"),
+    thing("Pod", "done", status={"phase": "Succeeded"}),
+    thing("Pod", "web", status={"phase": "Running", "containerStatuses": [CRASHING]}),
+    thing("Deployment", "web", "apps/v1", spec={"replicas": 2}, status={"readyReplicas": 1}),
+    thing("Deployment", "off", "apps/v1", spec={"replicas": 0}, status={"observedGeneration": 1}),
+]
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": OBJECTS}))
+    return path
+
+
+def test_objects_of_all_kinds_are_rows_with_the_reason(dump: Path) -> None:
+    done = auditor("query", dump, "--unhealthy")
+    assert done.code == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["KIND", "Deployment", "Pod"]
+    assert "1 of 2 ready" in done.stdout
+    assert f"CrashLoopBackOff   {MESSAGE[:57]}...\n" in done.stdout
+    assert done.stderr == "2 of 6 objects are not healthy; 2 objects of 1 kind do not show it\n"
+
+
+def test_data_and_wide_tables_have_the_whole_message(dump: Path) -> None:
+    done = auditor("query", dump, "pods", "--unhealthy", "-o", "json")
+    (row,) = json.loads(done.stdout)
+    assert row == {
+        "group": "",
+        "kind": "Pod",
+        "namespace": "shop",
+        "name": "web",
+        "why": ["CrashLoopBackOff"],
+        "message": [MESSAGE],
+    }
+    assert done.stderr == "1 of 2 objects is not healthy\n"
+    assert MESSAGE in auditor("query", dump, "pods", "--unhealthy", "-o", "wide").stdout
+
+
+def test_selectors_and_names_choose_the_objects(dump: Path) -> None:
+    assert auditor("query", dump, "--unhealthy", "-n", "other").stderr == "0 of 0 objects are not healthy\n"
+    done = auditor("query", dump, "pods", "done", "--unhealthy")
+    assert (done.code, done.stdout, done.stderr) == (0, "", "0 of 1 object are not healthy\n")
+    assert auditor("query", dump, "pods", "gone", "--unhealthy").code == 1
+
+
+def test_a_report_answers_from_its_dump_and_not_without(dump: Path, tmp_path: Path) -> None:
+    assert auditor("audit", dump, "--report", tmp_path / "report", "--fail-on", "never").code == 0
+    asked = auditor("query", tmp_path / "report", "--unhealthy")
+    assert asked.stderr == auditor("query", dump, "--unhealthy").stderr
+    dump.unlink()
+    refused = auditor("query", tmp_path / "report", "--unhealthy")
+    assert refused.code == 2
+    assert "an index has no whole objects" in refused.stderr
