@@ -12,6 +12,7 @@ Source: cel-go v0.29.2; k8s.io/apiserver pkg/cel/environment (the libraries).
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.cel.environment import Program
     from auditor.schema.structural import StructuralSchema
+    from auditor.selectors.grammar import FieldRequirement
 
 
 _COST_LIMIT: Final = 100_000_000
@@ -171,6 +173,21 @@ def _as_times(parsed: ParsedExpression) -> None:
 
 def _is_field(expr: Expr) -> bool:
     return isinstance(expr, Select) or (isinstance(expr, Call) and expr.function == "_[_]")
+
+
+_PATH: Final = re.compile(r"(metadata|spec|status)(\.[A-Za-z_]\w*|\[\d+\])*\.[A-Za-z_]\w*")
+_IN_SHELL: Final = re.compile(r"[^'\\]*")
+
+
+def expression_of(requirement: FieldRequirement) -> str:
+    """Return the predicate that means the same as a field selector; empty if its label is no path of CEL."""
+    field, value = requirement.label, requirement.value
+    if not _PATH.fullmatch(field) or not _IN_SHELL.fullmatch(value):
+        return ""
+    text = f"string({field})" if re.fullmatch(r"true|false|-?[\d.]+", value) else field
+    if requirement.negated is (value == ""):
+        return f"has({field}) && {text} {'!=' if requirement.negated else '=='} {_literal(value)}"
+    return f"!has({field}) || {text} {'!=' if requirement.negated else '=='} {_literal(value)}"
 
 
 def conjuncts(expr: Expr) -> list[Expr]:

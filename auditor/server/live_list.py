@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.errors import SelectorError, TooMuchToReport
 from auditor.base.records import namespace_of
 from auditor.builtin.scheme import schema_of_kind
-from auditor.builtin.selectable import builtin_selectable, rules_of
+from auditor.builtin.selectable import Rules, builtin_selectable, rules_of
 from auditor.printing.get.server_errors import NotShown, StatusError
 from auditor.program.impact import cache_key_fault
 from auditor.releases import changes
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.selectable_fields import field_text, selectable
-from auditor.selectors.where import Failures, check_names, compile_where, conjuncts
+from auditor.selectors.where import Failures, check_names, compile_where, conjuncts, expression_of
 from auditor.server.not_read import NotRead
 from auditor.server.object_reader import UndecodedObject
 from auditor.sources.registry_key import printable_key
@@ -242,16 +242,18 @@ class Selection:
         definition = self._catalog.definition(resource)
         if definition is None:
             rules = rules_of(resource.group, resource.kind)
+        else:
+            own = [path.removeprefix(".") for path in definition.versions[resource.version].selectable_fields]
+            rules = Rules(unmatched=tuple(own), metadata_namespace=definition.namespaced)
+        out = []
+        for r in requirements:
             try:
-                return [type(r)(rules.resolve(r.label), r.value, r.negated) for r in requirements]
+                out.append(type(r)(rules.resolve(r.label), r.value, r.negated))
             except SelectorError as error:
-                raise StatusError(400, "BadRequest", error.found) from None
-        known = {path.removeprefix(".") for path in definition.versions[resource.version].selectable_fields}
-        known |= {"metadata.name", "metadata.namespace"} if definition.namespaced else {"metadata.name"}
-        for requirement in requirements:
-            if requirement.label not in known:
-                raise StatusError(400, "BadRequest", f"field label not supported: {requirement.label}")
-        return list(requirements)
+                example = expression_of(r)
+                hint = f"use --where '{example}'" if example else "--where takes any field, as CEL"
+                raise StatusError(400, "BadRequest", error.found, hint=hint) from None
+        return out
 
     def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
         """Return what field selectors see of an object.

@@ -6,7 +6,7 @@ Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/value/encrypt
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from auditor.base.records import metadata_of
 from auditor.builtin.judge import is_proven
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from auditor.server.catalog import Catalog
     from auditor.server.dump_rows import DumpRows, StoredRow
     from auditor.server.not_read import NotRead
+
+
+REDACTED: Final = "(redacted)"
+"""What is printed in place of a value of a Secret."""
 
 
 @dataclass(slots=True)
@@ -211,10 +215,10 @@ def _without_secrets(obj: JsonObject) -> JsonObject:
     for key in ("data", "stringData"):
         values = obj.get(key)
         if values is not None:
-            out[key] = dict.fromkeys(values, "***") if type(values) is dict else "***"
+            out[key] = dict.fromkeys(values, REDACTED) if type(values) is dict else REDACTED
     metadata = metadata_of(obj)
     annotations = metadata.get("annotations")
     applied = "kubectl.kubernetes.io/last-applied-configuration"
     if type(annotations) is dict and applied in annotations:
-        out["metadata"] = {**metadata, "annotations": {**annotations, applied: "***"}}
+        out["metadata"] = {**metadata, "annotations": {**annotations, applied: REDACTED}}
     return out

@@ -55,6 +55,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AUDITOR
 _WITHOUT_URLS: Final = ("completion", "releases", "sources", "version")
 REMOVED: Final[dict[str, str]] = {}
 """The command line to use in place of each removed command, such as "history DUMP KIND" for `watch`."""
+_ALIASES: Final = {"get": "query"}
 _DECLARED: Final = Declared(
     "--insecure-http",
     "Also read http:// URLs: not encrypted and not authenticated, so others can read and change them in transit.",
@@ -101,6 +102,7 @@ class _MainGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        args = [_ALIASES.get(args[0], args[0]), *args[1:]]
         if args[0] in REMOVED:
             raise click.UsageError(f"there is no command {args[0]} any more: use `auditor {REMOVED[args[0]]}`", ctx)
         return super().resolve_command(ctx, args)

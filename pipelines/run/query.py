@@ -28,6 +28,7 @@ from auditor.server.fleet_store import AnyStore, FleetStore, OneStore
 from auditor.server.history import plan_as_of
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.live_list import Selection
+from auditor.server.object_reader import REDACTED
 from auditor.server.report import OtherDump, ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote
@@ -292,6 +293,7 @@ def run_query(options: QueryOptions) -> int:
         asked.output = ""
     asked.hints = True
     asked.usage_code = 2
+    asked.redacted = "" if options.mode.show_secrets else REDACTED
     if options.shown_as == "stored":
         options.mode.stored = True
     if options.save_index:

@@ -50,10 +50,7 @@ class _Get:
     def run(self) -> int:
         options = self.options
         if not options.args:
-            text = "error: name a kind; `auditor api-resources DUMP` prints them\n" if options.hints else NO_RESOURCE
-            for line in text.splitlines(keepends=True):
-                self.err(line)
-            return options.usage_code
+            return self.refuse(NO_RESOURCE)
         try:
             check_options(options)
             wanted = read_arguments(
@@ -92,6 +89,9 @@ class _Get:
             else:
                 reason = f" ({failed.reason})" if failed.reason else ""
                 self.err(f"Error from server{reason}: {failed.message}\n")
+        if options.hints:
+            for hint in dict.fromkeys(failed.hint for failed in self.errors if failed.hint):
+                self.err(f"hint: {hint}\n")
         if refused is not None:
             more = (*refused.more, "\n") if refused.more and self.errors else refused.more
             self.refuse(str(refused), *more, lead="" if self.errors else "error: ")

@@ -172,7 +172,7 @@ class Fetch:
             prefix = f"Unable to list {place}: "
         if error.code not in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND):
             return error
-        return StatusError(error.code, error.reason, prefix + error.message, error.details)
+        return StatusError(error.code, error.reason, prefix + error.message, error.details, hint=error.hint)
 
     def _named(self, resource: Resource, namespace: str, name: str) -> list[JsonObject]:
         if not resource.is_stored:

@@ -91,6 +91,7 @@ class GetOptions:
         for_terminal: The output goes to a terminal: control characters print as escapes, even where kubectl prints them
             unchanged.
         extra_formats: More output formats: name to a function that takes the objects and returns a printer.
+        redacted: The text in place of redacted values; empty if no values are.
         place: Returns a description of where an object is.
         clusters: The objects are of several clusters, and tables say which; None if there is only one cluster.
     """
@@ -124,5 +125,6 @@ class GetOptions:
     extra_formats: dict[str, Callable[[list[tuple[Resource, JsonObject]]], Callable[[], None]]] = field(
         default_factory=dict
     )
+    redacted: str = ""
     place: Callable[[Resource, JsonObject], str] | None = None
     clusters: Clusters | None = None

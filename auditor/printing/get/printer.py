@@ -177,14 +177,14 @@ class ObjectPrinter:
                 self.out(visible(f"{kind}/{metadata_of(pair).get('name', '')}") + "\n")
         elif form.custom is not None:
             text, failed = form.custom.render((obj for _, obj in pairs), headers=options.headers, shown=self._shown)
-            self.out(text)
+            self._out_of_template(text, found)
             if failed is not None:
                 raise RequestRefused(str(failed))
         elif wanted.single and len(pairs) <= 1:
             for _, pair in pairs:
-                self._whole(form, pair)
+                self._whole(form, pair, found)
         elif found or wanted.names or any(not isinstance(error, NotShown) for error in self.errors):
-            self._whole(form, as_list([obj for _, obj in pairs]))
+            self._whole(form, as_list([obj for _, obj in pairs]), found)
 
     def _recognized(self, group: Found) -> Found:
         """Return listed objects without those of kinds that the server does not serve, which are reported."""
@@ -209,11 +209,19 @@ class ObjectPrinter:
         """Return content as it is printed: escaped for a terminal."""
         return visible(text) if self.options.for_terminal else text
 
-    def _whole(self, form: OutputFormat, value: JsonObject) -> None:
+    def _out_of_template(self, text: str, found: list[Found]) -> None:
+        """Print what a template or columns made of objects; a note says so if values of Secrets in it are redacted."""
+        self.out(text)
+        redacted = self.options.redacted
+        if redacted and redacted in text and any(group.resource.group_resource == "secrets" for group in found):
+            self.err(f"note: {redacted} stands for values of Secrets, which --show-secrets prints\n")
+
+    def _whole(self, form: OutputFormat, value: JsonObject, found: list[Found]) -> None:
         """Print one object, or a List of several."""
         options = self.options
         if form.template is not None:
-            self.out(form.templated(value, allow_missing=options.allow_missing, shown=self._shown))
+            text = form.templated(value, allow_missing=options.allow_missing, shown=self._shown)
+            self._out_of_template(text, found)
             return
         if not options.show_managed_fields:
             value = without_managed_fields(value)

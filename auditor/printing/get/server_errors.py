@@ -13,14 +13,17 @@ if TYPE_CHECKING:
 
 
 class StatusError(Exception):
-    """The server answers with a Status instead of objects."""
+    """The server answers with a Status instead of objects; `hint` is an advice that is not the server's."""
 
-    def __init__(self, code: int, reason: str, message: str, details: JsonObject | None = None) -> None:
+    def __init__(
+        self, code: int, reason: str, message: str, details: JsonObject | None = None, *, hint: str = ""
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.details = details
+        self.hint = hint
 
     def status(self) -> JsonObject:
         """Return the Status object."""

@@ -90,14 +90,14 @@ def test_values_of_secrets_are_redacted_unless_asked_for(stores: tuple[DumpStore
         store.reader.mode = ReadMode()
         hidden, _ = _run(store, "secrets", output="json")
         values = {value for item in json.loads(hidden)["items"] for value in item["data"].values()}
-        assert values == {"***"}
+        assert values == {"(redacted)"}
         for output in ("jsonpath={.items[*].data}", "custom-columns=D:.data", "yaml"):
-            assert "***" in _run(store, "secrets", output=output)[0]
+            assert "(redacted)" in _run(store, "secrets", output=output)[0]
         store.reader.mode = ReadMode(show_secrets=True)
         shown, _ = _run(store, "secrets", output="json")
-        assert "***" not in shown
+        assert "(redacted)" not in shown
         store.reader.mode = ReadMode(stored=True)
-        assert '"***"' in _run(store, "secrets", output="json")[0]
+        assert '"(redacted)"' in _run(store, "secrets", output="json")[0]
         store.reader.mode = ReadMode()
 
 

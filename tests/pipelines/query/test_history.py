@@ -246,7 +246,7 @@ def test_show_of_a_broken_a_secret_and_an_unknown_key(bakery: Path, capsys: pyte
     assert json.loads(capsys.readouterr().out)["status"] == "unreadable"
     assert run_show(options, "/registry/secrets/north/key-0", output="json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["read"]["data"] == found["stored"]["data"] == {"token": "***"}
+    assert found["read"]["data"] == found["stored"]["data"] == {"token": "(redacted)"}
     with pytest.raises(PlanError, match="there is no key /registry/none"):
         run_show(options, "/registry/none", output="yaml")
 

@@ -158,7 +158,7 @@ def test_a_secret_that_cannot_be_decoded_is_not_printed(tmp_path: Path, key: str
     for output in ("yaml", "json"):
         ended = auditor("show", dump, key, "-o", output)
         assert "VALUE" not in ended.output
-        assert "***" in ended.stdout
+        assert "***" in ended.stdout or "(redacted)" in ended.stdout
     assert "VALUE" in auditor("show", dump, key, "--show-secrets").stdout
 
 

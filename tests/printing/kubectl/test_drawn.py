@@ -29,7 +29,7 @@ USAGE = (
     "custom columns given", "custom-columns spec", "error parsing jsonpath",
 )  # fmt: skip
 """Errors of usage, for which kubectl ends with 1 and the auditor with 2."""
-ADVICE = re.compile(r"\ndid you mean .*\n")
+ADVICE = re.compile(r"\n(did you mean|hint: ) ?.*\n")
 STAMP = re.compile(r"(?m)^F\d{4} [0-9:.]+ +\d+ ")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,6 +39,7 @@ def test_standard_output_is_that_of_kubectl(recorded: Any, dump: Path) -> None:
     assert out == recorded["out"]
     assert (code == 0) is (recorded["code"] == 0)
     wanted = recorded["err"].replace("\t", "    ") + MORE_WORDS.get(_name(recorded), "")  # as messages have tabs
+    err = re.sub(r"(?m)^hint: .*\n", "", err)
     if "allowed formats are" in err:
         for name in ("csv,", "markdown,", "ndjson,parquet,"):  # formats that kubectl does not have
             err = err.replace(name, "", 1)
