@@ -7,41 +7,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.visible import visible
 from auditor.golang.times import GoTimeError, parse_rfc3339
 from auditor.printing.printer_columns import human_duration
-from auditor.printing.tables import align
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from auditor.base.records import JsonObject
 
 
-def is_about(event: JsonObject, kind: str, name: str) -> bool:
-    """Whether an event is about an object."""
-    involved = event.get("involvedObject")
-    return type(involved) is dict and (involved.get("kind"), involved.get("name")) == (kind, name)
-
-
 def sorted_events(events: Sequence[JsonObject]) -> list[JsonObject]:
     """Return events sorted by the time when they were last seen."""
-    return sorted(events, key=_last_seen)
+    return sorted(events, key=last_seen)
 
 
-def event_lines(events: Sequence[JsonObject], now: float, *, headers: bool, with_namespace: bool) -> str:
-    """Return the table of sorted events."""
-    lead = ["NAMESPACE"] if with_namespace else []
-    lines = [[*lead, "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]] if headers else []
-    for event in events:
-        involved = event.get("involvedObject")
-        about = involved if type(involved) is dict else {}
-        metadata = event.get("metadata") or {}
-        place = [str(metadata.get("namespace") or "")] if with_namespace else []
-        cells = [interval(event, now), _text(event, "type"), _text(event, "reason")]
-        cells += [f"{_text(about, 'kind')}/{_text(about, 'name')}", _text(event, "message").strip()]
-        lines.append([visible(cell) for cell in [*place, *cells]])
-    return align("".join("\t".join(line) + "\n" for line in lines))
+def event_columns(now: float, *, with_namespace: bool) -> dict[str, Callable[[JsonObject], str]]:
+    """Return the columns of a table of events, as functions of an event."""
+
+    def about(event: JsonObject) -> str:
+        involved = involved_object(event)
+        return f"{_text(involved, 'kind')}/{_text(involved, 'name')}"
+
+    return {
+        **({"namespace": lambda event: _text(event.get("metadata") or {}, "namespace")} if with_namespace else {}),
+        "last seen": lambda event: interval(event, now),
+        "type": lambda event: _text(event, "type"),
+        "reason": lambda event: _text(event, "reason"),
+        "object": about,
+        "message": lambda event: _text(event, "message").strip(),
+    }
+
+
+def involved_object(event: JsonObject) -> JsonObject:
+    """Return the reference of an event to the object that it is about; empty if it has none."""
+    involved = event.get("involvedObject")
+    return involved if type(involved) is dict else {}
 
 
 def _text(obj: JsonObject, name: str) -> str:
@@ -74,7 +74,8 @@ def interval(event: JsonObject, now: float) -> str:
     return first
 
 
-def _last_seen(event: JsonObject) -> float:
+def last_seen(event: JsonObject) -> float:
+    """Return when an event was last seen, in seconds since 1970; 0 if it has no time."""
     series = event.get("series")
     if type(series) is dict:
         return _seconds(series.get("lastObservedTime")) or 0

@@ -38,6 +38,7 @@ def print_rows(
     document: Callable[[], Any] | None = None,
     encode: Callable[[Any], str] | None = None,
     headers: bool = True,
+    named: bool = True,
 ) -> Iterator[str]:
     """Yield rows as text, part by part. A table of no rows is empty.
 
@@ -50,6 +51,7 @@ def print_rows(
         document: Returns what JSON and YAML print in place of the list of rows.
         encode: Returns a row as a line of NDJSON.
         headers: Whether the names of the columns are printed.
+        named: Whether the first column has names, which a table quotes where they have spaces.
     """
     if form == NDJSON:
         for row in rows:
@@ -77,17 +79,17 @@ def print_rows(
     elif form == "markdown":
         yield from _markdown(names, cells)
     elif lines := list(cells):
-        yield format_table([name.upper() for name in names], lines) + "\n"
+        yield format_table([name.upper() for name in names], lines, named=named) + "\n"
 
 
-def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]], indent: str = "") -> str:
+def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]], indent: str = "", *, named: bool = True) -> str:
     """Return columns three spaces apart, as kubectl prints them; None prints as ``-``, control characters escaped."""
     from auditor.printing.tables import align_lines  # noqa: PLC0415 - every command reads `FORMS`
 
     lines = [header] if header else []
     for row in rows:
         first, *others = ("-" if cell is None else _text(cell) for cell in row)
-        lines.append([visible(first) if indent else label(first), *map(visible, others)])
+        lines.append([label(first) if named and not indent else visible(first), *map(visible, others)])
     return "\n".join((indent + line).rstrip() for line in align_lines(map("\t".join, lines)))
 
 

@@ -47,6 +47,10 @@ _KINDS: Final = {
 """Kinds of references by the beginning of the field's name; others are found among the kinds of the dump."""
 
 
+Place = tuple[str, str, str]
+"""Kind, namespace and name of an object, as events name it."""
+
+
 class Target(NamedTuple):
     """An object that is named: its kind's group and plural, its namespace if the kind has one, and its name."""
 
@@ -90,7 +94,7 @@ class References:
         self.kinds = list(compared_kinds(store, store))
         self._resolved: dict[tuple[str | None, str], Resource | None] = {}
 
-    def all(self, name: str = "") -> Iterator[Reference]:
+    def all(self, name: str = "", *, owners_only: bool = False) -> Iterator[Reference]:
         """Yield the references of all objects; with a name, at least those that name it. Corrupt ones are reported."""
         corrupt = CorruptObjects(self._store.warn)
         wanted = name.encode("utf-8", "surrogateescape")
@@ -103,7 +107,7 @@ class References:
                 except UndecodedObject as error:
                     corrupt.add(self._store.rows.place(row), str(error))
                     continue
-                yield from self._of(resource, obj)
+                yield from self._of(resource, obj, owners_only=owners_only)
         self._store.reader.left_out.corrupt += corrupt.count
         corrupt.end()
 
@@ -124,6 +128,32 @@ class References:
         wanted = _object_at(resource, namespace, name)
         return (reference for reference in self.all(name) if reference.target == wanted)
 
+    def owned_by(self, resource: Resource, namespace: str, name: str) -> set[Place]:
+        """Return the objects that an object owns, also through others, by their owner references.
+
+        Args:
+            resource: The kind of the owner.
+            namespace: Its namespace; empty for any.
+            name: Its name.
+        """
+        below: dict[Target, list[tuple[Target, Place]]] = {}
+        for reference in self.all(owners_only=True):
+            place = (reference.resource.kind, reference.namespace, reference.name)
+            own = _object_at(reference.resource, *place[1:])
+            below.setdefault(reference.target, []).append((own, place))
+        todo = [
+            target
+            for target in below
+            if (target.group, target.plural, target.name) == (resource.group, resource.plural, name)
+            and namespace in ("", target.namespace)
+        ]
+        places: set[Place] = set()
+        while todo:
+            for own, place in below.pop(todo.pop(), ()):
+                places.add(place)
+                todo.append(own)
+        return places
+
     def existing(self) -> set[Target]:
         """Return all objects of the dump."""
         places = (
@@ -133,17 +163,18 @@ class References:
         )
         return {_object_at(resource, *place) for resource, place in places if place is not None}
 
-    def _of(self, resource: Resource, obj: JsonObject) -> Iterator[Reference]:
+    def _of(self, resource: Resource, obj: JsonObject, *, owners_only: bool) -> Iterator[Reference]:
         metadata = obj.get("metadata")
         if type(metadata) is not dict:
             return
         namespace, name = _text(metadata.get("namespace")), _text(metadata.get("name"))
-        named = [("metadata.namespace", "Namespace", {"name": namespace})] if namespace else []
+        named = [("metadata.namespace", "Namespace", {"name": namespace})] if namespace and not owners_only else []
         owners = metadata.get("ownerReferences")
         for number, owner in enumerate(owners if type(owners) is list else ()):
             if type(owner) is dict:
                 named.append((f"metadata.ownerReferences[{number}]", _text(owner.get("kind")), owner))
-        body = {key: value for key, value in obj.items() if key not in ("metadata", "apiVersion", "kind")}
+        not_body = (*obj,) if owners_only else ("metadata", "apiVersion", "kind")
+        body = {key: value for key, value in obj.items() if key not in not_body}
         for field, kind, value in (*named, *sorted(_named(body, ""), key=itemgetter(0))):
             target = self._target(kind, value, namespace)
             if target is None and field.startswith("metadata.ownerReferences"):  # of a kind that is gone

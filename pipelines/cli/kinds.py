@@ -71,26 +71,28 @@ def explain(target: str, path: str, **flags: Any) -> None:
 @click.command(cls=KubectlCommand, short_help="Print the events of a dump as kubectl events does.")
 @click.argument("target", metavar="DUMP|REPORT")
 @options(
-    "namespace all_namespaces labels about types no_headers now dumps",
+    "namespace all_namespaces labels about types events_since sort_by output no_headers now dumps",
     namespace="Only events of this namespace.",
     labels="Only events with these labels.",
     now="Times relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
 )
 @source_options
-def events(
-    target: str, *, about: str, types: tuple[str, ...], no_headers: bool, now: float | None, **flags: Any
-) -> None:
+def events(target: str, **flags: Any) -> None:
     """Print what happened, the oldest first. Without -n in all namespaces.
+
+    --for names an object; events about what it owns are printed too: those of a Deployment's ReplicaSets and Pods.
+    With -o json, yaml and ndjson whole Event objects.
 
     \b
     Examples:
       auditor events snapshot.db -n shop --types Warning
-      auditor events snapshot.db -n shop --for pod/web-1
+      auditor events snapshot.db -n shop --for deployment/web --since 1h
     """
-    from pipelines.run.objects.kinds import run_events  # noqa: PLC0415 - help stays light
+    from pipelines.run.objects.events import run_events  # noqa: PLC0415 - help stays light
 
+    own = {name: flags.pop(name) for name in ("about", "types", "since", "sort_by", "output", "now")}
     asked = query_options(target, flags)
-    run(lambda: run_events(asked, about=about, types=types, headers=not no_headers, now=now))
+    run(lambda: run_events(asked, headers=not flags["no_headers"], **own))
 
 
 @click.command(cls=KubectlCommand, short_help="Print custom resources in words as kubectl describe does.")

@@ -1,8 +1,7 @@
-"""`auditor api-resources`, `explain` and `events`: the kinds and events of a dump."""
+"""`auditor api-resources` and `explain`: the kinds of a dump."""
 
 from __future__ import annotations
 
-import datetime
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,9 @@ from auditor.base.errors import PlanError
 from auditor.base.visible import visible
 from auditor.printing.api_resources import resource_lines
 from auditor.printing.discovery import UnknownResource
-from auditor.printing.eventlist import event_lines, is_about, sorted_events
 from auditor.printing.explain import NoSuchField, explained, with_type_fields
-from auditor.printing.get.server_errors import StatusError
-from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore
-from pipelines.run.query import TextWriter, is_incomplete, open_store
+from pipelines.run.query import TextWriter, open_store
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
@@ -135,39 +131,3 @@ def _at(store: DumpStore, resource: Resource, api_version: str) -> Resource:
         if served.plural == resource.plural and served.api_version == api_version:
             return served
     raise LookupError(f'couldn\'t find resource for "{api_version}, Resource={resource.plural}"')
-
-
-def run_events(options: QueryOptions, *, about: str, types: tuple[str, ...], headers: bool, now: float | None) -> int:
-    """Print the events of a dump, the oldest first; return the exit code."""
-    out, err = TextWriter(sys.stdout), ErrorLines()
-    wanted = {word.lower() for text in types for word in text.split(",") if word}
-    if wanted - {"normal", "warning"}:
-        raise PlanError("--types", ", ".join(sorted(wanted)), "Normal or Warning")
-    with open_store(options, err) as opened:
-        store = _dump(opened, options.target)
-        resource = store.discovery.resolve("events")
-        try:
-            shown = list(store.list_objects(resource, options.namespace, options.labels, ""))
-            if about:
-                shown = [event for event in shown if is_about(event, *_named(store, about))]
-        except UnknownResource as error:
-            err(f"error: {error}\n")
-            return 1
-        except StatusError as error:
-            err(f"Error from server ({error.reason}): {error.message}\n")
-            return 1
-        events = [event for event in sorted_events(shown) if not wanted or str(event.get("type")).lower() in wanted]
-        if not events:
-            err(f"No events found in {options.namespace} namespace.\n" if options.namespace else "No events found.\n")
-            return 3 if is_incomplete(store) else 0
-        moment = now if now is not None else newest_time(store)
-        moment = moment if moment is not None else datetime.datetime.now(datetime.UTC).timestamp()
-        out(event_lines(events, moment, headers=headers, with_namespace=not options.namespace))
-        return 3 if is_incomplete(store) else 0
-
-
-def _named(store: DumpStore, about: str) -> tuple[str, str]:
-    kind, slash, name = about.partition("/")
-    if not slash or not name:
-        raise PlanError("--for", about, "KIND/NAME")
-    return store.discovery.resolve(kind).kind, name
