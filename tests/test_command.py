@@ -67,7 +67,7 @@ def test_input_that_cannot_be_read_ends_with_its_code(tmp_path: Path) -> None:
     (tmp_path / "dump").mkdir()
     (tmp_path / "dump" / "crd.json").write_text(json.dumps(definition_of({"type": "object"})))
     (tmp_path / "dump" / "torn.json.gz").write_bytes(b"\x1f\x8b\x08")
-    assert auditor("crds", "list", "dump", cwd=tmp_path).code == 3
+    assert auditor("kinds", "dump", cwd=tmp_path).code == 3
 
 
 def test_an_internal_error_ends_with_70(monkeypatch: pytest.MonkeyPatch) -> None:

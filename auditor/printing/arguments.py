@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Discovery, Resource
 
 
-NO_RESOURCE = "name a kind; `auditor api-resources DUMP` prints them, `auditor query -h` the options"
+NO_RESOURCE = "name a kind; `auditor kinds DUMP` prints them, `auditor query -h` the options"
 _SEPARATE_TYPE = (
     "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form "
     "(e.g. 'auditor query DUMP resource/NAME' instead of 'auditor query DUMP resource resource/NAME')"

@@ -11,6 +11,8 @@ import numpy as np
 from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
 from auditor.golang import jsontext
 from auditor.golang.times import GoTimeError, parse_rfc3339
+from auditor.sources.encryption import resource_of
+from auditor.sources.registry_key import classify, split_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,20 +54,17 @@ def _of(store: DumpStore, number: int) -> Iterator[float]:
     if not table.num_rows:
         return
     revisions = table["mod_revision"].to_numpy(zero_copy_only=False)
+    scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
     last = np.argsort(revisions, kind="stable")[-_LOOKED_AT:]
     for row in store.rows.take(number, last):
-        data = store.rows.stored_bytes(row)
+        key = row.key or b""
+        resource = resource_of(classify(split_key(key, store.catalog.prefix), scopes))
+        data = store.reader.unsealer.open(key, resource, store.rows.stored_bytes(row)).data or b""
         try:
             obj = decode_stored(data) if data.startswith(MAGIC) else jsontext.decode(data)
         except (WireError, ValueError, RecursionError):
             continue
-        for text in _times(obj):
-            try:
-                time = parse_rfc3339(text)
-            except GoTimeError:
-                continue
-            if not time.is_zero:
-                yield time.seconds + time.nanoseconds / 1e9
+        yield from write_times(obj)
 
 
 def _of_backup(store: DumpStore, number: int) -> Iterator[float]:
@@ -76,7 +75,8 @@ def _of_backup(store: DumpStore, number: int) -> Iterator[float]:
         yield datetime.datetime.fromisoformat(f"{newest.decode()}+00:00").timestamp()
 
 
-def _times(obj: Any) -> Iterator[str]:
+def write_times(obj: Any) -> Iterator[float]:
+    """Yield the times at which an object was created and written, as far as it says, in seconds since 1970."""
     metadata = obj.get("metadata") if type(obj) is dict else None
     if type(metadata) is not dict:
         return
@@ -85,4 +85,10 @@ def _times(obj: Any) -> Iterator[str]:
     times = [metadata.get("creationTimestamp")]
     times += [field.get("time") for field in fields if type(field) is dict] if type(fields) is list else []
     times += [spec.get("renewTime")] if type(spec) is dict else []
-    yield from (time for time in times if type(time) is str)
+    for text in times:
+        try:
+            time = parse_rfc3339(text) if type(text) is str else None
+        except GoTimeError:
+            continue
+        if time is not None and not time.is_zero:
+            yield time.seconds + time.nanoseconds / 1e9

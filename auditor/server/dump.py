@@ -25,10 +25,11 @@ from auditor.server.not_read import CorruptObjects, NotRead, unlisted
 from auditor.server.object_reader import ObjectReader, UndecodedObject
 from auditor.server.printer import Printer, deprecation_warning
 from auditor.sources.registry_key import printable_key
+from auditor.sources.storage_value import ENCRYPTED_PREFIX
 from auditor.storage_read.read import answer_to_one
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.plan.run_plan import Plan
@@ -214,6 +215,41 @@ class DumpStore:
         if corrupt.count:
             self.warn(unlisted(resource))
         notes.note(self.warn)
+
+    def stored_objects(
+        self, kinds: Iterable[Resource], namespace: str = "", containing: bytes = b""
+    ) -> Iterator[tuple[Resource, StoredRow, JsonObject | None]]:
+        """Yield the rows of some kinds, each with its object as stored; None if it cannot be read, which is reported.
+
+        Args:
+            kinds: The kinds.
+            namespace: Only objects in this namespace; empty for all.
+            containing: Only rows whose value has these bytes.
+        """
+        corrupt = CorruptObjects(self.warn)
+        for resource in kinds:
+            if namespace and not resource.namespaced:
+                continue
+            notes = NotRead(resource, self.reader.unsealer)
+            for row in self.rows.of(resource, namespace):
+                stored = self.rows.stored_bytes(row) if containing else b""
+                if containing not in stored and not stored.startswith(ENCRYPTED_PREFIX):
+                    continue
+                obj = None
+                try:
+                    obj = self.reader.as_stored(resource, row)
+                except UndecodedObject as error:
+                    if error.lacks_key:
+                        notes.sealed += 1
+                    else:
+                        corrupt.add(self.rows.place(row), str(error))
+                except Exception as error:  # noqa: BLE001 - it is left out
+                    self.leave_out(self.rows.place(row), error)
+                yield resource, row, obj
+            self.reader.left_out.sealed += notes.sealed
+            notes.note(self.warn)
+        self.reader.left_out.corrupt += corrupt.count
+        corrupt.end()
 
     def leave_out(self, place: str, error: Exception) -> None:
         """Report an object on which this program failed; errors that end a command are raised again."""

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.printing.discovery import UnknownResource
 from auditor.server.comparison import compared_kinds, kinds_named
-from auditor.server.not_read import CorruptObjects
-from auditor.server.object_reader import UndecodedObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,20 +94,10 @@ class References:
 
     def all(self, name: str = "", *, owners_only: bool = False) -> Iterator[Reference]:
         """Yield the references of all objects; with a name, at least those that name it. Corrupt ones are reported."""
-        corrupt = CorruptObjects(self._store.warn)
-        wanted = name.encode("utf-8", "surrogateescape")
-        for resource in self.kinds:
-            for row in self._store.rows.of(resource):
-                if wanted and wanted not in self._store.rows.stored_bytes(row):
-                    continue
-                try:
-                    obj = self._store.reader.as_stored(resource, row)
-                except UndecodedObject as error:
-                    corrupt.add(self._store.rows.place(row), str(error))
-                    continue
+        containing = name.encode("utf-8", "surrogateescape")
+        for resource, _, obj in self._store.stored_objects(self.kinds, containing=containing):
+            if obj is not None:
                 yield from self._of(resource, obj, owners_only=owners_only)
-        self._store.reader.left_out.corrupt += corrupt.count
-        corrupt.end()
 
     def to(self, kind: str, namespace: str, name: str) -> Iterator[Reference]:
         """Return the references to one object.

@@ -6,7 +6,6 @@ Unlike an audit, which uses many workers, this is one loop; each value is decode
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -71,7 +70,6 @@ class CustomObjects:
 
     Attributes:
         definitions: By name; those that no server could decode are in `broken`, with the reason.
-        sealed: How many objects of each definition could not be decrypted, by its name; known after an iteration.
     """
 
     def __init__(self, plan: Plan, folder: str) -> None:
@@ -82,16 +80,12 @@ class CustomObjects:
             name: definition for name, definition in definitions.items() if not isinstance(definition, str)
         }
         self.broken = {name: definition for name, definition in definitions.items() if isinstance(definition, str)}
-        self.sealed: Counter[str] = Counter()
         self._not_decrypted: dict[str, str] = {}
 
-    def incomplete(self, sealed_are: str = "left out") -> bool:
+    def incomplete(self) -> bool:
         """Return whether anything was not read (damage, changes, encrypted values), and name it on standard error.
 
         Encrypted objects are counted during the iteration over objects, so call this afterwards.
-
-        Args:
-            sealed_are: What the caller does with objects that it cannot decrypt.
         """
         sealed = [
             {
@@ -104,15 +98,14 @@ class CustomObjects:
             }
             for reason, number in sorted(self._auditor.unsealer.counts.items())
         ]
-        notes = [f"{text}; these objects are {sealed_are}" for text in sealed_by(sealed)]
+        notes = [f"{text}; these objects are left out" for text in sealed_by(sealed)]
         notes += [f"definition {name} is encrypted, and no key was given" for name in sorted(self.plan.sealed)]
-        notes += [f"{key}: not decrypted, {sealed_are}: {reason}" for key, reason in self._not_decrypted.items()]
+        notes += [f"{key}: not decrypted, left out: {reason}" for key, reason in self._not_decrypted.items()]
         sys.stderr.write(look_again(self.plan) + "".join(f"{visible(note)}\n" for note in notes))
         return bool(notes) or any(source.damage for source in self.plan.sources)
 
     def __iter__(self) -> Iterator[CustomObject]:
         self._auditor.unsealer.counts.clear()
-        self.sealed.clear()
         self._not_decrypted.clear()
         for number, source in enumerate(self.plan.sources):
             table, values = self._auditor.source(number)
@@ -143,7 +136,6 @@ class CustomObjects:
             return None
         opened = auditor.unsealer.open(key, resource_of(place), data)
         if opened.data is None:
-            self.sealed[definition.name] += 1
             if not opened.lacks_key:
                 self._not_decrypted[printable_key(key)] = opened.reason or ""
             return None

@@ -1,11 +1,10 @@
-"""`auditor crds`: checks definitions as a server would, and lists the kinds of a dump."""
+"""`auditor crds`: checks definitions as a server would, compares and exports them."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -17,21 +16,21 @@ from pipelines.cli.report.report import formats_help
 from pipelines.console import echo_rows, ignore_closed_stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from auditor.plan.definition_paths import GivenDefinitions
-    from auditor.printing.print_rows import Columns, Row
+    from auditor.printing.print_rows import Columns
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, short_help="Check and list definitions.")
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]}, short_help="Check, compare and export definitions."
+)
 def crds() -> None:
-    """Check definitions as the API server would, compare two releases of them, and list those of a dump.
+    """Check definitions as the API server would, compare two releases of them, and export those of a dump.
 
     \b
     Examples:
       auditor crds check crds/
       auditor crds diff released/ crds/
-      auditor crds list snapshot.db
+      auditor crds export snapshot.db
     """
 
 
@@ -211,17 +210,34 @@ def diff(old: str, new: str, *, render: bool, accept: str, kubernetes: str, outp
 
 @crds.command("export", short_help="Print the definitions of a dump as manifests.")
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
-@options("names output_of_manifests")
-def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> None:
+@options(
+    "names output_of_manifests openapi sidecar field_gates etcd_prefix",
+    field_gates="Turn gates on or off in this run.",
+    etcd_prefix=ONE_PREFIX,
+)
+def export(
+    dumps: tuple[str, ...],
+    names: tuple[str, ...],
+    *,
+    shown_as: str,
+    openapi: bool,
+    sidecar: tuple[str, ...],
+    field_gates: str,
+    etcd_prefix: str,
+) -> None:
     """Print definitions in v1 without what only a server writes (status, uid, managedFields): a server accepts them.
 
-    etcd holds definitions in v1beta1, which no server takes any more.
+    etcd holds definitions in v1beta1, which no server takes any more. --openapi prints as JSON the OpenAPI v3 documents
+    that a server publishes of all its custom kinds.
 
     \b
     Examples:
       auditor crds export snapshot.db > crds.yaml
       auditor crds export snapshot.db --name widgets.example.com -o json
+      auditor crds export crds/ --openapi
     """
+    if openapi:
+        _print_openapi(dumps, sidecar, field_gates, etcd_prefix)
     from auditor.base.errors import PlanError  # noqa: PLC0415
     from auditor.crds.as_v1 import as_manifest  # noqa: PLC0415
     from auditor.crds.definition import document_name  # noqa: PLC0415
@@ -231,7 +247,7 @@ def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> 
     documents = {document_name(document): as_manifest(document) for document in given.documents}
     missing = [name for name in names if name not in documents]
     if missing:
-        raise PlanError("--name", f"no definition {missing[0]}", "one of `auditor crds list`")
+        raise PlanError("--name", f"no definition {missing[0]}", "one of `auditor query DUMP crds`")
     chosen = [documents[name] for name in names or sorted(documents)]
     with ignore_closed_stdout():
         if shown_as == "yaml":
@@ -242,59 +258,19 @@ def export(dumps: tuple[str, ...], names: tuple[str, ...], *, shown_as: str) -> 
     sys.exit(3 if given.unread else 0)
 
 
-# -- list --------------------------------------------------------------------------------------------------------------
-
-
-@crds.command("list", short_help="List the kinds of a dump.")
-@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
-@options(
-    "paths openapi sidecar field_gates etcd_prefix output",
-    field_gates="Turn gates on or off in this run.",
-    etcd_prefix=ONE_PREFIX,
-)
-def list_(
-    dumps: tuple[str, ...],
-    paths: tuple[str, ...],
-    sidecar: tuple[str, ...],
-    *,
-    field_gates: str,
-    openapi: bool,
-    etcd_prefix: str,
-    output: str,
-) -> None:
-    """List kinds with their versions, how many objects are stored at each, selectable fields and field-level gates.
-
-    STORED shows the versions at which objects are stored, with counts; a version in brackets is listed in
-    status.storedVersions, but no object is stored at it. Objects that are encrypted and cannot be read are counted as
-    sealed: their versions are not known.
-
-    \b
-    Examples:
-      auditor crds list snapshot.db
-      auditor crds list crds/ --openapi
-    """
+def _print_openapi(dumps: tuple[str, ...], sidecar: tuple[str, ...], field_gates: str, etcd_prefix: str) -> NoReturn:
+    from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
     from auditor.plan.definition_paths import no_definition  # noqa: PLC0415
     from auditor.shards.dump_objects import open_objects  # noqa: PLC0415
 
-    with open_objects(dumps, paths, etcd_prefix=etcd_prefix) as objects:
+    with open_objects(dumps, etcd_prefix=etcd_prefix) as objects:
         if not objects.definitions and not objects.broken:
             raise no_definition(dumps)
-        gates = _gates(objects, sidecar, field_gates)
-        if openapi:
-            click.echo(json_text(_openapi(objects, gates)))
-        else:
-            echo_rows(_kinds(objects, gates), _KINDS, output, wide=("scope", "conversion", "established"))
+        gates = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
+        click.echo(json_text(_openapi(objects, {name: each.published() for name, each in gates.items()})))
         for name, reason in objects.broken.items():
             click.echo(f"{label(name)}: a server cannot use it: {visible(reason)}", err=True)
-        sys.exit(3 if objects.incomplete("counted without versions") else 0)
-
-
-def _gates(objects: Any, sidecar: tuple[str, ...], field_gates: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the gates that are on or off, by definition, as OpenAPI publishes them."""
-    from auditor.gates.resolve import read_sidecars, resolved_gates  # noqa: PLC0415
-
-    gates = resolved_gates(objects.definitions, read_sidecars(sidecar), field_gates)
-    return {name: gates.published() for name, gates in gates.items()}
+        sys.exit(3 if objects.incomplete() else 0)
 
 
 def _openapi(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -307,82 +283,3 @@ def _openapi(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> dict[str, 
             document = out.setdefault(path, {"openapi": "3.0.0", "components": {"schemas": {}}})
             document["components"]["schemas"].update(published_schemas(definition, version.name, gates.get(name)))
     return out
-
-
-def _kinds(objects: Any, gates: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    stored: dict[str, Counter[str]] = {name: Counter() for name in objects.definitions}
-    unknown: Counter[str] = Counter()
-    for obj in objects:
-        document = obj.document
-        api = document.get("apiVersion") if document is not None else None
-        if type(api) is str:
-            stored[obj.definition.name][api.rpartition("/")[2]] += 1
-        else:
-            unknown[obj.definition.name] += 1
-    rows = []
-    for name, definition in objects.definitions.items():
-        counts = stored[name]
-        versions = [
-            {
-                "name": version.name,
-                "served": version.served,
-                "storage": version.storage,
-                "objects": counts.pop(version.name, 0),
-                "inStoredVersions": version.name in definition.stored_versions,
-                "selectableFields": [path.removeprefix(".") for path in version.selectable_fields],
-            }
-            for version in definition.versions.values()
-        ]
-        rows.append(
-            {
-                "name": name,
-                "group": definition.group,
-                "kind": definition.kind,
-                "plural": definition.plural,
-                "scope": "Namespaced" if definition.namespaced else "Cluster",
-                "conversion": definition.conversion,
-                "established": definition.established,
-                "objects": sum(version["objects"] for version in versions)
-                + sum(counts.values())
-                + unknown[name]
-                + objects.sealed[name],
-                "versions": versions,
-                "otherVersions": dict(sorted(counts.items())),
-                "withoutVersion": unknown[name],
-                "sealed": objects.sealed[name],
-                "gates": gates.get(name, []),
-            }
-        )
-    return rows
-
-
-_KINDS: Columns = {
-    "name": "name",
-    "kind": "kind",
-    "versions": lambda kind: ",".join(_served(version) for version in kind["versions"]),
-    "objects": "objects",
-    "stored": lambda kind: " ".join(_stored(kind)) or "-",
-    "selectable": lambda kind: (
-        ",".join(sorted({path for version in kind["versions"] for path in version["selectableFields"]})) or "-"
-    ),
-    "gates": lambda kind: len(kind["gates"]) or "-",
-    "scope": "scope",
-    "conversion": "conversion",
-    "established": "established",
-}
-
-
-def _served(version: dict[str, Any]) -> str:
-    marks = ("*" if version["storage"] else "") + ("" if version["served"] else "!")
-    return f"{version['name']}{marks}"
-
-
-def _stored(kind: Row) -> Iterator[str]:
-    for version in kind["versions"]:
-        if version["objects"]:
-            yield f"{version['name']}={version['objects']}"
-        elif version["inStoredVersions"] and not version["storage"]:
-            yield f"[{version['name']}]"
-    yield from (f"{version}?={count}" for version, count in kind["otherVersions"].items())
-    if kind["sealed"]:
-        yield f"sealed={kind['sealed']}"

@@ -26,7 +26,7 @@ from pipelines.cli.config_file import check_environment, load_configuration
 from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
 from pipelines.cli.gates import gates
-from pipelines.cli.kinds import api_resources, describe, events, explain, fields, refs, show, watch
+from pipelines.cli.kinds import describe, events, explain, fields, kinds, refs, show, watch
 from pipelines.cli.options.made import Option
 from pipelines.cli.options.overwriting import guard_inputs
 from pipelines.cli.query import query
@@ -53,7 +53,10 @@ if TYPE_CHECKING:
 _LONGEST_ERROR = 4000
 CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AUDITOR", "max_content_width": 120}
 _WITHOUT_URLS: Final = ("completion", "releases", "sources", "version")
-REMOVED: Final[dict[str, str]] = {}
+REMOVED: Final[dict[str, str]] = {
+    "api-resources": "kinds DUMP -o wide",
+    "crds list": "kinds DUMP -o wide",
+}
 """The command line to use in place of each removed command, such as "history DUMP KIND" for `watch`."""
 _ALIASES: Final = {"get": "query"}
 _DECLARED: Final = Declared(
@@ -103,8 +106,9 @@ class _MainGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         args = [_ALIASES.get(args[0], args[0]), *args[1:]]
-        if args[0] in REMOVED:
-            raise click.UsageError(f"there is no command {args[0]} any more: use `auditor {REMOVED[args[0]]}`", ctx)
+        for name in (args[0], " ".join(args[:2])):
+            if name in REMOVED:
+                raise click.UsageError(f"there is no command {name} any more: use `auditor {REMOVED[name]}`", ctx)
         return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # prints the help and the version
@@ -189,7 +193,7 @@ for _command in (
     report,
     accept,
     query,
-    api_resources,
+    kinds,
     explain,
     events,
     describe,

@@ -20,7 +20,7 @@ def run(*arguments, cwd, **env):
         ("AUDITOR_AUDIT_ENCRYPTION_CONFG", "AUDITOR_AUDIT_ENCRYPTION_CONFIG"),
         ("AUDITOR_CONFG", "AUDITOR_CONFIG"),
         ("AUDITOR_JOBS", "AUDITOR_AUDIT_JOBS"),
-        ("AUDITOR_CRDS_LIST_OPENAPIS", "AUDITOR_CRDS_LIST_OPENAPI"),
+        ("AUDITOR_CRDS_CHECK_KUBERNETESS", "AUDITOR_CRDS_CHECK_KUBERNETES"),
     ],
 )
 def test_a_variable_that_is_no_options_is_refused_with_the_nearest(tmp_path, name, near):

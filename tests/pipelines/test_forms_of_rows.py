@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     ("crds", "check", "crd.json"),
-    ("crds", "list", "dump.ndjson"),
     ("gates", "check", "crd.json", "--sidecar", "gates.json"),
     ("gates", "list", "dump.ndjson", "--sidecar", "gates.json"),
     ("gates", "simulate", "dump.ndjson", "--sidecar", "gates.json", "--field-gates", "Size=false"),
     ("sources",),
     ("releases",),
     ("releases", "1.36", "1.37"),
-    ("api-resources", "dump.ndjson"),
+    ("kinds", "dump.ndjson"),
     ("fields", "dump.ndjson", "widgets", "--values"),
     ("show", "dump.ndjson", "widgets/a", "-n", "team"),
     ("show", "report", "widgets/a", "-n", "team"),
@@ -98,7 +97,7 @@ def test_another_form_is_refused_with_all_there_are(words: tuple[str, ...]) -> N
 
 
 def test_the_shell_completes_forms() -> None:
-    for words in ("crds list", "query", "trend", "show", "sources", "diff"):
+    for words in ("kinds", "query", "trend", "show", "sources", "diff"):
         position = str(len(words.split()) + 2)
         env = {"_AUDITOR_COMPLETE": "bash_complete", "COMP_WORDS": f"auditor {words} -o ", "COMP_CWORD": position}
         answers = auditor(env=env).stdout.splitlines()

@@ -68,7 +68,7 @@ def test_what_a_fleet_names_is_refused_likewise(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["audit", "validate", "upgrade", "crds check", "crds list", "query", "show", "diff"]
+    "command", ["audit", "validate", "upgrade", "crds check", "crds export", "kinds", "query", "show", "diff"]
 )
 def test_a_device_is_no_argument(tmp_path: Path, dump: Path, command: str) -> None:
     more = {

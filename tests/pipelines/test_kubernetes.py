@@ -224,17 +224,16 @@ def test_the_release_that_a_snapshot_shows_is_named(
 
 RELEASE_DOES_NOT_MATTER = {
     "accept": "it writes an entry for a cause of a report",
-    "api-resources": "it lists definitions and their versions, which no release changes",
     "changes": "it prints a report, which names its release",
     "completion": "it prints a script for a shell",
     "crds export": "it prints definitions as they are stored",
-    "crds list": "it lists definitions and counts keys; it checks nothing",
     "events": "it prints a built-in kind, decoded by the types of the default release",
     "explain": "it prints descriptions and types of a schema as they are",
     "findings": "it prints a report, which names its release",
     "gates check": "it checks sidecars of gates, which are not part of Kubernetes",
     "gates list": "gates of fields are not part of Kubernetes",
     "gates simulate": "gates of fields are not part of Kubernetes",
+    "kinds": "it counts objects as they are stored; it checks nothing",
     "releases": "it takes two releases as arguments",
     "report": "it prints a report, which names its release",
     "sources": "it says what a dump is and whether it is whole; it decodes no objects",

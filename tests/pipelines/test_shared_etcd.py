@@ -185,7 +185,7 @@ def test_what_can_be_read_once_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        *[("query", "d.json", "X"), ("show", "d.json", "X/a"), ("crds", "list", "d.json"), ("gates", "list", "d.json")],
+        *[("query", "d.json", "X"), ("show", "d.json", "X/a"), ("kinds", "d.json"), ("gates", "list", "d.json")],
         *[("upgrade", "d.json", "--new-crds", "crd.json", "--report", "u"), ("events", "d.json")],
     ],
     ids=lambda words: words[0],

@@ -198,7 +198,7 @@ COMMANDS = [
     ("validate", "DUMP", "--crds", "PATH"),
     ("crds", "check", "PATH"),
     ("crds", "check", "PLAIN", "--old", "PATH"),
-    ("crds", "list", "DUMP", "--crds", "PATH"),
+    ("kinds", "DUMP", "--crds", "PATH"),
     ("crds", "export", "PATH"),
     ("query", "DUMP", "aas", "--crds", "PATH"),
     ("gates", "check", "PATH"),

@@ -108,7 +108,7 @@ def record(tree: Path, target: Path, dump: str, options: list[str], new_definiti
         if name in ("--crds", "--encryption-config")
         for word in (name, value)
     ]
-    recorder.ask("api-resources", dump, *reading)
+    recorder.ask("kinds", dump, *reading)
     for form in ("table", "wide", "name", "json", "yaml"):
         recorder.ask("query", dump, "all", "-A", "-o", form, *reading)
     recorder.ask("query", dump, "crd", *reading)

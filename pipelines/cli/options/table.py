@@ -109,10 +109,10 @@ TABLE: Final[dict[str, Declared]] = {
         form="age",
     ),
     "types": _many("--types TYPES", "Only events of these types: Normal, Warning."),
-    "api_group": Declared("--api-group", "Only kinds of this group.", COUNTS, None),
-    "namespaced": Declared("--namespaced/--not-namespaced", "Only kinds with, or without, namespaces.", COUNTS, None),
-    "verbs": Declared("--verbs VERBS", "Only kinds that can be asked for all of these.", COUNTS),
-    "categories": Declared("--categories NAMES", "Only kinds of all these categories.", COUNTS),
+    "by_namespace": Declared("--by by_namespace", "A row for each kind and namespace.", SHOWS, form=("", "namespace")),
+    "deleting": _off(
+        "--deleting", "Print the objects that are being deleted, and the finalizers they wait for.", COUNTS
+    ),
     "api_version": Declared("--api-version GROUP/VERSION", "The version to explain.", COUNTS),
     # how they are printed
     "output": Declared("-o --output", "", SHOWS, "table", form=FORMS),

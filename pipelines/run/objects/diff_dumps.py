@@ -94,7 +94,7 @@ def _kinds(before: DumpStore, after: DumpStore, kind: str) -> list[Resource]:
             return kinds_named(kinds, store.discovery.resolve(kind))
         except UnknownResource:
             continue
-    raise PlanError("", f"neither dump has a kind {kind}", "", "auditor api-resources DUMP prints the kinds")
+    raise PlanError("", f"neither dump has a kind {kind}", "", "auditor kinds DUMP prints the kinds")
 
 
 class _All:

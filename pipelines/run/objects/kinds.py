@@ -1,4 +1,4 @@
-"""`auditor api-resources` and `explain`: the kinds of a dump."""
+"""`auditor explain`: the fields of kinds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.base.visible import visible
-from auditor.printing.api_resources import resource_lines
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.explain import NoSuchField, explained, with_type_fields
 from auditor.server.dump import DumpStore
@@ -16,38 +15,14 @@ from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
-    from auditor.printing.api_resources import ResourceFilter
     from auditor.printing.discovery import Resource
     from pipelines.run.objects.query_options import QueryOptions
-
-
-_NOT_BY_DEFAULT = frozenset(["storageversions", "podgroups", "workloads", "leasecandidates"])
-"""Built-in kinds that a server serves only with an option; they are printed if a dump has objects of them."""
 
 
 def _dump(store: object, target: str) -> DumpStore:
     if isinstance(store, DumpStore):
         return store
     raise PlanError(target, "this needs the dump of one cluster", "", "name it in the place of the report")
-
-
-def run_api_resources(options: QueryOptions, wanted: ResourceFilter) -> int:
-    """Print the kinds that a server with the definitions of a dump has."""
-    with open_store(options, ErrorLines()) as opened:
-        store = _dump(opened, options.target)
-        pairs = [
-            (resource, store.catalog.definition(resource) is not None)
-            for resource in store.discovery.resources
-            if _is_served(store, resource)
-        ]
-        TextWriter(sys.stdout)(resource_lines(pairs, wanted))
-    return 0
-
-
-def _is_served(store: DumpStore, resource: Resource) -> bool:
-    if store.catalog.definition(resource) is not None or resource.plural not in _NOT_BY_DEFAULT:
-        return True
-    return any(True for _ in store.rows.of(resource))
 
 
 def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive: bool, most_levels: int) -> int:

@@ -48,7 +48,7 @@ def run_refs(options: QueryOptions, wanted: str, *, dangling: bool, output: str)
             try:
                 rows = [_row(reference) for reference in references.to(kind, options.namespace or "default", name)]
             except UnknownResource as error:
-                raise PlanError("", str(error), "", "`auditor api-resources DUMP` prints the kinds") from None
+                raise PlanError("", str(error), "", "`auditor kinds DUMP` prints the kinds") from None
         columns = {**_COLUMNS, **({"refers to": "target"} if dangling else {})}
         out("".join(print_rows(rows, columns, output)))
         if not rows and output in ("table", "wide"):

@@ -334,7 +334,7 @@ def test_an_error_of_a_jsonpath_quotes_the_template_as_go_does(target: Path) -> 
 def test_without_a_kind_the_answer_names_our_command(target: Path) -> None:
     done = auditor("query", target)
     assert done.code != 0
-    assert "error: name a kind; `auditor api-resources DUMP` prints them" in done.stderr
+    assert "error: name a kind; `auditor kinds DUMP` prints them" in done.stderr
 
 
 def test_all_kinds_are_asked_at_once(target: Path, tmp_path: Path) -> None:

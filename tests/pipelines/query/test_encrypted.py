@@ -118,7 +118,7 @@ def test_a_report_made_with_the_keys_notes_what_lacks_them_now(tmp_path: Path) -
         assert (reported.code, len(reported.stdout.splitlines())) == (code, lines), reported.output
 
 
-@pytest.mark.parametrize("command", [("crds", "list"), ("gates", "list"), ("gates", "simulate")])
+@pytest.mark.parametrize("command", [("gates", "list"), ("gates", "simulate")])
 def test_commands_that_look_at_all_objects_name_those_that_are_sealed(command: tuple[str, ...], tmp_path: Path) -> None:
     names = {"plural": "ws", "singular": "w", "kind": "W", "listKind": "WList"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -145,21 +145,30 @@ def test_commands_that_look_at_all_objects_name_those_that_are_sealed(command: t
     path.write_bytes(bolt_file({b"key": rows, b"meta": {b"consistent_index": struct.pack(">Q", 3)}}))
     done = auditor(*command, path)
     assert done.code == 3, done.output
-    sealed_are = "counted without versions" if command == ("crds", "list") else "left out"
     assert [line for line in done.stderr.splitlines() if "vs.ex.com" in line or "sealed" in line] == [
-        f"1 value is sealed by aescbc (key name one), no key was given (--encryption-config); these objects are {sealed_are}",
+        "1 value is sealed by aescbc (key name one), no key was given (--encryption-config); these objects are left out",
         "definition vs.ex.com is encrypted, and no key was given",
     ]
 
 
 def test_the_list_of_kinds_counts_sealed_objects() -> None:
+    snapshot = recorded("golden/encrypted/aescbc") / "snapshot.db.gz"
+    listed = auditor("kinds", snapshot)
+    assert (listed.code, "v1alpha1=3 not-read=18" in listed.stdout) == (3, True)
+    listed = auditor("kinds", snapshot, "-o", "json")
+    counts = {kind["name"]: (kind["objects"], kind["notRead"]) for kind in json.loads(listed.stdout)}
+    assert counts["loaves.bakery.example.com"] == (21, 18)
+    assert counts["recipes.kitchen.example.org"] == (15, 12)
+
+
+def test_ages_and_references_are_also_of_what_a_key_opens() -> None:
     folder = recorded("golden/encrypted/aescbc")
-    counts = {}
-    for words in ((), ("-o", "json")):
-        listed = auditor("crds", "list", folder / "snapshot.db.gz", *words)
-        assert listed.code == 3
-        if words:
-            counts = {one["name"]: (one["objects"], one["sealed"]) for one in json.loads(listed.stdout)}
-        else:
-            assert "v1alpha1=3 sealed=18" in listed.stdout
-    assert counts == {"loaves.bakery.example.com": (21, 18), "recipes.kitchen.example.org": (15, 12)}
+    snapshot, keys = folder / "snapshot.db.gz", ("--encryption-config", folder / "encryption-config.json")
+    listed = auditor("kinds", snapshot, *keys)
+    assert (listed.code, "<invalid>" in listed.stdout) == (3, False), listed.output
+    assert "<invalid>" not in auditor("query", snapshot, "recipes", *keys).stdout
+    referring = {}
+    for more in (keys, ()):
+        rows = auditor("refs", snapshot, "namespaces/north", *more, "-o", "ndjson").stdout.splitlines()
+        referring[bool(more)] = sum(json.loads(row)["kind"] == "Secret" for row in rows)
+    assert referring == {True: 3, False: 1}

@@ -1,0 +1,224 @@
+"""`auditor kinds`: totals of each kind, and the objects that are being deleted."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import auditor
+from tests.pipelines.nights.support import Store, definition, loaf
+from tests.shared import shared
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+CREATED = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+WRITTEN = {"managedFields": [{"manager": "m", "operation": "Update", "time": "2026-01-11T00:00:00Z"}]}
+LEASE = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "l", "namespace": "kube-system", "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "spec": {"renewTime": "2026-01-31T00:00:00.000000Z"},
+}
+GONE = {"deletionTimestamp": "2026-01-30T23:00:00Z", "finalizers": ["example.com/wait"], **CREATED}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "shop", **CREATED, "deletionTimestamp": "2026-01-31T00:00:10Z"},
+}
+POD["metadata"]["deletionGracePeriodSeconds"] = 70  # type: ignore[index]
+NAMESPACE = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "shop", "deletionTimestamp": "2026-01-30T00:00:00Z", **CREATED},
+    "spec": {"finalizers": ["kubernetes"]},
+    "status": {
+        "phase": "Terminating",
+        "conditions": [
+            {"type": "NamespaceContentRemaining", "status": "True", "message": "pods. has 1 resource instances"},
+            {"type": "NamespaceDeletionDiscoveryFailure", "status": "False", "message": "fine"},
+        ],
+    },
+}
+
+
+@pytest.fixture
+def store() -> Store:
+    made = Store(definition(versions=("v2", "v1")), definition("Oven", scope="Cluster"))
+    made.put(loaf("new", version="v2", metadata=CREATED | WRITTEN))
+    made.put(loaf("old", namespace="south-of-the-very-far-river", metadata=CREATED, note="much text, " * 20))
+    made.put(loaf("held", metadata=GONE))
+    made.put(LEASE, "/registry/leases/kube-system/l")
+    made.put(POD, "/registry/pods/shop/p")
+    made.put(NAMESPACE, "/registry/namespaces/shop")
+    return made
+
+
+def _rows(*words: object, code: int = 0) -> list[dict[str, Any]]:
+    done = auditor("kinds", *words, "-o", "json")
+    assert done.code == code, done.output
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
+
+
+def test_each_kind_with_objects_or_a_definition_has_a_row(store: Store, tmp_path: Path) -> None:
+    dump = store.write(tmp_path / "dump.json", "etcdctl")
+    done = auditor("kinds", dump)
+    assert done.code == 0, done.output
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["NAME", "KIND", "STORED", "OBJECTS", "BYTES", "BIGGEST", "DELETING", "OLDEST", "NEWEST"],
+        *([*row.split()] for row in _expected(store)),
+    ]
+    assert done.stderr == ""
+
+
+def _expected(store: Store) -> list[str]:
+    def sizes(prefix: str) -> tuple[int, int]:
+        lengths = [len(value) for key, (value, _) in store.kvs.items() if key.startswith(f"/registry/{prefix}/")]
+        return sum(lengths), max(lengths)
+
+    crds, most_crds = sizes("apiextensions.k8s.io")
+    loafs, most_loafs = sizes("bakery.example.com/loafs")
+    lease, pod, namespace = sizes("leases")[0], sizes("pods")[0], sizes("namespaces")[0]
+    return [
+        f"{CRDS} CustomResourceDefinition v1=2 2 {crds} {most_crds} loafs.bakery.example.com 0 - -",
+        f"leases.coordination.k8s.io Lease v1=1 1 {lease} {lease} kube-system/l 0 30d 0s",
+        f"loafs.bakery.example.com Loaf v1=2 v2=1 3 {loafs} {most_loafs} south-of-th...-river/old 1 30d 20d",
+        f"namespaces Namespace v1=1 1 {namespace} {namespace} shop 1 30d 30d",
+        "ovens.bakery.example.com Oven - 0 0 - 0 - -",
+        f"pods Pod v1=1 1 {pod} {pod} shop/p 1 30d 30d",
+    ]
+
+
+def test_a_stored_version_that_no_object_has_is_in_brackets_if_all_objects_are_known(tmp_path: Path) -> None:
+    made = definition(versions=("v2", "v1"))
+    made["status"]["storedVersions"] = ["v1", "v2"]
+    store = Store(made, loaf("a", version="v2"))
+    assert "v2=1 [v1] " in auditor("kinds", store.write(tmp_path / "dump.json", "etcdctl")).stdout
+    of_namespace = auditor("kinds", tmp_path / "dump.json", "--by", "namespace").stdout
+    assert ("v2=1 " in of_namespace, "[v1]" in of_namespace) == (True, False)
+    exported = auditor("kinds", store.write(tmp_path / "export.json", "export")).stdout
+    assert ("v2=1" in exported, "[v1]" in exported) == (False, False)
+    store.put(b"{", "/registry/bakery.example.com/loafs/north/torn")
+    assert "v2=1 not-read=1 " in auditor("kinds", store.write(tmp_path / "torn.json", "etcdctl")).stdout
+
+
+def test_rows_are_by_namespace_and_sorted_as_asked(store: Store, tmp_path: Path) -> None:
+    dump = store.write(tmp_path / "dump.json", "etcdctl")
+    rows = _rows(dump, "--by", "namespace", "--sort-by", "objects")
+    assert [(row["kind"], row["namespace"], row["objects"]) for row in rows][:3] == [
+        ("CustomResourceDefinition", None, 2),
+        ("Loaf", "north", 2),
+        ("Lease", "kube-system", 1),
+    ]
+    assert [row["kind"] for row in _rows(dump, "-n", "shop")] == ["Pod"]
+    biggest = [row["bytes"] for row in _rows(dump, "--sort-by", "bytes")]
+    assert biggest == sorted(biggest, reverse=True)
+
+
+def test_wide_has_what_discovery_says(store: Store, tmp_path: Path) -> None:
+    wide = auditor("kinds", store.write(tmp_path / "dump.json", "etcdctl"), "-o", "wide").stdout
+    [head, *rows] = [line.split() for line in wide.splitlines()]
+    assert head[-7:] == ["SHORTNAMES", "APIVERSION", "NAMESPACED", "VERBS", "CATEGORIES", "VERSIONS", "CONVERSION"]
+    verbs = "create,delete,deletecollection,get,list,patch,update,watch"
+    assert next(row for row in rows if row[1] == "Loaf")[-5:] == [
+        "bakery.example.com/v2", "true", verbs, "v2*,v1", "None",
+    ]  # fmt: skip
+    assert next(row for row in rows if row[1] == "Pod")[-7:] == ["po", "v1", "true", verbs, "all", "-", "-"]
+    assert "deletecollection" not in " ".join(next(row for row in rows if row[1] == "Namespace"))
+
+
+def test_what_is_not_counted_or_not_read_is_said(store: Store, tmp_path: Path) -> None:
+    store.put(b"{", "/registry/bakery.example.com/loafs/north/torn")
+    store.put({"kind": "RangeAllocation"}, "/registry/ranges/serviceips")
+    broken = definition("Broken")
+    broken["status"]["conditions"] = []
+    store.put(broken)
+    done = auditor("kinds", store.write(tmp_path / "dump.json", "etcdctl"))
+    assert done.code == 3
+    assert "v1=2 v2=1 not-read=1" in done.stdout
+    assert done.stderr.splitlines() == [
+        "500: corrupt object /registry/bakery.example.com/loafs/north/torn: unexpected end of JSON input",
+        "note: definition brokens.bakery.example.com is not served: not established",
+        "note: 1 value of no kind that its definitions name, not counted; first /registry/ranges/serviceips",
+    ]
+
+
+def test_what_is_being_deleted_is_listed_with_what_it_waits_for(store: Store, tmp_path: Path) -> None:
+    dump = store.write(tmp_path / "dump.json", "etcdctl")
+    done = auditor("kinds", dump, "--deleting")
+    assert (done.code, done.stderr) == (0, "")
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["KIND", "NAMESPACE", "NAME", "AGE", "WAITS", "FOR"],
+        ["Namespace", "shop", "24h", "kubernetes"],
+        ["Pod", "shop", "p", "60s", "-"],
+        ["Loaf", "north", "held", "60m", "example.com/wait"],
+    ]
+    [namespace, _, _] = _rows(dump, "--deleting")
+    assert (namespace["messages"], namespace["since"]) == (["pods. has 1 resource instances"], "2026-01-30T00:00:00Z")
+    assert "pods. has 1 resource instances" in auditor("kinds", dump, "--deleting", "-o", "wide").stdout
+    assert [row["name"] for row in _rows(dump, "--deleting", "-n", "north")] == ["held"]
+
+
+def test_nothing_is_being_deleted_is_said_only_of_what_was_read(tmp_path: Path) -> None:
+    store = Store(definition(), loaf("a"))
+    done = auditor("kinds", store.write(tmp_path / "dump.json", "etcdctl"), "--deleting")
+    assert (done.code, done.stdout, done.stderr) == (0, "", "No objects are being deleted.\n")
+    store.put(b"{", "/registry/bakery.example.com/loafs/north/torn")
+    done = auditor("kinds", store.write(tmp_path / "torn.json", "etcdctl"), "--deleting")
+    assert (done.code, done.stdout) == (3, "")
+    assert done.stderr.endswith("No objects are being deleted among those that could be read.\n")
+
+
+def test_a_report_answers_by_its_dump(store: Store, tmp_path: Path) -> None:
+    dump = tmp_path / str(store.write(tmp_path / "dump.json", "etcdctl"))
+    report = tmp_path / "report"
+    auditor("audit", dump, "--report", report, "--fail-on", "never")
+    assert _rows(report) == _rows(dump)
+    dump.unlink()
+    done = auditor("kinds", report)
+    assert (done.code, done.stdout) == (2, "")
+    assert "this needs the dump of the report; --dump names it" in done.stderr
+
+
+def test_a_removed_command_names_the_one_in_its_place() -> None:
+    for words in (("api-resources", "d"), ("crds", "list", "d")):
+        done = auditor(*words)
+        assert done.code == 2
+        name = " ".join(words[:-1])
+        assert f"there is no command {name} any more: use `auditor kinds DUMP -o wide`" in done.stderr
+
+
+def test_kinds_are_counted_by_the_version_they_are_stored_at() -> None:
+    rows = _rows(shared("golden/upgrade/snapshot.db.gz"), code=3)
+    exact = 0
+    for kind in rows:
+        assert kind["objects"] == sum(kind["storedVersions"].values()) + kind["notRead"]
+        values = _values(f"/registry/{kind['group']}/{kind['plural']}/")
+        if values:  # all of them are JSON
+            versions = Counter(value["apiVersion"].rpartition("/")[2] for value in values)
+            assert kind["storedVersions"] == versions
+            exact += len(values)
+    assert exact > 4
+    assert sum(kind["objects"] for kind in rows) > 600
+
+
+def _values(prefix: str) -> list[Any] | None:
+    """Return what is stored below a key, or None if some of it is damaged."""
+    with gzip.open(shared("golden/upgrade/etcdctl-get.json.gz")) as stream:
+        rows = json.load(stream)["kvs"]
+    try:
+        values = [
+            json.loads(base64.b64decode(row.get("value", "")))
+            for row in rows
+            if base64.b64decode(row["key"]).decode().startswith(prefix)
+        ]
+    except ValueError:
+        return None
+    return values if all(isinstance(value, dict) and "/" in str(value.get("apiVersion")) for value in values) else None
