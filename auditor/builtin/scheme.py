@@ -23,6 +23,7 @@ _OTHER_RESOURCES: Final = {
 """Resources that a server stores and that no request lists."""
 
 
+_NO_DESCRIPTION: Final = "(built-in kinds have no descriptions here)"
 _SHARED: Final = {"events.k8s.io/Event": "/Event"}
 """Kinds that are stored in the form of another group."""
 
@@ -115,6 +116,32 @@ def _schema_of(number: int, around: tuple[int, ...]) -> StructuralSchema:
     names = (path.rpartition(".")[2] for path in more[0][::2])
     below_of = (_schema_of(field, (*around, number)) for field in more[0][1::2])
     return StructuralSchema(properties=dict(zip(names, below_of, strict=True)))
+
+
+_JSON_TYPES: Final = {"int": "integer", "bool": "boolean", "bytes": "string", "float": "number", "any": "any"}
+
+
+def described_fields(group: str, version: str, kind: str) -> dict[str, Any] | None:
+    """Return the fields of a registered kind as an OpenAPI schema, with the names of Go types as types of objects.
+
+    Returns:
+        None if the kind is not known. A type within itself has no fields the second time.
+    """
+    number = type_named(f"{group}/{version}/{kind}")
+    return _described(number, ()) if isinstance(number, int) else None
+
+
+def _described(number: int, around: tuple[int, ...]) -> dict[str, Any]:
+    shape, name, *more = types()[number]
+    if shape in ("list", "map"):
+        return {"items" if shape == "list" else "additionalProperties": _described(more[0], around)}
+    short = "string" if shape == "string" else name.rpartition(".")[2]
+    schema = {"type": _JSON_TYPES.get(shape, short), "description": _NO_DESCRIPTION}
+    if shape == "struct" and number not in around:
+        names = (path.rpartition(".")[2] for path in more[0][::2])
+        below = (_described(field, (*around, number)) for field in more[0][1::2])
+        schema["properties"] = dict(zip(names, below, strict=True))
+    return schema
 
 
 class ServedKind(NamedTuple):

@@ -118,6 +118,32 @@ def explained(schema: JsonObject, path: Sequence[str], *, recursive: bool, most_
     return f"{head}DESCRIPTION:\n{_indented(_wrapped(text, 76), 4)}\n{listed}"
 
 
+def json_path(schema: JsonObject, path: Sequence[str]) -> tuple[str, str]:
+    """Return the JSONPath of all values of a field, and its type; unknown if the schema keeps unknown fields there.
+
+    Args:
+        schema: The schema of the whole object.
+        path: Names of fields as for `explained`; below a map also its keys.
+    Raises:
+        NoSuchField: The schema has no such field.
+    """
+    steps = ""
+    for name in path:
+        while name not in (schema.get("properties") or ()):
+            values = schema.get("additionalProperties")
+            inner: Any = schema.get("items") or values
+            if type(inner) is not dict:
+                if schema.get("properties") and not schema.get("x-kubernetes-preserve-unknown-fields"):
+                    raise NoSuchField(f'field "{path[-1]}" does not exist')
+                schema = {"properties": {name: {"type": "unknown"}}}
+            elif type(values) is dict and name not in (inner.get("properties") or ()):
+                schema = {"properties": {name: inner}}
+            else:
+                steps, schema = f"{steps}[*]", inner
+        steps, schema = f"{steps}.{name}", schema["properties"][name]
+    return steps, _type_of(schema)
+
+
 def _holding(schema: JsonObject, name: str, last: str) -> JsonObject:
     """Return the schema of a property of an object, or of the objects in a list or map."""
     while True:

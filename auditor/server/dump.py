@@ -276,7 +276,7 @@ class DumpStore:
                 f"{rows} rows of {resource.group_resource} would be scanned, --max-scan allows {self.query.max_scan}\n"
                 f"{self.plan_of(resource)}",
                 "",
-                "select by indexed fields (see `auditor fields`), or give a report instead of its dump",
+                "select by indexed fields (see `auditor explain DUMP KIND`), or give a report instead of its dump",
             )
 
     def plan_of(self, resource: Resource) -> str:

@@ -24,12 +24,12 @@ from pipelines.cli.query import KubectlCommand, query_options, run, source_optio
 )
 @source_options
 def kinds(
-    target: str, *, by_namespace: str, deleting: bool, sort_by: str, output: str, now: float | None, **flags: Any
+    target: str, *, by_namespace: str | None, deleting: bool, sort_by: str, output: str, now: float | None, **flags: Any
 ) -> None:
     """Print a row for each kind that has objects or a definition: how many, how large, how old, at which versions.
 
-    VERSIONS STORED counts the objects at each version in etcd; a version in brackets is only in status.storedVersions.
-    An export does not say at which version an object was stored. BYTES are those of the values, BIGGEST the largest
+    STORED counts the objects at each version in etcd; a version in brackets is only in status.storedVersions. An export
+    does not say at which version an object was stored. BYTES are those of the values, BIGGEST the largest
     one. DELETING counts the objects with a deletionTimestamp. OLDEST is the age of the oldest creation, NEWEST that of
     the newest write that objects name. -o wide adds what `kubectl api-resources` prints, and the versions of a
     definition: * is its storage version, ! is not served.
@@ -52,27 +52,41 @@ def kinds(
     run(lambda: run_kinds(asked, by_namespace=by, deleting=deleting, sort_by=sort_by, output=output, now=now))
 
 
-@click.command(cls=KubectlCommand, short_help="Print what a definition says of a kind, as kubectl explain does.")
+@click.command(cls=KubectlCommand, short_help="Print the fields of a kind as kubectl explain does, and their values.")
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("path", metavar="KIND[.FIELD]...")
-@options("recursive max_depth api_version dumps")
+@options(
+    "clusters_of_report recursive max_depth api_version values namespace limit output dumps kubernetes",
+    namespace="With --values: only objects of this namespace.",
+    limit={"help": "With --values: at most this many values a field.", "default": 20, "form": 1},
+    output={"help": "With --values: the form of its rows."},
+)
 @source_options
 def explain(target: str, path: str, **flags: Any) -> None:
-    """Print the description, the type and the fields of a custom kind or of one of its fields.
+    """Print the description, the type and the fields of a kind or of one of its fields.
 
-    Built-in kinds cannot be explained: a dump has no descriptions of them.
+    A kind without FIELD also lists the fields that field selectors can use, for each version that is served. Built-in
+    kinds have the fields of their Go types, without descriptions.
+
+    --values counts how many objects have each value of a FIELD, the most frequent first; the items of lists count each.
+    Without a FIELD it counts the texts that selectors compare: there a missing field is "".
 
     \b
     Examples:
       auditor explain snapshot.db widgets.spec
       auditor explain snapshot.db widgets --recursive --api-version example.com/v2
+      auditor explain snapshot.db pods.spec.containers.image --values
+      auditor explain out/ widgets --values
     """
-    from pipelines.run.objects.kinds import run_explain  # noqa: PLC0415 - help stays light
+    from pipelines.run.objects.explain import run_explain, run_values  # noqa: PLC0415 - help stays light
 
     if flags["max_depth"] and not flags["recursive"]:
         raise click.UsageError("--max-depth requires --recursive")
-    asked = query_options(target, flags)
     version, recursive, depth = flags["api_version"], flags["recursive"], flags["max_depth"]
+    output, limit = flags["output"], flags.pop("limit")
+    asked = query_options(target, flags | {"output": ""})
+    if flags["values"]:
+        run(lambda: run_values(asked, path, api_version=version, limit=limit, output=output))
     run(lambda: run_explain(asked, path, api_version=version, recursive=recursive, most_levels=depth))
 
 
@@ -127,31 +141,6 @@ def describe(target: str, args: tuple[str, ...], *, now: float | None, **flags: 
     asked = query_options(target, flags)
     asked.args = args
     run(lambda: run_describe(asked, now=now))
-
-
-@click.command(short_help="List what field selectors can select by.")
-@click.argument("target", metavar="DUMP|REPORT")
-@click.argument("kind", metavar="KIND")
-@options(
-    "clusters_of_report values namespace limit output dumps kubernetes",
-    namespace="With --values: only objects of this namespace.",
-    limit={"help": "At most this many values a field.", "default": 20, "form": 1},
-)
-@source_options
-def fields(target: str, kind: str, *, values: bool, limit: int, output: str, **flags: Any) -> None:
-    """List the fields that a kind can be selected by, for each version that is served.
-
-    A selector compares texts: a missing field counts as "". With --values the distinct texts are counted, the most
-    frequent first.
-
-    \b
-    Examples:
-      auditor fields snapshot.db widgets
-      auditor fields out/ pods --values
-    """
-    from pipelines.run.objects.fields import run_fields  # noqa: PLC0415 - help stays light
-
-    run(lambda: run_fields(query_options(target, flags), kind, values=values, limit=limit, output=output))
 
 
 @click.command(short_help="Show everything known about one key.")

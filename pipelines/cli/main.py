@@ -26,7 +26,7 @@ from pipelines.cli.config_file import check_environment, load_configuration
 from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
 from pipelines.cli.gates import gates
-from pipelines.cli.kinds import describe, events, explain, fields, kinds, refs, show, watch
+from pipelines.cli.kinds import describe, events, explain, kinds, refs, show, watch
 from pipelines.cli.options.made import Option
 from pipelines.cli.options.overwriting import guard_inputs
 from pipelines.cli.query import query
@@ -56,6 +56,7 @@ _WITHOUT_URLS: Final = ("completion", "releases", "sources", "version")
 REMOVED: Final[dict[str, str]] = {
     "api-resources": "kinds DUMP -o wide",
     "crds list": "kinds DUMP -o wide",
+    "fields": "explain DUMP KIND --values",
 }
 """The command line to use in place of each removed command, such as "history DUMP KIND" for `watch`."""
 _ALIASES: Final = {"get": "query"}
@@ -197,7 +198,6 @@ for _command in (
     explain,
     events,
     describe,
-    fields,
     refs,
     show,
     watch,

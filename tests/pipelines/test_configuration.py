@@ -120,7 +120,7 @@ REFUSED = [
     ("query", "show-secrets", True), ("query", "output", "parquet=out"), ("query", "kms-decryptor", "touch ran"),
     ("show", "show-secrets", True), ("watch", "show-secrets", True), ("validate", "crds", "gs://bucket/crds"),
     ("upgrade", "report", "elsewhere"), ("upgrade", "new-crds", "https://example.invalid/"), ("upgrade", "force", False),
-    ("fields", "kms-decryptor", "touch ran"), ("query", "dump", "https://example.invalid/dump"),
+    ("explain", "kms-decryptor", "touch ran"), ("query", "dump", "https://example.invalid/dump"),
 ]  # fmt: skip
 
 

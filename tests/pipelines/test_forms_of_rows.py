@@ -27,7 +27,7 @@ COMMANDS = (
     ("releases",),
     ("releases", "1.36", "1.37"),
     ("kinds", "dump.ndjson"),
-    ("fields", "dump.ndjson", "widgets", "--values"),
+    ("explain", "dump.ndjson", "widgets", "--values"),
     ("show", "dump.ndjson", "widgets/a", "-n", "team"),
     ("show", "report", "widgets/a", "-n", "team"),
     ("validate", "one.json", "--crds", "crd.json"),

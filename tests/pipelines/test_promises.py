@@ -208,7 +208,7 @@ def test_validate_judges_manifests_and_tells_what_it_skips(tmp_path):
         ("gates", "list", "dump"),
         ("gates", "simulate", "dump"),
         ("query", "dump", "xs"),
-        ("fields", "dump", "xs"),
+        ("explain", "dump", "xs"),
         ("show", "dump", "d/a"),
     ],
     ids=" ".join,
@@ -255,7 +255,7 @@ def test_a_report_of_a_dump_in_parts_unreadable_says_so(tmp_path, dump):
     assert auditor("audit", "dump.db", "--report", "r", cwd=tmp_path).code == 3
     if dump == "gone":
         (tmp_path / "dump.db").unlink()
-    for words in (("query", "r", "loaves"), ("fields", "r", "loaves"), ("show", "r", "/registry/x")):
+    for words in (("query", "r", "loaves"), ("explain", "r", "loaves", "--values"), ("show", "r", "/registry/x")):
         done = auditor(*words, cwd=tmp_path)
         assert "DAMAGED  dump.db: page 6 " in done.stderr
         assert done.code == (2 if words[0] == "show" else 3)

@@ -105,7 +105,7 @@ def test_nor_does_a_ray_of_our_own(hostile, command, tmp_path):
 
 ASKS = [
     "query {report} x -o name", "query many.ndjson.gz x --crds crd.json -o yaml", "show {report} d/x1",
-    "fields {report} x", "diff {report} {report}", "crds check crd.json", "kinds many.ndjson --crds crd.json",
+    "explain {report} x", "diff {report} {report}", "crds check crd.json", "kinds many.ndjson --crds crd.json",
     "validate --crds crd.json one.json", "gates list crd.json", "sources", "version", "--help", "audit --help",
     "watch one.json x", "query s3://no-such-bucket.invalid/report x", "query other://report x",
     "upgrade many.ndjson.gz --old-crds crd.json --new-crds crd.json --jobs 2 --report {out}",

@@ -33,8 +33,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("of", "words"),
     [
         ("dump", ["query", "loaves", "-o", "yaml"]),
-        ("report", ["fields", "loaves", "--values"]),
-        pytest.param("dump", ["fields", "loaves", "--values"], marks=pytest.mark.slow),
+        ("report", ["explain", "loaves", "--values"]),
+        pytest.param("dump", ["explain", "loaves", "--values"], marks=pytest.mark.slow),
         pytest.param("report", ["query", "loaves", "-o", "yaml"], marks=pytest.mark.slow),
     ],
 )

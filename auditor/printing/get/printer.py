@@ -37,7 +37,7 @@ from auditor.printing.tables import ColumnHeader, Row, TableText
 from auditor.printing.yamltext import YamlTextError, to_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.printing.arguments import Wanted
@@ -46,6 +46,24 @@ if TYPE_CHECKING:
 
 FORESEEN: Final = (RequestRefused, UsageError, StatusError, UnknownResource, Unsortable)
 """Errors for which the command has a message."""
+
+
+def value_counts(path: str, objects: Iterable[JsonObject]) -> Counter[str]:
+    """Return how many objects have each value at a JSONPath, as text; ``<none>`` if it has none.
+
+    Args:
+        path: The path, with or without braces; the items of lists are values.
+        objects: The objects.
+    """
+    template = compile_template(relaxed(path))
+    counts: Counter[str] = Counter()
+    for obj in objects:
+        blocks = template.find(obj)
+        values = itertools.chain.from_iterable(
+            value if type(value) is list else [value] for value in (blocks[0] if blocks else [])
+        )
+        counts.update(set(map(display, values)) or {"<none>"})
+    return counts
 
 
 class ObjectPrinter:
@@ -85,15 +103,7 @@ class ObjectPrinter:
 
     def count_by(self, found: list[Found]) -> None:
         """Print how many objects have each value at a path, the most frequent first; an object may have several."""
-        template = compile_template(relaxed(self.options.count_by))
-        counts: Counter[str] = Counter()
-        for group in found:
-            for obj in group.objects:
-                blocks = template.find(obj)
-                values = itertools.chain.from_iterable(
-                    value if type(value) is list else [value] for value in (blocks[0] if blocks else [])
-                )
-                counts.update(set(map(display, values)) or {"<none>"})
+        counts = value_counts(self.options.count_by, (obj for group in found for obj in group.objects))
         rows = [
             {"objects": count, "value": value}
             for value, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -109,7 +109,9 @@ TABLE: Final[dict[str, Declared]] = {
         form="age",
     ),
     "types": _many("--types TYPES", "Only events of these types: Normal, Warning."),
-    "by_namespace": Declared("--by by_namespace", "A row for each kind and namespace.", SHOWS, form=("", "namespace")),
+    "by_namespace": Declared(
+        "--by by_namespace", "A row for each kind and namespace.", SHOWS, None, form=("namespace",)
+    ),
     "deleting": _off(
         "--deleting", "Print the objects that are being deleted, and the finalizers they wait for.", COUNTS
     ),
@@ -179,7 +181,7 @@ TABLE: Final[dict[str, Declared]] = {
     "raw": Declared("--raw", "", COUNTS, hidden=True),
     "recursive": _off("--recursive", "All fields below, a line for each."),
     "max_depth": Declared("--max-depth", "With --recursive: at most so many levels; 0: all.", SHOWS, 0, form=0),
-    "values": _off("--values", "Also list the distinct values, and how many objects have each."),
+    "values": _off("--values", "Print the distinct values, and how many objects have each."),
     "with_history": _off(
         "--history with_history", "Print the revisions of the object that an etcd snapshot still has."
     ),

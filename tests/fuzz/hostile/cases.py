@@ -191,7 +191,7 @@ def _commands(draw: random.Random, dump: str, kinds: list[str], key: str) -> lis
         ("query", target, kind),
         ("query", target, "ws", "--show-labels", "--show-kind", "-A"),
         ("show", target, key),
-        ("fields", target, kind, "--values"),
+        ("explain", target, kind, "--values"),
         ("kinds", target),
         ("crds", "export", dump, "--openapi"),
         ("crds", "check", dump, "--costs"),
@@ -320,7 +320,7 @@ def drawn_report(draw: random.Random, folder: Path) -> Case:
             path.write_bytes(data[: len(data) if draw.random() < 0.7 else draw.randrange(len(data) + 1)])
     choices: list[tuple[str, ...]] = [
         ("query", "old", "ws"), ("query", "old", "ws", "--field-selector", "spec.a=x"), ("query", "old", "ws", "-o", "json"),
-        ("show", "old", "d/o1"), ("fields", "old", "ws", "--values"), ("diff", "old", "old"), ("diff", "old", "old", "-o", "ndjson"),
+        ("show", "old", "d/o1"), ("explain", "old", "ws", "--values"), ("diff", "old", "old"), ("diff", "old", "old", "-o", "ndjson"),
         ("audit", "dump.ndjson", "--report", "out", "--diff", "old", "--jobs", "1"),
         ("audit", "dump.ndjson", "--report", "out2", "--diff", "old", "--only-new", "--jobs", "1"),
         ("audit", "old", "--report", "out2", "--jobs", "1", "--force"),

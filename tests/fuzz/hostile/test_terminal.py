@@ -81,13 +81,16 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "diff": (("diff", "report", "report-export"), ("diff", "report-export", "report", "-o", "ndjson"), ("diff", "report", "{garbage}")),
     "refs": (("refs", "{export}", "--dangling"), ("refs", "{snapshot}", "--dangling"), ("refs", "{export}", "ws/o1", "-n", "d"), ("refs", "{snapshot}", "--dangling", "-o", "json")),
-    "fields": (("fields", "{export}", "ws", "--values"), ("fields", "report", "ws", "--values"), ("fields", "report", "ks"), ("fields", "{snapshot}", "ws", "-o", "json")),
     "gates check": (("gates", "check", "{crds}", "--sidecar", "sidecar.yaml"), ("gates", "check", "{garbage}")),
     "gates list": (("gates", "list", "{export}", "--sidecar", "sidecar.yaml"), ("gates", "list", "{export}", "-o", "json")),
     "kinds": (("kinds", "{export}"), ("kinds", "{snapshot}", "--by", "namespace"), ("kinds", "report", "-o", "wide"), ("kinds", "{snapshot}", "--deleting")),
     "describe": (("describe", "{export}", "ws"), ("describe", "report", "ws", "-A"), ("describe", "{snapshot}", ATTACK)),
     "events": (("events", "{export}"), ("events", "{snapshot}", "-A"), ("events", "{garbage}")),
-    "explain": (("explain", "{export}", "ws"), ("explain", "{export}", "ws.spec", "--recursive"), ("explain", "{export}", ATTACK)),
+    "explain": (
+        ("explain", "{export}", "ws"), ("explain", "{export}", "ws.spec", "--recursive"), ("explain", "{export}", ATTACK),
+        *(("explain", target, path, "--values") for target in ("{export}", "report", "{snapshot}") for path in ("ws", "ws.spec", "ks", "ws.metadata.name")),
+        ("explain", "{snapshot}", "ws", "--values", "-o", "json"),
+    ),
     "gates simulate": (("gates", "simulate", "{manifest}", "--crds", "{crds}", "--sidecar", "sidecar.yaml"),),
     "query": (
         *(("query", target, *asked) for target in ("{export}", "{snapshot}", "report") for asked in _QUERIES),

@@ -276,7 +276,7 @@ def test_a_report_that_is_cut_short_is_reported_by_file(
     assert what in done.stderr
 
 
-@pytest.mark.parametrize("command", ["query", "show", "fields"])
+@pytest.mark.parametrize("command", ["query", "show", "explain"])
 def test_a_report_without_its_manifest_is_no_folder_of_manifests(report: Path, tmp_path: Path, command: str) -> None:
     folder = tmp_path / "report"
     shutil.copytree(report, folder)
@@ -299,7 +299,7 @@ def test_tables_are_plain_without_a_terminal(target: Path) -> None:
 
 
 def test_help_is_there_for_each_command_with_examples() -> None:
-    for command in ("query", "fields", "show", "watch"):
+    for command in ("query", "explain", "show", "watch"):
         done = auditor(command, "-h")
         assert done.code == 0
         assert "Examples:" in done.stdout

@@ -1,4 +1,4 @@
-"""`auditor query`, `show` and `fields` of the report of a fleet."""
+"""`auditor query`, `show` and `explain --values` of the report of a fleet."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_objects_are_printed_as_they_are_with_a_note(fleet: Path) -> None:
     assert [line.split(",")[0] for line in csv] == ["cluster", "east", "east", "west", "west"]
 
 
-@pytest.mark.parametrize("command", [("query", "loafs"), ("show", LIGHT), ("fields", "loafs"), ("watch", "loafs")])
+@pytest.mark.parametrize("command", [("query", "loafs"), ("show", LIGHT), ("explain", "loafs"), ("watch", "loafs")])
 def test_an_unknown_cluster_is_an_error(fleet: Path, command: tuple[str, str]) -> None:
     found = refusal(command[0], fleet, command[1], "--cluster", "east,nowhere")
     assert "no cluster 'nowhere'; expected one of east, north, west" in found
@@ -160,11 +160,11 @@ def test_show_has_a_key_in_each_cluster(fleet: Path) -> None:
 
 
 def test_fields_are_counted_by_cluster(fleet: Path) -> None:
-    lines = rows(auditor("fields", fleet, "loafs", "--values").stdout)
+    lines = rows(auditor("explain", fleet, "loafs", "--values").stdout)
     assert lines[0] == ["CLUSTER", "APIVERSION", "FIELD", "TYPE", "OBJECTS", "VALUE"]
     assert ["west", "bakery.example.com/v1", "spec.flour", "string", "2", "rye"] in lines
     assert {line[0] for line in lines[1:]} == {"east", "west"}
-    only = rows(auditor("fields", fleet, "loafs", "--cluster", "east").stdout)
+    only = rows(auditor("explain", fleet, "loafs", "--values", "--cluster", "east").stdout)
     assert {line[0] for line in only[1:]} == {"east"}
 
 

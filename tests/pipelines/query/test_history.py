@@ -11,7 +11,7 @@ from auditor.base.errors import PlanError
 from auditor.printing.get.options import GetOptions
 from auditor.server.dump import DumpStore
 from auditor.server.history import changes, key_revisions
-from pipelines.run.objects.fields import run_fields
+from pipelines.run.objects.explain import run_explain, run_values
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.objects.show import run_show
 from pipelines.run.objects.watch import run_watch
@@ -251,17 +251,17 @@ def test_show_of_a_broken_a_secret_and_an_unknown_key(bakery: Path, capsys: pyte
         run_show(options, "/registry/none", output="yaml")
 
 
-def test_fields_lists_what_each_version_takes(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_fields(QueryOptions(str(bakery)), "loaves", values=False, limit=9, output="table") == 0
+def test_explain_lists_what_selectors_of_each_version_take(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_explain(QueryOptions(str(bakery)), "loaves", api_version="", recursive=False, most_levels=0) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["bakery.example.com/v1", "spec.grams", "integer"] in rows
     assert ["bakery.example.com/v1", "spec.flour", "string"] in rows
     assert not any(row[:2] == ["bakery.example.com/v1alpha1", "spec.flour"] for row in rows)
 
 
-def test_fields_counts_values_as_selectors_see_them(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_are_counted_as_selectors_see_them(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = QueryOptions(str(bakery))
-    assert run_fields(options, "recipes.v2.kitchen.example.org", values=True, limit=9, output="json") == 0
+    assert run_values(options, "recipes", api_version="kitchen.example.org/v2", limit=9, output="json") == 0
     for one in json.loads(capsys.readouterr().out):
         for value in one["values"]:
             asked = QueryOptions(

@@ -13,7 +13,6 @@ import pytest
 import auditor.printing.get.printer
 import auditor.server.object_reader
 import auditor.server.printer
-import pipelines.run.objects.fields
 import pipelines.run.objects.show
 import pipelines.run.objects.watch
 import pipelines.run.query_output
@@ -23,7 +22,7 @@ from auditor.printing.get.options import GetOptions
 from auditor.printing.jsonpath import Template
 from auditor.server.dump import DumpStore
 from pipelines.run.audit import run_audit
-from pipelines.run.objects.fields import run_fields
+from pipelines.run.objects.explain import run_values
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.objects.show import run_show
 from pipelines.run.objects.watch import run_watch
@@ -139,11 +138,11 @@ def test_only_objects_that_fail(
     assert err.count("is left out") == 3
 
 
-def test_fields_counts_the_others(
+def test_values_are_those_of_the_others(
     dump: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(DumpStore, "fields_of", failing(DumpStore.fields_of))
-    assert run_fields(QueryOptions(str(dump)), "loafs", values=True, limit=9, output="table") == 3
+    assert run_values(QueryOptions(str(dump)), "loafs", api_version="", limit=9, output="table") == 3
     out, err = capsys.readouterr()
     assert "fine" in out
     assert "odd" not in out
@@ -215,7 +214,7 @@ def test_each_command_that_lists_ends_with_3_where_an_object_is_corrupt(tmp_path
     for target in (dump, report):
         for words in (
             ("query", "loafs", "--count"),
-            ("fields", "loafs", "--values"),
+            ("explain", "loafs", "--values"),
             ("describe", "loafs"),
             ("events",),
         ):

@@ -53,4 +53,5 @@ def ask(dump: Path, recorded: Any) -> tuple[int, str, str]:
     if recorded["verb"] == "get":
         return query(dump, recorded)
     now = ["--now", str(recorded["now"])] if recorded["verb"] in ("events", "describe") else []
-    return auditor(recorded["verb"], str(dump), *recorded["args"], *now)
+    code, out, err = auditor(recorded["verb"], str(dump), *recorded["args"], *now)
+    return code, out.partition("FIELD SELECTORS:")[0], err  # which kubectl does not print

@@ -128,7 +128,7 @@ def test_what_is_wrong_with_a_definition_is_reported_by_its_url(store: tuple[str
     assert str(caught.value).startswith(f"{base}/crds/b/c.yaml: ")
 
 
-@pytest.mark.parametrize("command", ["query", "show", "fields"])
+@pytest.mark.parametrize("command", ["query", "show", "explain"])
 def test_what_is_not_in_a_store_is_said(command: str, store: tuple[str, dict[str, bytes]]) -> None:
     reported = auditor(command, f"{store[0]}/none", "widgets")
     assert reported.code != 0
