@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -27,7 +28,7 @@ _WRITTEN: Final = re.compile(
     rb'"(\d{4}-\d\d-\d\dT[0-2]\d:[0-5]\d:[0-5]\d)[.\d]*Z"'
 )
 """Times at which a cluster wrote an object, and that are never in its future."""
-_LOOKED_AT: Final = 256
+LOOKED_AT: Final = 256
 """How many of the objects that were written last are read; a control plane renews a Lease every ten seconds."""
 
 
@@ -55,16 +56,17 @@ def _of(store: DumpStore, number: int) -> Iterator[float]:
         return
     revisions = table["mod_revision"].to_numpy(zero_copy_only=False)
     scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
-    last = np.argsort(revisions, kind="stable")[-_LOOKED_AT:]
+    last = np.argsort(revisions, kind="stable")[-LOOKED_AT:]
     for row in store.rows.take(number, last):
         key = row.key or b""
         resource = resource_of(classify(split_key(key, store.catalog.prefix), scopes))
-        data = store.reader.unsealer.open(key, resource, store.rows.stored_bytes(row)).data or b""
-        try:
-            obj = decode_stored(data) if data.startswith(MAGIC) else jsontext.decode(data)
-        except (WireError, ValueError, RecursionError):
-            continue
-        yield from write_times(obj)
+        yield from stored_times(store.reader.unsealer.open(key, resource, store.rows.stored_bytes(row)).data or b"")
+
+
+def stored_times(data: bytes) -> Iterator[float]:
+    """Yield the times that a value carries, in seconds since 1970; none if it cannot be decoded."""
+    with suppress(WireError, ValueError, RecursionError):
+        yield from write_times(decode_stored(data) if data.startswith(MAGIC) else jsontext.decode(data))
 
 
 def _of_backup(store: DumpStore, number: int) -> Iterator[float]:
@@ -85,10 +87,17 @@ def write_times(obj: Any) -> Iterator[float]:
     times = [metadata.get("creationTimestamp")]
     times += [field.get("time") for field in fields if type(field) is dict] if type(fields) is list else []
     times += [spec.get("renewTime")] if type(spec) is dict else []
-    for text in times:
-        try:
-            time = parse_rfc3339(text) if type(text) is str else None
-        except GoTimeError:
-            continue
-        if time is not None and not time.is_zero:
+    for time in times:
+        yield from seconds_of(time)
+
+
+def seconds_of(text: Any) -> Iterator[float]:
+    """Yield the seconds since 1970 of a time that is one."""
+    with suppress(GoTimeError):
+        if type(text) is str and not (time := parse_rfc3339(text)).is_zero:
             yield time.seconds + time.nanoseconds / 1e9
+
+
+def time_text(seconds: float) -> str:
+    """Return a time as objects have it, to the second."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -28,7 +28,8 @@ _BOOKKEEPING: Final = ("resourceVersion", "managedFields")
 """Fields of metadata that change with every write."""
 _PLACES_BETWEEN: Final = 256
 """Objects between two words about the progress."""
-_MOST_PATHS: Final = 100
+MOST_PATHS: Final = 100
+"""Paths at most that a difference has of each sort."""
 _SHOWN: Final = 5
 """Paths that a sentence names."""
 
@@ -105,7 +106,7 @@ def difference_of(reader: ObjectReader, resource: Resource, old: State, new: Sta
     shown = _differing(reader.concealed(resource, old.read), reader.concealed(resource, new.read))
     stored = [path for path in _differing(old.stored, new.stored) if path not in read]
     redacted = [path for path in read if path not in shown]
-    return Difference(*(tuple(islice(paths, _MOST_PATHS)) for paths in (read, stored, redacted)))
+    return Difference(*(tuple(islice(paths, MOST_PATHS)) for paths in (read, stored, redacted)))
 
 
 def are_different(old: Any, new: Any) -> bool:

@@ -9,7 +9,12 @@ pkg/storage/etcd3/watcher.go (transform: the event that a watch with selectors s
 
 from __future__ import annotations
 
+import sys
+from collections import deque
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,9 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auditor.base.errors import PlanError
+from auditor.base.records import metadata_of, namespace_of
 from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.golang import jsontext
 from auditor.plan.dumps import open_live, open_values
+from auditor.server.clock import LOOKED_AT, newest_time, seconds_of, stored_times, time_text, write_times
+from auditor.server.comparison import State, read_state
 from auditor.server.dump_rows import StoredRow
 from auditor.server.object_reader import UndecodedObject
 from auditor.sources.crd_files import definitions_in
@@ -29,6 +37,7 @@ from auditor.sources.etcd import EtcdFile
 from auditor.sources.etcd.mvcc import keyed_rows, revisions
 from auditor.sources.live_table import OLDER, ROW, NewestPerKey
 from auditor.sources.registry_key import printable_key
+from auditor.updates.managed_fields import managers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -80,13 +89,58 @@ def _batches(source: SourcePlan) -> Iterator[tuple[Any, Revisions]]:
         yield file.view, revisions(file.view, rows, lambda *_: None)
 
 
-def plan_as_of(plan: Plan, revision: int, workdir: Path) -> Plan:
-    """Return a plan of the state at a revision: its live keys and its definitions.
+Point = int | float | timedelta
+"""A revision (int), a time in seconds since 1970 (float), or how long before the newest time of the dump."""
+
+
+def revision_at(store: DumpStore, number: int, point: Point, *, before: bool = False) -> int:
+    """Return the last revision of a source up to a point.
+
+    A revision has the newest time that any object carries up to it.
+
+    Args:
+        before: Return the first revision from that time on, 0 if all known times are later.
+
+    Raises:
+        PlanError: The dump has no history, no known time, or none that is so early.
+    """
+    source = store.plan.sources[number]
+    check_history(source)
+    if isinstance(point, int):
+        return point
+    newest = newest_time(store) if isinstance(point, timedelta) else None
+    time = point if isinstance(point, float) else None if newest is None else newest - point.total_seconds()
+    compacted = source.compacted_revision or 0
+    early = (revision for revision in key_revisions(source, b"") if revision.revision <= compacted)
+    later = (revision for revision in key_revisions(source, b"") if revision.revision > compacted)
+    is_known = False
+    for revision in chain(deque(early, LOOKED_AT), later):
+        data = b"" if revision.deleted else store.rows.stored_bytes(revision.row(number))
+        known = max(stored_times(data), default=None)
+        if known is not None and time is not None and (known >= time if before else known > time):
+            if not (is_known or before):
+                first = time_text(known)
+                raise PlanError(source.name, f"has no write up to {time_text(time)}", f"a time from {first} on")
+            return revision.revision if before else revision.revision - 1
+        is_known |= known is not None
+    if not is_known or time is None:
+        raise PlanError(source.name, "no object carries a time", "a revision")
+    return (source.revision or 0) + before
+
+
+def plan_as_of(store: DumpStore, point: Point, workdir: Path) -> Plan:
+    """Return a plan of the state at a revision or time: its live keys and its definitions.
 
     Raises:
         PlanError: That revision was compacted, or has not happened, or a dump has no history.
     """
-    sources = tuple(_source_as_of(source, revision, workdir, number) for number, source in enumerate(plan.sources))
+    plan = store.plan
+    numbers = [revision_at(store, number, point) for number in range(len(plan.sources))]
+    sources = tuple(
+        _source_as_of(source, numbers[number], workdir, number) for number, source in enumerate(plan.sources)
+    )
+    if not isinstance(point, int):
+        store.warn(f"note: as of revision {', '.join(map(str, numbers))}, the last one up to that time\n")
     plan = replace(plan, sources=sources)
     documents = dict(_definitions(plan))
     from_files = (entry for entry in plan.entries if entry.name in plan.from_files)
@@ -190,64 +244,165 @@ def _revisions(source: SourcePlan, wanted: Callable[[pa.Array], Any]) -> Iterato
 
 
 @dataclass(frozen=True, slots=True)
-class WatchEvent:
-    """An event of a watch: ADDED, MODIFIED, DELETED, or ERROR if the object cannot be read."""
+class Write:
+    """A write of a key.
+
+    Attributes:
+        type: ADDED, MODIFIED or DELETED, as a watch with the selectors has it; ERROR if it cannot be read.
+        resource: The kind.
+        place: Namespace and name, by the key.
+        revision: Where the written value is.
+        old: The object before; None if there was none, or it cannot be read.
+        new: The object after; None if it was deleted, or cannot be read.
+        is_first: Whether the dump has no earlier revision of the key; `version` of the revision tells if there was one.
+        reason: Why it cannot be read.
+        is_corrupt: Whether no server can read it; else it is encrypted, and no key was given.
+    """
 
     type: str
-    revision: int
-    key: bytes
-    object: JsonObject | None
+    resource: Resource
+    place: tuple[str, str]
+    revision: KeyRevision
+    old: State | None = None
+    new: State | None = None
+    is_first: bool = False
     reason: str = ""
-    is_corrupt: bool = True
+    is_corrupt: bool = False
+
+    @property
+    def object(self) -> JsonObject | None:
+        """The object as a watch sends it: of one that is gone the last one, with the revision of the write."""
+        if self.type != "DELETED" or self.old is None:
+            return None if self.new is None else self.new.read
+        version = str(self.revision.revision)
+        return {**self.old.read, "metadata": {**metadata_of(self.old.read), "resourceVersion": version}}
+
+    def by(self) -> tuple[float | None, str]:
+        """Return time and manager of the newest entry of managedFields that the write made or changed.
+
+        Returns:
+            Seconds since 1970 of the newest time that the write brought in, None if there is none; and the manager,
+            empty if no entry differs from those before. A request to delete has a time, and changes no entry.
+        """
+        if self.new is None:
+            return None, ""
+        metadata = metadata_of(self.new.stored)
+        was_deleting = self.old is not None and metadata_of(self.old.stored).get("deletionTimestamp")
+        if metadata.get("deletionTimestamp") and not was_deleting:
+            grace = metadata.get("deletionGracePeriodSeconds")
+            requested = (
+                time - (grace if type(grace) is int else 0) for time in seconds_of(metadata["deletionTimestamp"])
+            )
+            return next(requested, None), ""
+        before: set[float] = set() if self.old is None else set(write_times(self.old.stored))
+        known = [] if self.old is None else managers_of(self.old.stored)
+        entries = [entry for entry in managers_of(self.new.stored) if entry not in known]
+        newest = max(reversed(entries), key=lambda entry: entry.time, default=None)
+        times = {time for time in write_times(self.new.stored) if time not in before}
+        times |= set(seconds_of(newest.time) if newest is not None else ())
+        return max(times, default=None), newest.manager if newest is not None else ""
 
 
-def changes(
-    store: DumpStore, resource: Resource, *, namespace: str, labels: str, fields: str, after: int | None
-) -> Iterator[WatchEvent]:
-    """Yield the events that a watch with selectors would have sent.
+def writes(
+    store: DumpStore,
+    kinds: Sequence[Resource],
+    *,
+    namespace: str = "",
+    name: str = "",
+    key: bytes = b"",
+    labels: str = "",
+    fields: str = "",
+    spans: Sequence[tuple[int, int]] = (),
+    outside: set[bytes] | None = None,
+) -> Iterator[Write]:
+    """Yield the writes of objects of some kinds, the oldest first, in the words of a watch with selectors.
 
-    An object that begins to match is ADDED; one that no longer matches is DELETED, with its last matching content and
-    the revision of the change.
+    An object that begins to match is ADDED; one that no longer matches is DELETED. Where the state before is not known,
+    because it was compacted or cannot be read, what matches is MODIFIED.
 
     Args:
-        after: Revision (resourceVersion) after which the watch begins; None for the oldest that the dump has.
+        key: Only of this key.
+        spans: The first and the last revision, of each source; empty for all that the dump has.
+        outside: Gets the keys of no such kind.
+
     Raises:
         StatusError: A selector is refused.
-        PlanError: The revision was compacted, or there is no history.
+        PlanError: There is no history.
     """
-    wanted_labels, wanted_fields = store.selection.parsed(resource, labels, fields)
-
-    def fits(obj: JsonObject | None) -> bool:
-        if obj is None or (namespace and (obj.get("metadata") or {}).get("namespace") != namespace):
-            return False
-        return store.selection.matches(resource, obj, wanted_labels, wanted_fields)
-
+    selected = _Selected(store, namespace, name, labels, fields, kinds)
+    prefixes = {store.catalog.key_prefix(resource).encode(): resource for resource in kinds}
+    lengths = sorted(set(map(len, prefixes)))
+    below = key or (next(iter(prefixes)) if len(prefixes) == 1 else b"")
     for number, source in enumerate(store.plan.sources):
         check_history(source)
-        begin = after if after is not None else source.compacted_revision or 0
-        if source.compacted_revision is not None and begin < source.compacted_revision:
-            raise PlanError(
-                source.name, f"too old resource version: {begin} ({source.compacted_revision})", "", "leave --from out"
-            )
-        before: dict[bytes, KeyRevision] = {}
-        for revision in key_revisions(source, store.catalog.key_prefix(resource).encode()):
-            old = before.get(revision.key)
-            before[revision.key] = revision
-            if revision.revision <= begin:
+        first, last = spans[number] if spans else (0, sys.maxsize)
+        newest: dict[bytes, KeyRevision] = {}
+        for revision in key_revisions(source, below, exact=bool(key)):
+            if revision.revision > last:
+                break
+            resource = next((prefixes[part] for length in lengths if (part := revision.key[:length]) in prefixes), None)
+            old = newest.get(revision.key)
+            newest[revision.key] = revision
+            if revision.revision < first:
+                continue
+            if resource is None:
+                if outside is not None:
+                    outside.add(revision.key)
                 continue
             try:
-                was = None if old is None or old.deleted else store.reader.read(resource, old.row(number))
-                now = None if revision.deleted else store.reader.read(resource, revision.row(number))
-                fitted, fit = fits(was), fits(now)
-            except UndecodedObject as error:
-                is_corrupt = not (error.lacks_key or error.needs_webhook)
-                yield WatchEvent("ERROR", revision.revision, revision.key, None, str(error), is_corrupt)
-                continue
+                write = selected.write(resource, number, old, revision)
             except Exception as error:  # noqa: BLE001 - it is left out
                 store.leave_out(printable_key(revision.key), error)
                 continue
-            if fit and now is not None:
-                yield WatchEvent("MODIFIED" if fitted else "ADDED", revision.revision, revision.key, now)
-            elif fitted and was is not None:
-                was["metadata"]["resourceVersion"] = str(revision.revision)
-                yield WatchEvent("DELETED", revision.revision, revision.key, was)
+            if write is not None:
+                yield write
+
+
+_LATEST_STATES: Final = 256
+"""Objects that are held while revisions are read: the next write of each compares with them."""
+
+
+class _Selected:
+    """The writes of the objects that match."""
+
+    def __init__(
+        self, store: DumpStore, namespace: str, name: str, labels: str, fields: str, kinds: Sequence[Resource]
+    ) -> None:
+        self._store, self._namespace, self._name = store, namespace, name
+        self._is_any = not (labels or fields)
+        self._selectors = {resource: store.selection.parsed(resource, labels, fields) for resource in kinds}
+        self._state = lru_cache(_LATEST_STATES)(
+            lambda resource, number, revision: read_state(store, resource, revision.row(number))
+        )
+
+    def _fits(self, resource: Resource, state: State | None) -> bool:
+        if state is None or (self._namespace and namespace_of(state.read) != self._namespace):
+            return False
+        return self._store.selection.matches(resource, state.read, *self._selectors[resource])
+
+    def write(self, resource: Resource, number: int, before: KeyRevision | None, revision: KeyRevision) -> Write | None:
+        """Return a revision of a source as a write, given the one before; None if it does not match."""
+        place = self._store.rows.place_in(resource, revision.row(number)) or ("", "")
+        if self._name not in ("", place[1]):
+            return None
+        write = partial(Write, resource=resource, place=place, revision=revision, is_first=before is None)
+        is_near = self._namespace in ("", place[0])
+        is_known = revision.version == 1 if before is None else True
+        old = new = None
+        try:
+            old = None if before is None or before.deleted else self._state(resource, number, before)
+        except UndecodedObject:
+            is_known = False
+        try:
+            new = None if revision.deleted else self._state(resource, number, revision)
+        except UndecodedObject as error:
+            is_corrupt = not (error.lacks_key or error.needs_webhook)
+            return write("ERROR", reason=str(error), is_corrupt=is_corrupt) if is_near else None
+        fitted, fits = self._fits(resource, old), self._fits(resource, new)
+        if fits or fitted:
+            type_ = "DELETED" if not fits else "MODIFIED" if fitted or not is_known else "ADDED"
+            return write(type_, old=old, new=new)
+        if revision.deleted and not is_known and is_near:
+            reason = "its last value cannot be read"
+            return write("DELETED" if self._is_any else "ERROR", reason=reason, is_corrupt=not self._is_any)
+        return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
@@ -21,6 +21,46 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from auditor.base.records import JsonObject
+
+
+class Manager(NamedTuple):
+    """An entry of managedFields; absent texts are empty.
+
+    Attributes:
+        time: In RFC 3339.
+        fields: The set of fields that it owns, as stored.
+    """
+
+    manager: str
+    operation: str
+    subresource: str
+    time: str
+    fields: Any
+
+
+def managers_of(obj: JsonObject) -> list[Manager]:
+    """Return the entries of managedFields of an object, in their order."""
+    metadata = obj.get("metadata")
+    entries = metadata.get("managedFields") if type(metadata) is dict else None
+    return [
+        Manager._make([*(str(entry.get(name) or "") for name in Manager._fields[:-1]), entry.get("fieldsV1")])
+        for entry in (entries if type(entries) is list else ())
+        if type(entry) is dict
+    ]
+
+
+def owned_paths(fields: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of a set of fields that have none below: ``spec.ports[port=80].name``."""
+    below = [name for name in fields if name != "."] if type(fields) is dict else []
+    for name in below:
+        sort, _, text = name.partition(":")
+        step = f".{text}" if sort == "f" and not {".", "/"} & {*text} else f"[{text!r}]" if sort == "f" else f"[{text}]"
+        if sort == "k":
+            with suppress(orjson.JSONDecodeError, AttributeError):
+                step = f"[{','.join(f'{key}={value}' for key, value in orjson.loads(text).items())}]"
+        yield from owned_paths(fields[name], path + step)
+    if path and not below:
+        yield path.removeprefix(".")
 
 
 def locate(obj: Any, field: str) -> tuple[list[str | int], str]:

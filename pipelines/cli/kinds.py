@@ -1,4 +1,4 @@
-"""The commands that look at kinds, events, fields, keys and changes of a dump; only click is imported here."""
+"""The commands that look at kinds, events, fields and references of a dump; only click is imported here."""
 
 from __future__ import annotations
 
@@ -117,68 +117,6 @@ def events(target: str, **flags: Any) -> None:
     run(lambda: run_events(asked, headers=not flags["no_headers"], **own))
 
 
-@click.command(cls=KubectlCommand, short_help="Print custom resources in words as kubectl describe does.")
-@click.argument("target", metavar="DUMP|REPORT")
-@click.argument("args", nargs=-1, required=True, metavar="KIND [NAME]...")
-@options(
-    "namespace all_namespaces labels now kubernetes dumps",
-    now="Times of events relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
-)
-@source_options
-def describe(target: str, args: tuple[str, ...], *, now: float | None, **flags: Any) -> None:
-    """Print all fields of custom resources, and the events about them.
-
-    Events are printed if it is one object. Built-in kinds have descriptions of their own in kubectl, which are not
-    reproduced: `auditor query -o yaml` prints all of such an object.
-
-    \b
-    Examples:
-      auditor describe snapshot.db widgets front -n prod
-      auditor describe snapshot.db widget/front -n prod
-    """
-    from pipelines.run.objects.describe import run_describe  # noqa: PLC0415 - help stays light
-
-    asked = query_options(target, flags)
-    asked.args = args
-    run(lambda: run_describe(asked, now=now))
-
-
-@click.command(short_help="Show everything known about one key.")
-@click.argument("target", metavar="DUMP|REPORT")
-@click.argument("key", metavar="KEY|KIND/NAME")
-@options(
-    "clusters_of_report output dumps namespace with_history as_diff show_secrets kubernetes",
-    output={"default": "yaml"},
-    namespace="Namespace of KIND/NAME.",
-)
-@source_options
-def show(target: str, key: str, *, output: str, with_history: bool, as_diff: bool, **flags: Any) -> None:
-    """Print one key: its value as stored and as a server reads it, its findings, its impact, its revisions.
-
-    KEY is the etcd key, or [NAMESPACE/]NAME if the dump was an export; KIND/NAME with -n NAMESPACE names it as kubectl
-    does. For a report its rows and findings come first, and KEY may be the id of a cause: its first object is shown.
-
-    --history prints each revision that the snapshot still has, oldest first: with -o json or yaml as a list of objects,
-    with --diff as the lines that changed.
-
-    \b
-    Examples:
-      auditor show snapshot.db /registry/example.com/widgets/prod/front
-      auditor show out/ /registry/example.com/widgets/prod/front
-      auditor show out/ 3fa91c02
-      auditor show snapshot.db widgets/front -n prod --history --diff
-    """
-    from pipelines.run.objects.show import run_show  # noqa: PLC0415 - help stays light
-    from pipelines.run.objects.show_history import run_history  # noqa: PLC0415
-
-    if as_diff and not with_history:
-        raise click.UsageError("--diff is about revisions: give --history too")
-    if with_history:
-        asked = query_options(target, flags)
-        run(lambda: run_history(asked, key, output=output, as_diff=as_diff))
-    run(lambda: run_show(query_options(target, flags), key, output=output))
-
-
 @click.command(short_help="Show who refers to an object, and references to nothing.")
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("wanted", metavar="[KIND/NAME]", default="")
@@ -207,24 +145,3 @@ def refs(target: str, wanted: str, *, dangling: bool, output: str, **flags: Any)
     if bool(wanted) is dangling or (wanted and not wanted.partition("/")[2]):
         raise click.UsageError("give KIND/NAME, or --dangling")
     run(lambda: run_refs(query_options(target, flags), wanted, dangling=dangling, output=output))
-
-
-@click.command(short_help="Show what a watch would have sent, from the revisions of a dump.")
-@click.argument("target", metavar="DUMP")
-@click.argument("kind", metavar="KIND")
-@options("clusters_of_report namespace labels fields any_field after output show_secrets kubernetes")
-@source_options
-def watch(target: str, kind: str, *, after: int | None, output: str, **flags: Any) -> None:
-    """Print the changes of a kind's objects, as a watch with these selectors would have sent them.
-
-    An object that starts to match the selectors is ADDED; one that stops matching, or is deleted, is DELETED. An etcd
-    database holds every revision since its last compaction.
-
-    \b
-    Examples:
-      auditor watch snapshot.db widgets --field-selector spec.color=blue
-      auditor watch snapshot.db widgets -n prod --from 123456 -o json
-    """
-    from pipelines.run.objects.watch import run_watch  # noqa: PLC0415 - help stays light
-
-    run(lambda: run_watch(query_options(target, flags), kind, after=after, output=output))

@@ -26,7 +26,8 @@ from pipelines.cli.config_file import check_environment, load_configuration
 from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
 from pipelines.cli.gates import gates
-from pipelines.cli.kinds import describe, events, explain, kinds, refs, show, watch
+from pipelines.cli.kinds import events, explain, kinds, refs
+from pipelines.cli.objects import describe, history, show
 from pipelines.cli.options.made import Option
 from pipelines.cli.options.overwriting import guard_inputs
 from pipelines.cli.query import query
@@ -57,6 +58,7 @@ REMOVED: Final[dict[str, str]] = {
     "api-resources": "kinds DUMP -o wide",
     "crds list": "kinds DUMP -o wide",
     "fields": "explain DUMP KIND --values",
+    "watch": "history DUMP KIND",
 }
 """The command line to use in place of each removed command, such as "history DUMP KIND" for `watch`."""
 _ALIASES: Final = {"get": "query"}
@@ -200,7 +202,7 @@ for _command in (
     describe,
     refs,
     show,
-    watch,
+    history,
     crds,
     upgrade,
     changes,

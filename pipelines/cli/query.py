@@ -64,7 +64,7 @@ def _plain(arg: str, switches: dict[str, click.Option], shorts: set[str]) -> lis
 def _unsupported(flags: dict[str, Any]) -> str:
     """Return the command to use instead of an unsupported flag of kubectl; empty if there is none."""
     if flags.get("watch") or flags.get("watch_only"):
-        return "a dump does not change: `auditor watch DUMP KIND` prints the changes that it holds"
+        return "a dump does not change: `auditor history DUMP KIND` prints the writes that it holds"
     if flags.get("output_watch_events"):
         return "--output-watch-events option can only be used with --watch or --watch-only"
     if flags.get("raw"):

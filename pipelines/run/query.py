@@ -186,7 +186,7 @@ def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             return
         plan = make_plan(_dumps_of(path, options, asked), workdir)
         if options.as_of is not None:
-            plan = plan_as_of(plan, options.as_of, workdir)
+            plan = plan_as_of(DumpStore(plan, options.mode, warn), options.as_of, workdir)
         for line in damage_text(plan.sources).splitlines():
             warn(f"{line}\n")
         yield DumpStore(plan, options.mode, warn)

@@ -118,7 +118,7 @@ REFUSED = [
     ("audit", "diff", "old"), ("audit", "ray-address", "example.invalid:1"), ("audit", "old", "https://example.invalid/"),
     ("audit", "sidecar", "HTTPS://example.invalid/x"), ("audit", "insecure-http", True), ("query", "save-index", "out"),
     ("query", "show-secrets", True), ("query", "output", "parquet=out"), ("query", "kms-decryptor", "touch ran"),
-    ("show", "show-secrets", True), ("watch", "show-secrets", True), ("validate", "crds", "gs://bucket/crds"),
+    ("show", "show-secrets", True), ("history", "show-secrets", True), ("validate", "crds", "gs://bucket/crds"),
     ("upgrade", "report", "elsewhere"), ("upgrade", "new-crds", "https://example.invalid/"), ("upgrade", "force", False),
     ("explain", "kms-decryptor", "touch ran"), ("query", "dump", "https://example.invalid/dump"),
 ]  # fmt: skip

@@ -263,12 +263,12 @@ TAKING = {
     "describe",
     "diff",
     "explain",
+    "history",
     "query",
     "refs",
     "show",
     "upgrade",
     "validate",
-    "watch",
 }
 
 

@@ -107,7 +107,7 @@ ASKS = [
     "query {report} x -o name", "query many.ndjson.gz x --crds crd.json -o yaml", "show {report} d/x1",
     "explain {report} x", "diff {report} {report}", "crds check crd.json", "kinds many.ndjson --crds crd.json",
     "validate --crds crd.json one.json", "gates list crd.json", "sources", "version", "--help", "audit --help",
-    "watch one.json x", "query s3://no-such-bucket.invalid/report x", "query other://report x",
+    "history one.json x", "query s3://no-such-bucket.invalid/report x", "query other://report x",
     "upgrade many.ndjson.gz --old-crds crd.json --new-crds crd.json --jobs 2 --report {out}",
 ]  # fmt: skip
 
@@ -118,7 +118,7 @@ def test_no_other_command_does(hostile, command, report, tmp_path, asked):
     refused = "://" in asked  # what ends early has imported what it needed nevertheless
     arguments = asked.format(report=report, out=tmp_path / "r").split()
     done = run(command, hostile, *arguments, AWS_EC2_METADATA_DISABLED="true")
-    assert done.returncode == (1 if "watch" in asked else 4 if "s3://" in asked else 2 if refused else 0), done.stderr
+    assert done.returncode == (1 if "history" in asked else 4 if "s3://" in asked else 2 if refused else 0), done.stderr
 
 
 def test_the_module_does_not_where_python_itself_did_not(hostile, tmp_path):

@@ -68,6 +68,12 @@ def _refuse_since(_: click.Context, __: click.Parameter, value: str | None) -> N
         )
 
 
+def _refuse_history(_: click.Context, __: click.Parameter, value: bool) -> None:
+    """Refuse the options that `show` had until `history` printed revisions."""
+    if value:
+        raise click.UsageError("show prints one state: use `auditor history DUMP KIND/NAME`, with --diff what changed")
+
+
 def _day(_: click.Context, __: click.Parameter, value: str) -> str:
     try:
         return datetime.date.fromisoformat(value).isoformat()
@@ -88,6 +94,20 @@ def _moment(_: click.Context, __: click.Parameter, value: str) -> float | None:
     except ValueError:
         raise click.BadParameter("a time like 2026-11-25T02:03:04Z, seconds since 1970, or the word now") from None
     return (time if time.tzinfo is not None else time.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def _point(context: click.Context, option: click.Parameter, value: str) -> int | float | datetime.timedelta | None:
+    """Return a revision, a time in seconds since 1970, or how long before the newest time; None if it is not given."""
+    if value.isdecimal() and value.isascii():
+        return int(value)
+    if re.fullmatch(r"(\d+[smhdw])+", value.strip().lower()):
+        return datetime.timedelta(seconds=_age(context, option, value) or 0)
+    try:
+        return _moment(context, option, value)
+    except click.BadParameter:
+        raise click.BadParameter(
+            f"{value!r}; expected a revision such as 40, a time such as 2026-11-25T02:03:04Z, or an age such as 2h"
+        ) from None
 
 
 def _keep(_: click.Context, __: click.Parameter, value: str) -> Keep | None:
@@ -167,11 +187,13 @@ _FORMS: Final[dict[str, dict[str, Any]]] = {
     "memory": {"type": MemoryAmount()},
     "mode": {"callback": _mode},
     "moment": {"callback": _moment},
+    "point": {"callback": _point},
     "prefix": {"callback": _prefix},
     "prefixes": {"callback": _prefixes},
     "ray": {"callback": _ray},
     "release": {"callback": _run_as},
     "seconds": {"type": Seconds()},
+    "gone_history": {"callback": _refuse_history},
     "gone_since": {"callback": _refuse_since},
     "share": {"callback": _share},
 }

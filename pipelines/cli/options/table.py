@@ -10,6 +10,7 @@ from auditor.printing.print_rows import FORMS, NDJSON
 
 _SECRETS: Final = "it shows the values of Secrets"
 _CAN_WRITE: Final = "it can write a file"
+_POINT: Final = "40, 2026-11-25T02:03:04Z, or 2h for two hours before the newest time in the dump"
 
 
 def _of_format(text: str) -> list[str]:
@@ -80,8 +81,13 @@ TABLE: Final[dict[str, Declared]] = {
     "clusters_of_report": _many("--cluster clusters NAME", "Only these clusters of the report of several."),
     "where": Declared("--where CEL", "Only objects for which this CEL expression is true.", COUNTS),
     "any_field": _off("--any-field", "Let --field-selector use any path, not only the server's fields."),
-    "as_of": Declared("--as-of REV", "The state after this revision.", COUNTS, None, form=1),
-    "after": Declared("--from after REV", "Start after this revision.", COUNTS, None, form=0),
+    "as_of": Declared(
+        "--as-of REV|TIME", f"The state after this revision, or at this time: {_POINT}.", COUNTS, form="point"
+    ),
+    "first": Declared(
+        "--from first REV|TIME", f"Only writes from this revision or time on: {_POINT}.", COUNTS, form="point"
+    ),
+    "last": Declared("--to last REV|TIME", "Only writes up to this revision or time.", COUNTS, form="point"),
     "limit": Declared("--limit", "At most this many objects of each kind.", COUNTS, None, form=0),
     "ignore_not_found": _off("--ignore-not-found", "Print nothing about objects that do not exist.", COUNTS),
     "as_server": _off("--as-server", "Fail as `kubectl get` does if one object of a kind is broken.", COUNTS),
@@ -182,10 +188,9 @@ TABLE: Final[dict[str, Declared]] = {
     "recursive": _off("--recursive", "All fields below, a line for each."),
     "max_depth": Declared("--max-depth", "With --recursive: at most so many levels; 0: all.", SHOWS, 0, form=0),
     "values": _off("--values", "Print the distinct values, and how many objects have each."),
-    "with_history": _off(
-        "--history with_history", "Print the revisions of the object that an etcd snapshot still has."
-    ),
-    "as_diff": _off("--diff as_diff", "With --history: only what each revision changed."),
+    "gone_history": _off("--history gone_history", "", hidden=True, eager=True, form="gone_history"),
+    "gone_diff": _off("--diff gone_diff", "", hidden=True, eager=True, form="gone_history"),
+    "as_diff": _off("--diff as_diff", "Print the lines of each object's YAML that a write changed."),
     "costs": _off("--costs", "Print the estimated cost of every validation rule."),
     "openapi": _off("--openapi", "Print the OpenAPI v3 schema that discovery publishes of each kind."),
     # findings of a report

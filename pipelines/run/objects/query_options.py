@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from auditor.printing.get.options import GetOptions
 from auditor.server.object_reader import ReadMode
+
+if TYPE_CHECKING:
+    from auditor.server.history import Point
 
 
 @dataclass(slots=True)
@@ -21,7 +25,7 @@ class QueryOptions:
         explain: Print on standard error how the answer was found.
         max_scan: Fail rather than read more rows of a kind.
         save_index: Folder for a report of the dump, whose index then answers the query.
-        as_of: Revision whose state is queried; None means the newest.
+        as_of: Revision or time whose state is queried; None means the newest.
         shown_as: ``read``, ``stored``, or a version.
         clusters: For the report of a fleet: only these clusters; empty for all.
         kubernetes: The requested release; empty for that of a report, or the current one.
@@ -41,7 +45,7 @@ class QueryOptions:
     kms_decryptor: str = ""
     convert_with: str = ""
     shown_as: str = "read"
-    as_of: int | None = None
+    as_of: Point | None = None
     clusters: tuple[str, ...] = ()
     kubernetes: str = ""
     rows_of_other: bool = False

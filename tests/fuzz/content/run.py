@@ -67,7 +67,7 @@ MAIN: tuple[tuple[str, ...], ...] = (
     ("gates", "check", "DUMP"),
     ("validate", "DUMP"),
     ("validate", "--crds", "DUMP", "DUMP", "-o", "json"),
-    ("watch", "DUMP", "ws", "--from", "1"),
+    ("history", "DUMP", "ws", "--from", "1"),
     ("sources",),
     ("upgrade", "DUMP", "--new-crds", "SOUND", "--report", "UP"),
     ("audit", "DUMP", "--report", "R2", "--diff", "REPORT", "--only-new"),

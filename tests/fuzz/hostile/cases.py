@@ -256,7 +256,7 @@ def _of_keys(draw: random.Random, folder: Path, values: dict[bytes, bytes], kind
     dump = etcd_snapshot(folder / "dump.db", values).name
     case = Case(_commands(draw, dump, kinds, key))
     if draw.random() < 0.2:
-        case.commands.append(("watch", dump, draw.choice(kinds)))
+        case.commands.append(("history", dump, draw.choice(kinds)))
     return case
 
 

@@ -108,7 +108,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "validate": (("validate", "{manifest}", "--crds", "{crds}"), ("validate", "{export}", "-o", "json"), ("validate", "{garbage}")),
     "version": (("version",),),
-    "watch": (("watch", "{snapshot}", "ws"), ("watch", "{snapshot}", "ws", "-o", "ndjson"), ("watch", "{snapshot}", ATTACK), ("watch", "{export}", "ws")),
+    "history": (("history", "{snapshot}", "ws"), ("history", "{snapshot}", "-o", "ndjson"), ("history", "{snapshot}", "--diff"), ("history", "{snapshot}", ATTACK), ("history", "{export}", "ws")),
 }  # fmt: skip
 
 

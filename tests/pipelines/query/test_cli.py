@@ -299,7 +299,7 @@ def test_tables_are_plain_without_a_terminal(target: Path) -> None:
 
 
 def test_help_is_there_for_each_command_with_examples() -> None:
-    for command in ("query", "explain", "show", "watch"):
+    for command in ("query", "explain", "show", "history"):
         done = auditor(command, "-h")
         assert done.code == 0
         assert "Examples:" in done.stdout

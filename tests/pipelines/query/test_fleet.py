@@ -126,7 +126,7 @@ def test_objects_are_printed_as_they_are_with_a_note(fleet: Path) -> None:
     assert [line.split(",")[0] for line in csv] == ["cluster", "east", "east", "west", "west"]
 
 
-@pytest.mark.parametrize("command", [("query", "loafs"), ("show", LIGHT), ("explain", "loafs"), ("watch", "loafs")])
+@pytest.mark.parametrize("command", [("query", "loafs"), ("show", LIGHT), ("explain", "loafs"), ("history", "loafs")])
 def test_an_unknown_cluster_is_an_error(fleet: Path, command: tuple[str, str]) -> None:
     found = refusal(command[0], fleet, command[1], "--cluster", "east,nowhere")
     assert "no cluster 'nowhere'; expected one of east, north, west" in found

@@ -1,4 +1,4 @@
-"""The past of a snapshot: states as of a revision, and what a watch would have sent."""
+"""The past of a snapshot: states as of a revision or time, and the writes that led there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import pytest
 from auditor.base.errors import PlanError
 from auditor.printing.get.options import GetOptions
 from auditor.server.dump import DumpStore
-from auditor.server.history import changes, key_revisions
+from auditor.server.history import key_revisions, writes
 from pipelines.run.objects.explain import run_explain, run_values
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.objects.show import run_show
-from pipelines.run.objects.watch import run_watch
 from pipelines.run.query import open_store, run_query
 from tests.shared import recorded
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets
@@ -65,32 +64,33 @@ def test_replaying_a_watch_gives_the_list_at_each_revision(bakery: Path, kind: s
                 if one >= max(defined, 1)
             }
         )
-        found = list(changes(store, resource, namespace="", labels="", fields=fields, after=None))
+        found = list(writes(store, [resource], fields=fields))
     state: dict[bytes, tuple[str, str]] = {}
     at = 0
     for revision in revisions:
-        while at < len(found) and found[at].revision <= revision:
+        while at < len(found) and found[at].revision.revision <= revision:
             change = found[at]
             at += 1
             if change.object is None:
                 continue
-            assert change.object["metadata"]["resourceVersion"] == str(change.revision)
+            assert change.object["metadata"]["resourceVersion"] == str(change.revision.revision)
             if change.type == "DELETED":
-                del state[change.key]
+                del state[change.revision.key]
             else:
-                assert (change.type == "MODIFIED") is (change.key in state)
-                state[change.key] = (_name(change.object), str(change.revision))
+                assert (change.type == "MODIFIED") is (change.revision.key in state)
+                state[change.revision.key] = (_name(change.object), str(change.revision.revision))
         assert dict(sorted(state.values())) == _names(bakery, kind, fields, revision)
     assert at == len(found) > 0
 
 
-def test_a_watch_begins_after_a_revision(bakery: Path) -> None:
+def test_writes_begin_and_end_at_revisions(bakery: Path) -> None:
     with open_store(QueryOptions(str(bakery)), lambda _: None) as store:
         assert isinstance(store, DumpStore)
         resource = store.discovery.resolve("ovens")
-        every = list(changes(store, resource, namespace="", labels="", fields="", after=None))
-        some = list(changes(store, resource, namespace="", labels="", fields="", after=every[9].revision))
-    assert some == [one for one in every if one.revision > every[9].revision]
+        every = list(writes(store, [resource]))
+        first, last = (every[number].revision.revision for number in (9, 20))
+        some = list(writes(store, [resource], spans=[(first, last)]))
+    assert some == every[9:21]
     assert {one.type for one in some} <= {"ADDED", "MODIFIED", "DELETED", "ERROR"}
 
 
@@ -125,9 +125,8 @@ def test_what_begins_and_ceases_to_fit_is_added_and_deleted_as_it_was(tmp_path: 
         resource = store.discovery.resolve("pods")
 
         def seen(**selectors: str) -> list[tuple[str, int, str]]:
-            asked = {"namespace": "", "labels": "", "fields": "", **selectors}
-            found = changes(store, resource, after=None, **asked)
-            return [(one.type, one.revision, one.object["spec"]["nodeName"]) for one in found if one.object]
+            found = writes(store, [resource], **selectors)
+            return [(one.type, one.revision.revision, one.object["spec"]["nodeName"]) for one in found if one.object]
 
         assert seen(fields="spec.nodeName=n1") == [
             ("ADDED", 3, "n1"),
@@ -148,13 +147,6 @@ def test_compacted_and_future_revisions_are_refused_in_etcds_words(compacted: Pa
     ):
         with pytest.raises(PlanError, match=words), open_store(QueryOptions(str(path), as_of=revision), print):
             pass
-    with open_store(QueryOptions(str(compacted)), lambda _: None) as store:
-        assert isinstance(store, DumpStore)
-        resource = store.discovery.resolve("ovens")
-        with pytest.raises(PlanError, match=rf"too old resource version: 5 \({COMPACTED}\)"):
-            list(changes(store, resource, namespace="", labels="", fields="", after=5))
-        known = list(changes(store, resource, namespace="", labels="", fields="", after=None))
-    assert all(one.revision > COMPACTED for one in known)
 
 
 def test_the_newest_state_as_of_is_the_state(bakery: Path, compacted: Path) -> None:
@@ -189,41 +181,6 @@ def test_query_as_of_counts_what_there_was(bakery: Path, capsys: pytest.CaptureF
     options = QueryOptions(str(bakery), args=("ovens",), as_of=LATEST // 2, get=GetOptions(count=True))
     assert run_query(options) == 0
     assert capsys.readouterr().out == f"{len(_names(bakery, 'ovens', '', LATEST // 2))}\n"
-
-
-def test_watch_prints_a_table_or_events(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with open_store(QueryOptions(str(bakery)), lambda _: None) as store:
-        assert isinstance(store, DumpStore)
-        resource = store.discovery.resolve("loaves")
-        every = [one for one in changes(store, resource, namespace="", labels="", fields="", after=None) if one.object]
-    gone = next(one for one in every if one.type == "DELETED")
-    [added, *_] = mine = [one for one in every if one.key == gone.key]
-    name, namespace = gone.object["metadata"]["name"], gone.object["metadata"]["namespace"]
-    options = QueryOptions(str(bakery), fields=f"metadata.name={name},metadata.namespace={namespace}")
-    assert run_watch(options, "loaves", after=None, output="table") == 0
-    head, *lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert head == ["REVISION", "EVENT", "NAMESPACE", "NAME", "SPEC.FLOUR", "SPEC.GRAMS"]
-    seen = [line[:4] for line in lines if line[1] != "ERROR"]
-    assert seen == [[str(one.revision), one.type, namespace, name] for one in mine]
-    assert run_watch(options, "loaves", after=added.revision, output="json") == 0
-    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    events = [one for one in events if one["type"] != "ERROR"]
-    assert [one["type"] for one in events] == [one.type for one in mine[1:]]
-    assert events[-1]["object"]["metadata"]["resourceVersion"] == str(gone.revision)
-
-
-def test_watch_says_why_it_cannot(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_watch(QueryOptions(str(bakery), fields="spec.x=1"), "recipes", after=None, output="table") == 1
-    assert "field label not supported: spec.x" in capsys.readouterr().err
-    assert run_watch(QueryOptions(str(bakery)), "recipez", after=None, output="table") == 1
-    assert "did you mean recipes.kitchen.example.org?" in capsys.readouterr().err
-
-
-def test_watch_of_a_damaged_object_is_an_error_event(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_watch(QueryOptions(str(bakery)), "loaves", after=LATEST // 2, output="json") == 0
-    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    errors = [one["object"]["message"] for one in events if one["type"] == "ERROR"]
-    assert any(f"corrupt object {SPOILT}/raw-empty" in one for one in errors)
 
 
 def test_show_tells_all_of_a_key(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:

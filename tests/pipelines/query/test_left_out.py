@@ -13,8 +13,8 @@ import pytest
 import auditor.printing.get.printer
 import auditor.server.object_reader
 import auditor.server.printer
+import pipelines.run.objects.history
 import pipelines.run.objects.show
-import pipelines.run.objects.watch
 import pipelines.run.query_output
 from auditor.plan.options import AuditOptions
 from auditor.printing.customcolumns import CustomColumns
@@ -23,9 +23,9 @@ from auditor.printing.jsonpath import Template
 from auditor.server.dump import DumpStore
 from pipelines.run.audit import run_audit
 from pipelines.run.objects.explain import run_values
+from pipelines.run.objects.history import run_history
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.objects.show import run_show
-from pipelines.run.objects.watch import run_watch
 from pipelines.run.query import run_query
 from tests.command import auditor as command
 from tests.pipelines.nights.support import Store, definition, loaf
@@ -171,13 +171,13 @@ def test_show_of_an_object_that_fails(
 @pytest.mark.parametrize(
     ("output", "owner", "name"),
     [
-        ("table", DumpStore, "fields_of"),
-        ("json", pipelines.run.objects.watch.jsontext, "encode"),
+        ("table", pipelines.run.objects.history, "yaml_diff"),
+        ("json", pipelines.run.objects.history.jsontext, "encode"),
         ("table", auditor.server.object_reader, "read_object"),
         ("json", auditor.server.object_reader, "read_object"),
     ],
 )
-def test_watch_of_an_object_that_fails(
+def test_history_of_an_object_that_fails(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -188,7 +188,8 @@ def test_watch_of_an_object_that_fails(
     path = tmp_path / "cluster.db"
     path.write_bytes(gzip.decompress(SNAPSHOT.read_bytes()))
     monkeypatch.setattr(owner, name, failing(getattr(owner, name), '"shapeless"'))
-    assert run_watch(QueryOptions(str(path)), "loaves", after=None, output=output) == 3
+    asked = QueryOptions(str(path), args=("loaves",))
+    assert run_history(asked, begin=None, end=None, output=output, as_diff=owner is pipelines.run.objects.history) == 3
     out, err = capsys.readouterr()
     assert "too-heavy" in out
     assert "shapeless" not in out

@@ -70,7 +70,7 @@ def test_options_that_ask_for_something_else_say_where_it_is(dump: Path) -> None
     for option in ("--watch", "-w", "--watch-only"):
         code, out, err = auditor("query", str(dump), "pods", option)
         assert (code, out) == (2, "")
-        assert "auditor watch DUMP KIND" in err
+        assert "auditor history DUMP KIND" in err
     code, _, err = auditor("query", str(dump), "--raw", "/api/v1/pods")
     assert code == 2
     assert "auditor show" in err
