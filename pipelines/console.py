@@ -72,6 +72,14 @@ def echo_rows(rows: Iterable[Row], columns: Columns | Sequence[str], form: str, 
     sys.stdout.writelines(print_rows(rows, columns, form, **more))
 
 
+def write_or_drop(text: str) -> None:
+    """Print text; if standard output was closed the text is dropped, and the exit code is still computed."""
+    try:
+        sys.stdout.write(text)
+    except OutputClosed:
+        forget_output()
+
+
 @contextmanager
 def ignore_closed_stdout() -> Iterator[None]:
     """Leave the block when standard output is closed (`| head`), and continue after it."""

@@ -29,7 +29,7 @@ _BOOKKEEPING: Final = ("resourceVersion", "managedFields")
 _PLACES_BETWEEN: Final = 256
 """Objects between two words about the progress."""
 MOST_PATHS: Final = 100
-"""Paths at most that a difference has of each sort."""
+"""Paths at most that a difference has of each sort; there may be more."""
 _SHOWN: Final = 5
 """Paths that a sentence names."""
 

@@ -340,7 +340,7 @@ def difference(
     by_cluster = "clusters" in before or "clusters" in manifest or _other_cluster(before, manifest)
     check_earlier(Path(report), before, option)
     old, new = (ReportSide(side, by_cluster=by_cluster) for side in (Path(report), folder))
-    check_rows(folder, manifest, new.rows(), "NEW_REPORT")
+    check_rows(folder, manifest, new.rows(), "REPORT")
     answer = Difference(old, new, before, compared_as)
     compared_with = compared_clusters(before, manifest, shown, by_cluster=by_cluster)
     notes = cluster_notes(compared_with, before, shown)
@@ -401,7 +401,7 @@ def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, f
         old: The older one.
         new: The newer one.
         write: Called with the output, part by part.
-        output: text, or a form of rows: the new findings, then those that are fixed.
+        output: table for a summary, or another form of rows: the new findings, then those that are fixed.
         fail_on: A level of --fail-on.
 
     Returns:
@@ -412,14 +412,14 @@ def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, f
         PlanError: One is not a report of an audit.
     """
     with reports_here(old, new) as (before, after), whole_report(f"{old}, {new}"):
-        manifest = read_manifest(after, "NEW_REPORT", new)
-        check_earlier(Path(after), manifest, "NEW_REPORT")
-        answer, section = difference(Path(after), manifest, before, "OLD_REPORT", old)
-        earlier = read_manifest(before, "OLD_REPORT", old)
+        manifest = read_manifest(after, "REPORT", new)
+        check_earlier(Path(after), manifest, "REPORT")
+        answer, section = difference(Path(after), manifest, before, "--against", old)
+        earlier = read_manifest(before, "--against", old)
         missing = missing_clusters(manifest, [earlier])
         is_whole = not (missing or unread_clusters(manifest) or unread_clusters(earlier))
         code = int(answer.reaches(fail_on)) if is_whole else _INCOMPLETE
-        if output != "text":
+        if output != "table":
             for part in print_rows(_rows(answer), _COLUMNS, output, wide=("cluster", "key", "check", "field")):
                 write(part)
             return code

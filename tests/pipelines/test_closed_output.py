@@ -42,8 +42,8 @@ def test_a_reader_that_closes_the_pipe_changes_no_exit_code(tmp_path: Path, leve
         "validate x.json --crds xs.json -o ndjson",
         "crds check wrong.json",
         "crds check wrong.json -o json",
-        "diff none r --fail-on invalid",
-        "diff none r --fail-on invalid -o ndjson",
+        "findings r --against none --fail-on invalid",
+        "findings r --against none --fail-on invalid -o ndjson",
         f"upgrade {SAMPLE} --new-crds {ROOT}/sample-data/next-crds.yaml --report u --jobs 1",
     ],
 )
@@ -52,7 +52,7 @@ def test_what_was_found_wrong_is_reported_by_the_code_when_no_reader_is_left(tmp
     (tmp_path / "wrong.json").write_text(json.dumps({**xs(), "metadata": {"name": "ys.x.example.com"}}))
     document = {"apiVersion": "x.example.com/v1", "kind": "Xx", "metadata": {"name": "a", "namespace": "d"}, "size": 9}
     (tmp_path / "x.json").write_text(json.dumps(document))
-    if words.startswith("diff"):
+    if words.startswith("findings"):
         for report, scope in (("none", ("--include", "Order")), ("r", ())):
             auditor("audit", SAMPLE, "--report", report, "--jobs", 1, *scope, cwd=tmp_path)
     done = into_closed_pipe(tmp_path, *words.split())

@@ -32,7 +32,7 @@ COMMANDS = (
     ("show", "report", "widgets/a", "-n", "team"),
     ("validate", "one.json", "--crds", "crd.json"),
     ("diff", "dump.ndjson", "later.ndjson"),
-    ("diff", "report", "after"),
+    ("findings", "after", "--against", "report"),
     ("findings", "report"),
     ("summary", "report"),
     ("changes", "scan"),

@@ -163,11 +163,11 @@ def test_a_report_in_a_file_store_is_a_folder(dump: Path, tmp_path: Path) -> Non
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_bytes())
     assert manifest["files"]
     assert manifest["diff"]["report"] == url
-    same = auditor("diff", url, tmp_path / "r")
+    same = auditor("findings", tmp_path / "r", "--against", url)
     assert same.code == 0
     assert f"Since {url}: 0 findings new, 1 the same, 0 fixed\n" in same.output
     assert "grams" in auditor("show", url, "north/b").output
-    assert "is not a report" in auditor("diff", f"{url}-none", url).output
+    assert "is not a report" in auditor("findings", url, "--against", f"{url}-none").output
 
 
 def test_tables_without_rows_are_there(dump: Path, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_tables_without_rows_are_there(dump: Path, tmp_path: Path) -> None:
     both = ds.dataset(paths).to_table()
     assert (len(paths), both.num_rows, both.schema.names) == (2, 0, tables.COMPARED.names)
     assert audit(dump, tmp_path / "c", "--diff", tmp_path / "b").code == 0
-    assert auditor("diff", tmp_path / "a", tmp_path / "c").code == 0
+    assert auditor("findings", tmp_path / "c", "--against", tmp_path / "a").code == 0
 
 
 def mode(path: Path) -> int:

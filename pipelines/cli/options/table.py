@@ -198,6 +198,7 @@ TABLE: Final[dict[str, Declared]] = {
     "namespaces": _many("-n --namespace GLOB", "Only these namespaces."),
     "kind": _many("--kind GLOB", "Only these kinds: KIND or KIND.group."),
     "severities": _many("--severity", "Only these severities.", form=SEVERITIES),
+    "against": Declared("--against OLD", "Compare all findings with those of this earlier report.", COUNTS),
     "change": _many("--change", "Only these changes (--diff).", form=("new", "more", "same", "fixed", "not-rechecked")),
     "owner": _many("--owner GLOB", "Only objects of these owners."),
     # what `auditor accept` writes

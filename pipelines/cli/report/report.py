@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from auditor.output.formats.registry import formats_of, own_forms
+from auditor.plan.options import FAIL_ON
 from pipelines.cli.options.made import options
-from pipelines.console import ignore_closed_stdout
+from pipelines.console import ignore_closed_stdout, write_or_drop
+from pipelines.progress import BAR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,16 +101,32 @@ def summary(report: str, cluster: tuple[str, ...], output: str, lines: int, colo
 @click.command(short_help="List the causes of a report, or the objects of one cause.")
 @click.argument("report", metavar="REPORT")
 @click.argument("cause", metavar="[CAUSE]", default="")
-@options("clusters_of_fleet namespaces kind severities change owner output lines color")
-def findings(report: str, cause: str, *, output: str, lines: int, color: str, **flags: Any) -> None:
+@options(
+    "clusters_of_fleet namespaces kind severities change owner against fail_on output lines color",
+    fail_on={
+        "form": FAIL_ON,
+        "default": "never",
+        "help": "With --against: exit with 1 if something new reaches this level, or one listed before it.",
+    },
+)
+def findings(
+    report: str, cause: str, *, output: str, lines: int, color: str, against: str, fail_on: str, **flags: Any
+) -> None:
     """List the causes of a report, worst and new ones first; with CAUSE show its objects and their findings.
 
     REPORT is a folder that `auditor audit` or `auditor upgrade` wrote, or its URL in an object store. CAUSE is an id
     from the list, or its first digits; the id of a topic, as the summary has it, lists the causes of the topic.
 
+    --against compares with an earlier report as `auditor audit --diff` does. With any -o but table each new and each
+    fixed finding is a row, as in the report, with `change`. Then follows each object that became unreadable, blocked or
+    loses data (`change` is new or worse), or no longer does (better). Exit code 3: REPORT has no dump of a cluster that
+    OLD has, or part of a dump could not be read.
+
     \b
     Examples:
       auditor findings out/tonight --change new
+      auditor findings out/tonight --against out/last-night
+      auditor findings out/tonight --against out/last-night -o ndjson --fail-on invalid
       auditor findings out/tonight 9b20e7d4
       auditor findings out/tonight -n 'team-*' --severity critical --severity high -o csv
     """
@@ -117,8 +135,25 @@ def findings(report: str, cause: str, *, output: str, lines: int, color: str, **
 
     names = ("cluster", "namespace", "kind", "severity", "change", "owner")
     filters = Filters(*(flags[name] for name in names))
+    if against:
+        if cause or any(flags[name] for name in names):
+            raise click.UsageError("--against compares all findings: give no CAUSE and no filter with it")
+        _compare(against, report, output=output, fail_on=fail_on)
+    if fail_on != "never":
+        raise click.UsageError("--fail-on needs --against")
     with ignore_closed_stdout():
         sys.exit(run_findings(ViewOptions(report, output, color, lines, filters), cause))
+
+
+def _compare(old: str, new: str, *, output: str, fail_on: str) -> NoReturn:
+    """Print what changed from one report to another, and end with the exit code."""
+    from pipelines.run.diff import run_diff  # noqa: PLC0415
+
+    BAR.start()
+    code = run_diff(old, new, write_or_drop, output=output, fail_on=fail_on)
+    with ignore_closed_stdout():
+        sys.stdout.flush()
+    sys.exit(code)
 
 
 @click.command(short_help="Accept the findings of a cause until a day, with a reason.")

@@ -1,8 +1,9 @@
-"""`auditor diff DUMP DUMP [KIND[/NAME]]`: objects added, removed and changed from one dump to another."""
+"""`auditor diff OLD NEW [KIND[/NAME]]`: objects added, removed and changed from one dump to another."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import format_table, print_rows
 from auditor.printing.yamltext import yaml_diff
 from auditor.server.comparison import (
+    MOST_PATHS,
     ObjectChange,
     compared_kinds,
     differences,
@@ -22,45 +24,29 @@ from auditor.server.comparison import (
     without_bookkeeping,
 )
 from auditor.server.dump import DumpStore
-from auditor.sources.stores.locations import is_remote
-from auditor.store.manifest import MANIFEST
+from auditor.server.fleet_store import FleetStore
+from auditor.server.report import ReportStore
 from pipelines.run.query import is_incomplete, open_store
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from auditor.printing.discovery import Resource
+    from auditor.server.fleet_store import AnyStore
     from pipelines.run.objects.query_options import QueryOptions
 
 
-_PATHS = 3
+_FOLDED = ("leases.coordination.k8s.io", "events")
+"""Kinds that change all the time: a list of all changes has a line for each kind, not for each object."""
 _COLUMNS = ("change", "group", "kind", "namespace", "name", "paths", "stored_paths", "reason")
-
-
-def are_dumps(old: str, new: str) -> bool:
-    """Return whether two targets are dumps and not reports.
-
-    Raises:
-        PlanError: One is a report and the other a dump.
-    """
-    reports = [(Path(dump) / MANIFEST).exists() or is_remote(dump) for dump in (old, new)]
-    if reports[0] != reports[1]:
-        names = [
-            f"{dump} is a {'report' if is_report else 'dump'}"
-            for dump, is_report in zip((old, new), reports, strict=True)
-        ]
-        raise PlanError("", " and ".join(names), "two reports, or two dumps", "a report is compared with a report")
-    if any(reports) or any(Path(dump).is_dir() and (Path(dump) / "objects").is_dir() for dump in (old, new)):
-        return False
-    return all(Path(dump).exists() for dump in (old, new))
 
 
 def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable[[str], None], *, output: str) -> int:
     """Compare two dumps; return the exit code.
 
     Args:
-        options: Options for opening both; the target is the older one.
+        options: Options for opening both; the target is the older one: a dump, DUMP@REVISION, or a report.
         new: The newer one.
         wanted: KIND or KIND/NAME; empty for everything.
         write: Called with the output.
@@ -69,20 +55,50 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
         PlanError: There is no such kind or object.
     """
     err = ErrorLines()
-    with open_store(options, err) as before, open_store(replace(options, target=new), err) as after:
-        if not (isinstance(before, DumpStore) and isinstance(after, DumpStore)):
-            raise PlanError("", "one side is the report of a fleet", "two dumps")
+    with open_store(_at_revision(options), err) as old_store, open_store(_at_revision(options, new), err) as new_store:
+        before, after = _of_one_dump(old_store, options.target), _of_one_dump(new_store, new)
         kind, _, name = wanted.partition("/")
         kinds = _kinds(before, after, kind)
         differences = _all(before, after, kinds, options.namespace, name)
-        unread = _printed(differences, after, (options.target, new), write, output=output, whole=bool(name))
+        unread = _printed(
+            differences,
+            after,
+            (options.target, new),
+            write,
+            output=output,
+            whole=bool(name),
+            folded=() if wanted else _FOLDED,
+        )
         if name and not any(differences.counts.values()):
             raise PlanError("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
         for dump, store in (("OLD", before), ("NEW", after)) if not wanted else ():
             if rows := list(store.rows.outside(kinds)):
                 values, first = counted(len(rows), "value"), store.rows.place(rows[0])
                 err(f"{dump}: {values} of no kind that its definitions name, not compared; first {first}\n")
+        if isinstance(before, ReportStore) and isinstance(after, ReportStore):
+            err(f"these are objects: `auditor findings {new} --against {options.target}` compares the findings\n")
         return 3 if unread or any([is_incomplete(before), is_incomplete(after)]) else 0
+
+
+def _at_revision(options: QueryOptions, target: str = "") -> QueryOptions:
+    """Return options that read a target, which may be DUMP@REVISION."""
+    target = target or options.target
+    dump, mark, revision = target.rpartition("@")
+    if mark and revision.isdecimal() and not Path(target).exists() and Path(dump).exists():
+        return replace(options, target=dump, as_of=int(revision))
+    return replace(options, target=target)
+
+
+def _of_one_dump(store: AnyStore, target: str) -> DumpStore:
+    """Return the store of a dump.
+
+    Raises:
+        PlanError: It is another store.
+    """
+    if isinstance(store, DumpStore):
+        return store
+    reason = "is the report of a fleet" if isinstance(store, FleetStore) else "is a report whose dump is missing"
+    raise PlanError(target, reason, "a dump, or the report of one beside its dump")
 
 
 def _kinds(before: DumpStore, after: DumpStore, kind: str) -> list[Resource]:
@@ -122,31 +138,45 @@ def _all(before: DumpStore, after: DumpStore, kinds: list[Resource], namespace: 
 
 
 def _printed(
-    found: _All, store: DumpStore, names: tuple[str, str], write: Callable[[str], None], *, output: str, whole: bool
+    found: _All,
+    store: DumpStore,
+    names: tuple[str, str],
+    write: Callable[[str], None],
+    *,
+    output: str,
+    whole: bool,
+    folded: Collection[str],
 ) -> int:
-    """Print the differences; return how many objects could not be read."""
+    """Print the differences, of some kinds only their number; return how many objects could not be read."""
     if output != "text":
         for part in print_rows((_record(store, one) for one in found), _COLUMNS, output, encode=jsontext.encode):
             write(part)
         return found.counts["unreadable"]
     rows: list[list[str]] = []
+    numbers: dict[str, Counter[str]] = {}
     for change in found:
-        if whole and not change.reason:
+        if change.resource.group_resource in folded and not change.reason:
+            numbers.setdefault(change.resource.group_resource, Counter())[change.change] += 1
+        elif whole and not change.reason:
             was, now = (_shown(store, change.resource, obj) for obj in (change.old, change.new))
             write(yaml_diff(was, now, names, for_terminal=sys.stdout.isatty()))
             write("".join(f"{_place(change)}: {note}\n" for note in change.difference.notes()))
         else:
             rows.append([change.change, change.resource.group_resource, _place(change), _where(change)])
+    rows += [["folded", kind, _counts(number), "-o prints each"] for kind, number in numbers.items()]
     counts = found.counts
     if not whole:
         write(f"{format_table(('CHANGE', 'KIND', 'OBJECT', 'FIELDS'), rows)}\n" if rows else "")
-        words = {"stored": "changed only as stored", "same": "the same", "unreadable": "not read"}
-        shown = [name for name, count in counts.items() if count or name in ("added", "removed", "changed", "same")]
-        line = ", ".join(f"{counts[name]} {words.get(name, name)}" for name in shown)
-        write(f"{chr(10) if rows else ''}{line}\n")
+        write(f"{chr(10) if rows else ''}{_counts(counts, ('added', 'removed', 'changed', 'same'))}\n")
     elif not any(count for name, count in counts.items() if name != "same"):
         write("the same\n" if counts["same"] else "")
     return counts["unreadable"]
+
+
+def _counts(counts: Mapping[str, int], always: Collection[str] = ()) -> str:
+    words = {"stored": "changed only as stored", "same": "the same", "unreadable": "not read"}
+    shown = [name for name, count in counts.items() if count or name in always]
+    return ", ".join(f"{counts[name]} {words.get(name, name)}" for name in shown)
 
 
 def _place(change: ObjectChange) -> str:
@@ -158,7 +188,7 @@ def _where(change: ObjectChange) -> str:
         return change.reason[:120]
     difference = change.difference
     paths = [*difference.read, *(f"{path} (as stored)" for path in difference.stored)]
-    return ", ".join(paths[:_PATHS]) + (", ..." if len(paths) > _PATHS else "")
+    return ", ".join(paths) + (", ..." if MOST_PATHS in (len(difference.read), len(difference.stored)) else "")
 
 
 def _shown(store: DumpStore, resource: Resource, obj: Any) -> Any:

@@ -76,7 +76,7 @@ MAIN: tuple[tuple[str, ...], ...] = (
     ("audit", "SOUNDDUMP", "--report", "R5", "--crds", "DUMP"),
     ("audit", "SOUNDDUMP", "--report", "R6", "--old", "DUMP"),
     ("audit", "DUMP", "--report", "R7", "--old", "SOUNDDUMP"),
-    ("diff", "REPORT", "R2"),
+    ("findings", "R2", "--against", "REPORT"),
 )
 
 

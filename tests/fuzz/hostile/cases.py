@@ -199,7 +199,7 @@ def _commands(draw: random.Random, dump: str, kinds: list[str], key: str) -> lis
         ("validate", dump),
         ("upgrade", dump, "--new-crds", dump, "--report", "out2", "--jobs", "1"),
         ("audit", dump, "--report", "out2", "--diff", "out", "--jobs", "1", "--force"),
-        ("diff", "out", "out"),
+        ("findings", "out", "--against", "out"),
     )
     audit = ("audit", dump, "--report", "out", "--jobs", "1", *draw.choice(((), (), ("--at", "served"), ("--redact",))))
     return [audit, *draw.sample(others, draw.choice((0, 1, 1, 2)))]
@@ -320,7 +320,7 @@ def drawn_report(draw: random.Random, folder: Path) -> Case:
             path.write_bytes(data[: len(data) if draw.random() < 0.7 else draw.randrange(len(data) + 1)])
     choices: list[tuple[str, ...]] = [
         ("query", "old", "ws"), ("query", "old", "ws", "--field-selector", "spec.a=x"), ("query", "old", "ws", "-o", "json"),
-        ("show", "old", "d/o1"), ("explain", "old", "ws", "--values"), ("diff", "old", "old"), ("diff", "old", "old", "-o", "ndjson"),
+        ("show", "old", "d/o1"), ("explain", "old", "ws", "--values"), ("diff", "old", "old"), ("findings", "old", "--against", "old"),
         ("audit", "dump.ndjson", "--report", "out", "--diff", "old", "--jobs", "1"),
         ("audit", "dump.ndjson", "--report", "out2", "--diff", "old", "--only-new", "--jobs", "1"),
         ("audit", "old", "--report", "out2", "--jobs", "1", "--force"),

@@ -32,7 +32,7 @@ def test_gigabytes_of_texts_in_an_earlier_report_are_compared_within_one(
     with_text(old, "findings", columns, lambda number: chr(97 + number) * 1_600_000, texts=5)
     assert sum(path.stat().st_size for path in (old / "findings").iterdir()) < 1 << 20
     with bounded(1000):
-        ended = auditor("diff", old, reports[1])
+        ended = auditor("findings", reports[1], "--against", old)
     same = MANY if "field" not in columns else 0
     assert f"{MANY - same} findings new, {same} the same" in ended.output
     assert ended.code == 0, ended

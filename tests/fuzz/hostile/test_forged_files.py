@@ -31,8 +31,8 @@ def commands(report: Path, sound: Path, target: Path) -> list[list[str]]:
     return [
         ["query", str(report), "ws"],
         ["show", str(report), KEY],
-        ["diff", str(report), str(sound)],
-        ["diff", str(sound), str(report)],
+        ["findings", str(sound), "--against", str(report)],
+        ["findings", str(report), "--against", str(sound)],
         ["audit", dump, "--diff", str(report), "--report", str(target / "diff"), "--fail-on", "never"],
     ]
 
@@ -159,8 +159,8 @@ def test_a_manifest_of_other_types_ends_no_command_in_an_unforeseen_way(
         for command in (
             lambda: run_query(query_options(str(report), {**flags, "output": "name"})),
             lambda: run_show(query_options(str(report), flags), KEY, output="json"),
-            lambda: run_diff(str(report), str(sound), str, output="text", fail_on="never"),
-            lambda: run_diff(str(sound), str(report), str, output="text", fail_on="never"),
+            lambda: run_diff(str(report), str(sound), str, output="table", fail_on="never"),
+            lambda: run_diff(str(sound), str(report), str, output="table", fail_on="never"),
         ):
             try:
                 command()

@@ -50,7 +50,7 @@ def test_cases_are_the_same_for_the_same_seed() -> None:
 )
 @pytest.mark.parametrize(
     "asked",
-    [("query", "report", "ws"), ("show", "report", "d/o1"), ("explain", "report", "ws", "--values"), ("diff", "report", "report"), ("audit", "dump.ndjson", "--report", "out", "--jobs", "1", "--diff", "report")],
+    [("query", "report", "ws"), ("show", "report", "d/o1"), ("explain", "report", "ws", "--values"), ("findings", "report", "--against", "report"), ("audit", "dump.ndjson", "--report", "out", "--jobs", "1", "--diff", "report")],
     ids=lambda asked: asked[0] + asked[-2],
 )  # fmt: skip
 def test_a_manifest_that_was_tampered_with_is_no_internal_error(

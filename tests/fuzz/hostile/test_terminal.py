@@ -52,6 +52,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "findings": (
         *(("findings", report, "--color", "never", "-o", form) for report in _REPORTS for form in _TABLES),
         ("findings", "report", ATTACK, "--color", "never"), ("findings", "report", "--kind", ATTACK, "--color", "never"), ("findings", "{garbage}"),
+        ("findings", "report-export", "--against", "report"), ("findings", "report", "--against", "report-export", "-o", "ndjson"),
     ),
     "releases": (
         ("releases",), ("releases", "1.37", "1.38"), ("releases", "-o", "json"), ("releases", ATTACK, "1.38"),
@@ -85,7 +86,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "gates list": (("gates", "list", "{export}", "--sidecar", "sidecar.yaml"), ("gates", "list", "{export}", "-o", "json")),
     "kinds": (("kinds", "{export}"), ("kinds", "{snapshot}", "--by", "namespace"), ("kinds", "report", "-o", "wide"), ("kinds", "{snapshot}", "--deleting")),
     "describe": (("describe", "{export}", "ws"), ("describe", "report", "ws", "-A"), ("describe", "{snapshot}", ATTACK)),
-    "events": (("events", "{export}"), ("events", "{snapshot}", "-A"), ("events", "{garbage}")),
+    "events": (("events", "{export}"), ("events", "{snapshot}", "-A", "-o", "wide"), ("events", "{snapshot}", "--for", ATTACK), ("events", "{garbage}")),
     "explain": (
         ("explain", "{export}", "ws"), ("explain", "{export}", "ws.spec", "--recursive"), ("explain", "{export}", ATTACK),
         *(("explain", target, path, "--values") for target in ("{export}", "report", "{snapshot}") for path in ("ws", "ws.spec", "ks", "ws.metadata.name")),
@@ -95,6 +96,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "query": (
         *(("query", target, *asked) for target in ("{export}", "{snapshot}", "report") for asked in _QUERIES),
         ("query", "{archive}", "ws"), ("query", "{garbage}", "ws"),
+        *(("query", "{export}", "--unhealthy", "-o", form) for form in _TABLES), ("query", "{snapshot}", "--certificates"),
     ),
     "show": (
         *(("show", target, key) for target in ("report", "{snapshot}") for key in ("/registry/ex.com/ws/d/bad", "/registry/ex.com/ws/d/" + ATTACK.replace("\x00", ""), "/registry/" + ATTACK)),

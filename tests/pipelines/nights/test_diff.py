@@ -223,22 +223,22 @@ def test_two_reports_are_compared_without_an_audit(nights, tmp_path):
     old, _, _ = nights.audit(first)
     new, _, _ = nights.audit(second)
     before = {path: path.read_bytes() for path in new.rglob("*") if path.is_file()}
-    done = auditor("diff", old, new)
+    done = auditor("findings", new, "--against", old)
     assert (done.code, done.stderr) == (0, "")
     assert "1 findings new" in done.stdout
     assert "NEW    /registry/bakery.example.com/loafs/north/loaf-03  spec.grams: Invalid value: 901" in done.stdout
-    done = auditor("diff", old, new, "-o", "ndjson", "--fail-on", "invalid")
+    done = auditor("findings", new, "--against", old, "-o", "ndjson", "--fail-on", "invalid")
     assert done.code == 1
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(row["name"], row["field"], row["change"]) for row in rows] == [
         ("loaf-03", "spec.grams", "new"),
         ("heavy", "spec.grams", "fixed"),
     ]
-    assert auditor("diff", new, new, "--fail-on", "invalid").code == 0
+    assert auditor("findings", new, "--against", new, "--fail-on", "invalid").code == 0
     assert before == {path: path.read_bytes() for path in new.rglob("*") if path.is_file()}
-    done = auditor("diff", old, tmp_path)
+    done = auditor("findings", tmp_path, "--against", old)
     assert done.code == 2
-    assert "expected two reports, or two dumps" in done.stderr
+    assert "is not a report" in done.stderr
 
 
 @pytest.mark.parametrize("night", ["was sealed", "is sealed"])
@@ -391,7 +391,7 @@ def test_findings_of_a_fleet_are_distinguished_by_cluster(nights, tmp_path):
     assert manifest["diff"]["not_judged"] == 1  # the cluster south was not asked today
     assert manifest["diff"]["first_new"][0]["object"].startswith("west: /registry/")
     assert code == 3
-    assert auditor("diff", old, report, "--fail-on", "invalid").code == 3
+    assert auditor("findings", report, "--against", old, "--fail-on", "invalid").code == 3
 
 
 def test_a_fleet_with_one_dump_left_fixes_nothing_of_the_others(nights, tmp_path):
@@ -399,7 +399,7 @@ def test_a_fleet_with_one_dump_left_fixes_nothing_of_the_others(nights, tmp_path
     old, _, _ = audit_fleet(nights, fleet(tmp_path, 1, east=heavy, west=heavy))
     report, manifest, _ = audit_fleet(nights, fleet(tmp_path, 2, east=heavy), diff=str(old))
     assert (manifest["diff"]["findings"], manifest["diff"]["not_judged"]) == ({"new": 0, "same": 1, "fixed": 0}, 1)
-    assert auditor("diff", old, report, "-o", "ndjson").stdout == ""
+    assert auditor("findings", report, "--against", old, "-o", "ndjson").stdout == ""
     _, manifest, _ = nights.audit(f"{tmp_path}/night-2/east/dump.json", diff=str(old))
     assert (manifest["diff"]["findings"], manifest["diff"]["not_judged"]) == ({"new": 0, "same": 0, "fixed": 0}, 2)
     assert manifest["diff"]["uncompared"] == 1

@@ -106,7 +106,7 @@ def test_a_dump_that_is_no_newer_is_stale(nights, tmp_path, change, is_stale):
     assert ("STALE  " in text, "nothing to do" in text) == (is_stale, not is_stale)
     for more in ({"require_change": True}, {"max_age": 3600.0}):
         assert nights.audit(dump, diff=str(old), **more)[2] == (3 if is_stale else 0)
-    assert ("STALE  " in auditor("diff", old, report).stdout) == is_stale
+    assert ("STALE  " in auditor("findings", report, "--against", old).stdout) == is_stale
 
 
 def test_an_old_file_is_stale(tmp_path):
@@ -189,7 +189,7 @@ def test_a_dump_of_the_same_revision_with_other_keys_is_of_another_cluster(night
     assert "1 dump that may be of another cluster" in text.partition("NOT JUDGED  ")[2]
     assert code == 0
     assert nights.audit(dump, diff=str(old), require_change=True)[2] == 3
-    assert "OTHER  " in auditor("diff", old, report).stdout
+    assert "OTHER  " in auditor("findings", report, "--against", old).stdout
 
 
 def test_nothing_is_fixed_in_a_dump_of_another_cluster(nights, tmp_path):
@@ -223,9 +223,9 @@ def test_a_comparison_with_a_missing_cluster_is_not_green(nights, tmp_path):
     old, _, _ = audit_fleet(nights, fleet(tmp_path, 1, east=FINE, west=FINE))
     new, _, _ = audit_fleet(nights, fleet(tmp_path, 2, east=FINE))
     for more in ([], ["-o", "ndjson"], ["--fail-on", "invalid"]):
-        done = auditor("diff", old, new, *more)
+        done = auditor("findings", new, "--against", old, *more)
         assert done.code == 3
-    assert auditor("diff", old, old).code == 0
+    assert auditor("findings", old, "--against", old).code == 0
 
 
 def test_a_cluster_that_returns_at_the_revision_that_was_last_seen_is_stale(nights, tmp_path):

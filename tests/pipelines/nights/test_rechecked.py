@@ -179,7 +179,7 @@ def test_an_object_that_newly_breaks_lists_is_named_once(nights, tmp_path):
     assert changes["wide"] == "better"
     assert changes["loses"] == "new"
     assert changes["stuck"] == "same"
-    lines = auditor("diff", old, report, "-o", "ndjson").stdout.splitlines()
+    lines = auditor("findings", report, "--against", old, "-o", "ndjson").stdout.splitlines()
     rows = [row for row in map(json.loads, lines) if "status" in row]
     assert [(row["name"], row["change"], row["level"]) for row in rows] == [
         ("heavy", "worse", "unreadable"),
@@ -198,7 +198,7 @@ def test_what_was_repaired_is_better(nights, tmp_path, form):
     assert sum(manifest["diff"]["worse"].values()) == 0
     assert "WORSE" not in summary_of(report)
     assert {row["change"] for row in found(report, "objects") if row["name"] == "loses"} == {"better"}
-    [row] = map(json.loads, auditor("diff", old, report, "-o", "ndjson").stdout.splitlines())
+    [row] = map(json.loads, auditor("findings", report, "--against", old, "-o", "ndjson").stdout.splitlines())
     assert (row["name"], row["change"], row["level"]) == ("loses", "better", "data-loss")
 
 

@@ -1,4 +1,4 @@
-"""`auditor diff` of dumps, `auditor show KIND/NAME` and `auditor history --diff`, on the sample and on exports."""
+"""`auditor diff`, `auditor show KIND/NAME` and `auditor history --diff`, on the sample and on exports."""
 
 from __future__ import annotations
 
@@ -215,18 +215,6 @@ def test_a_revision_that_only_changed_what_is_not_shown_says_so(tmp_path: Path) 
     _, out, _ = auditor("history", dump, "secret/s", "-n", "shop", "--diff")
     assert out.splitlines()[-1] == "# data.pass differs, redacted (--show-secrets prints it)"
     assert "Yg==" not in out
-
-
-def test_a_dump_is_not_compared_with_a_report(sample: str, tmp_path: Path) -> None:
-    report = str(tmp_path / "report")
-    code, _, _ = auditor("audit", sample, "--report", report, "--fail-on", "never", "--engine", "inline")
-    assert code == 0
-    code, _, err = auditor("diff", sample, report)
-    assert code == 2
-    assert "is a dump and" in err
-    code, _, err = auditor("diff", report, report, "loaves")
-    assert code == 2
-    assert "as a whole" in err
 
 
 def test_an_object_is_shown_by_kind_and_name(sample: str) -> None:

@@ -358,7 +358,7 @@ def test_reports_in_a_store_are_compared_asked_and_shown(store: Any, tmp_path: P
         run_anywhere(
             AuditOptions(dumps=("s3://backups/ask/one.ndjson",), report=f"s3://backups/{name}", fail_on="never")
         )
-    done = auditor("diff", "s3://backups/monday", "s3://backups/tuesday")
+    done = auditor("findings", "s3://backups/tuesday", "--against", "s3://backups/monday")
     assert done.code == 0
     assert "Since s3://backups/monday: 0 findings new, 0 the same, 0 fixed" in done.output
     dump = tmp_path / "one.ndjson"

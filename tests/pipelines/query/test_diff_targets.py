@@ -1,0 +1,94 @@
+"""What `auditor diff` compares: the dumps of reports, revisions of snapshots, all fields, and kinds of little interest."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.command import auditor
+from tests.shared import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _export(path: Path, *objects: dict[str, Any]) -> str:
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return str(path)
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> str:
+    path = tmp_path / "cluster.db"
+    path.write_bytes(gzip.decompress((ROOT / "sample-data" / "cluster.db.gz").read_bytes()))
+    return str(path)
+
+
+def test_a_report_stands_for_its_dump(sample: str, tmp_path: Path) -> None:
+    report = str(tmp_path / "report")
+    assert auditor("audit", sample, "--report", report, "--fail-on", "never", "--engine", "inline").code == 0
+    assert "0 added, 0 removed, 0 changed" in auditor("diff", sample, report).stdout
+    done = auditor("diff", report, report, "loaves")
+    assert done.code == 0
+    assert done.stderr == f"these are objects: `auditor findings {report} --against {report}` compares the findings\n"
+    (tmp_path / "cluster.db").unlink()
+    done = auditor("diff", report, report)
+    assert done.code == 2
+    assert "is a report whose dump is missing" in done.stderr
+
+
+def test_findings_are_compared_elsewhere(sample: str) -> None:
+    done = auditor("diff", sample, sample, "--fail-on", "invalid")
+    assert done.code == 2
+    assert "`auditor findings NEW --against OLD --fail-on LEVEL`" in done.stderr
+
+
+def test_a_revision_of_a_snapshot_is_compared(sample: str) -> None:
+    done = auditor("diff", f"{sample}@49", sample, "loaves", "-o", "json")
+    assert (done.code, json.loads(done.stdout)) == (0, [])
+    done = auditor("diff", f"{sample}@10", f"{sample}@12", "-o", "ndjson")
+    assert {json.loads(line)["change"] for line in done.stdout.splitlines()} == {"added"}
+    done = auditor("diff", f"{sample}@9999", sample)
+    assert done.code == 2
+    assert "future revision" in done.stderr
+    assert "there is no such file" in auditor("diff", f"{sample}x@9", sample).stderr
+
+
+def test_all_fields_that_differ_are_named_also_those_of_the_status(tmp_path: Path) -> None:
+    states = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "status": {f"f{field}": night for field in range(7)},
+        }
+        for night in (1, 2)
+    ]
+    old, new = (_export(tmp_path / f"{number}.json", state) for number, state in enumerate(states))
+    assert ", ".join(f"status.f{field}" for field in range(7)) in auditor("diff", old, new).stdout
+
+
+def test_leases_and_events_are_one_line_each_unless_asked_for(tmp_path: Path) -> None:
+    def lease(name: str, time: str) -> dict[str, Any]:
+        place = {"name": name, "namespace": "kube-system"}
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": place,
+            "spec": {"holderIdentity": time},
+        }
+
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"}, "involvedObject": {}}
+    old = _export(tmp_path / "old.json", lease("a", "1"), lease("b", "1"), lease("c", "1"))
+    new = _export(tmp_path / "new.json", lease("a", "2"), lease("b", "2"), lease("c", "1"), event)
+    rows = [" ".join(line.split()) for line in auditor("diff", old, new).stdout.splitlines()]
+    assert sorted(rows[1:3]) == [
+        "folded events 1 added -o prints each",
+        "folded leases.coordination.k8s.io 2 changed -o prints each",
+    ]
+    assert rows[-1] == "1 added, 0 removed, 2 changed, 1 the same"
+    assert auditor("diff", old, new, "leases").stdout.count("kube-system/") == 2
+    assert auditor("diff", old, new, "-o", "wide").stdout.count("kube-system") == 2
