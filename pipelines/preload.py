@@ -9,6 +9,7 @@ import importlib
 from typing import Final
 
 from pipelines.deep import allow_depth
+from pipelines.without_pandas import leave_out_pandas
 
 MODULES: Final = (
     "pipelines.cli.main",  # the main module, which each worker imports
@@ -33,6 +34,7 @@ MODULES: Final = (
 
 gc.disable()  # loaded modules live until the process ends
 allow_depth()  # a process that was not forked from a command has Python's own limit
+leave_out_pandas()
 for _name in MODULES:
     importlib.import_module(_name)
 gc.freeze()

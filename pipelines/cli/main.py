@@ -44,6 +44,7 @@ from pipelines.limits import check_address_space
 from pipelines.log import LOG
 from pipelines.progress import BAR
 from pipelines.streams import escape_streams
+from pipelines.without_pandas import leave_out_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -268,6 +269,7 @@ def _prepare_process() -> None:
     os.environ.setdefault("ARROW_IO_THREADS", "1")  # else two that only read mapped files; a stack counts for --memory
     os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")  # else 1 GB that is never used counts for --memory
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads wait busily, and no linear algebra is done
+    leave_out_pandas()
     gc.set_threshold(50_000, 20, 20)  # modules and definitions are allocated first and live until the end
     atexit.register(gc.freeze)  # the last collection would only walk them once more
     for number in _ENDING:

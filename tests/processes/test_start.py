@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.plan.run_plan import read_definitions
-from tests.environment import without_pandas
 from tests.shared import ROOT
 
 if TYPE_CHECKING:
@@ -112,10 +111,33 @@ def test_a_process_that_only_distributes_shards_does_not_load_what_checks_object
     assert not modules & JUDGES
 
 
-@without_pandas
 def test_a_validation_of_a_manifest_loads_no_functions_of_arrow(manifests: Path) -> None:
     modules = loaded(manifests, "validate", "oven.json", "--crds", "crd.yaml")
     assert (modules & (FUNCTIONS | RULES | READERS | WORKERS)) == set()  # the lines of fields need the parser of YAML
+
+
+@pytest.fixture(scope="module")
+def pandas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a pandas that cannot be imported."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "pandas").mkdir()
+    (folder / "pandas" / "__init__.py").write_text("raise RuntimeError('pandas is imported')\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"query {ROOT}/sample-data/cluster.db.gz loaves",
+        f"events {ROOT}/sample-data/cluster.db.gz",
+        "validate oven.json --crds crd.yaml",
+        "audit ovens.ndjson --crds crd.yaml --report one --jobs 1",
+        "audit ovens.ndjson --crds crd.yaml --report two --jobs 2",
+    ],
+)
+def test_no_command_loads_pandas_where_it_is_installed(manifests: Path, pandas: Path, words: str) -> None:
+    path = {"PYTHONPATH": f"{pandas}:{ROOT}", "PYTHONWARNINGS": "error"}
+    assert "pyarrow" in loaded(manifests, *words.split(), env=path)
 
 
 def test_help_loads_nothing_but_the_command_line(tmp_path: Path) -> None:
