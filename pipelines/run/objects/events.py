@@ -69,10 +69,9 @@ def run_events(
                 events = [event for event in events if str(event.get("type")).lower() in wanted]
             moment = now if now is not None else newest_time(store)
             moment = moment if moment is not None else datetime.datetime.now(datetime.UTC).timestamp()
-            if since is not None:
-                events = _recent(events, moment, since, err)
-            if sort_by:
-                events = [events[number] for number in order_by(events, relaxed(sort_by))]
+            shown = _recent(events, moment, since, err) if events and since is not None else events
+            if sort_by and shown:
+                shown = [shown[number] for number in order_by(shown, relaxed(sort_by))]
         except (UnknownResource, FieldNotFound, JsonPathError, Unsortable) as error:
             err(f"error: {error}\n")
             return 1
@@ -80,14 +79,9 @@ def run_events(
             err(f"Error from server ({error.reason}): {error.message}\n")
             return 1
         columns: Any = event_columns(moment, with_namespace=not options.namespace)
-        out(
-            "".join(
-                print_rows(
-                    map(without_managed_fields, events), columns, output, headers=headers, named=not options.namespace
-                )
-            )
-        )
-        if not events and since is None:
+        rows = map(without_managed_fields, shown)
+        out("".join(print_rows(rows, columns, output, headers=headers, named=not options.namespace)))
+        if not events:
             err(f"No events found in {options.namespace} namespace.\n" if options.namespace else "No events found.\n")
         return 3 if is_incomplete(store) else 0
 
