@@ -78,7 +78,7 @@ def _of_backup(store: DumpStore, number: int) -> Iterator[float]:
 
 
 def write_times(obj: Any) -> Iterator[float]:
-    """Yield the times at which an object was created and written, as far as it says, in seconds since 1970."""
+    """Yield the times at which an object was created, written and asked to be deleted, in seconds since 1970."""
     metadata = obj.get("metadata") if type(obj) is dict else None
     if type(metadata) is not dict:
         return
@@ -89,6 +89,14 @@ def write_times(obj: Any) -> Iterator[float]:
     times += [spec.get("renewTime")] if type(spec) is dict else []
     for time in times:
         yield from seconds_of(time)
+    yield from deletion_times(metadata)
+
+
+def deletion_times(metadata: dict[str, Any]) -> Iterator[float]:
+    """Yield the time at which a client asked to delete an object: its deletionTimestamp is later by the grace period."""
+    grace = metadata.get("deletionGracePeriodSeconds")
+    for time in seconds_of(metadata.get("deletionTimestamp")):
+        yield time - (grace if type(grace) is int else 0)
 
 
 def seconds_of(text: Any) -> Iterator[float]:

@@ -27,7 +27,7 @@ from auditor.base.records import metadata_of, namespace_of
 from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.golang import jsontext
 from auditor.plan.dumps import open_live, open_values
-from auditor.server.clock import LOOKED_AT, newest_time, seconds_of, stored_times, time_text, write_times
+from auditor.server.clock import LOOKED_AT, deletion_times, newest_time, seconds_of, stored_times, time_text, write_times
 from auditor.server.comparison import State, read_state
 from auditor.server.dump_rows import StoredRow
 from auditor.server.object_reader import UndecodedObject
@@ -289,11 +289,7 @@ class Write:
         metadata = metadata_of(self.new.stored)
         was_deleting = self.old is not None and metadata_of(self.old.stored).get("deletionTimestamp")
         if metadata.get("deletionTimestamp") and not was_deleting:
-            grace = metadata.get("deletionGracePeriodSeconds")
-            requested = (
-                time - (grace if type(grace) is int else 0) for time in seconds_of(metadata["deletionTimestamp"])
-            )
-            return next(requested, None), ""
+            return next(deletion_times(metadata), None), ""
         before: set[float] = set() if self.old is None else set(write_times(self.old.stored))
         known = [] if self.old is None else managers_of(self.old.stored)
         entries = [entry for entry in managers_of(self.new.stored) if entry not in known]

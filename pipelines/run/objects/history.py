@@ -23,7 +23,7 @@ from auditor.server.comparison import (
     without_bookkeeping,
 )
 from auditor.server.dump import DumpStore
-from auditor.server.history import revision_at, writes
+from auditor.server.history import check_history, revision_at, writes
 from auditor.sources.registry_key import printable_key
 from pipelines.run.query import TextWriter, open_stores
 from pipelines.streams import ErrorLines
@@ -97,7 +97,8 @@ class _History:
     def texts(self, begin: Point | None, end: Point | None, output: str, *, as_diff: bool) -> Iterator[str]:
         """Yield the writes as text; raises UnknownResource, UsageError, StatusError."""
         self._choose()
-        for number in range(len(self._store.plan.sources)):
+        for number, source in enumerate(self._store.plan.sources):
+            check_history(source)
             first = 0 if begin is None else revision_at(self._store, number, begin, before=True)
             self._spans.append((first, sys.maxsize if end is None else revision_at(self._store, number, end)))
         is_of_lines = as_diff or output in ("json", NDJSON)  # kubectl's JSON of a watch is a line for each event
