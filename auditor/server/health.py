@@ -123,7 +123,7 @@ def _of_containers(status: JsonObject) -> Iterator[Problem]:
                 yield Problem(_text(waiting, "reason") or "waiting", _text(waiting, "message") or _exit(last))
             elif ended.get("exitCode", 0) != 0:
                 yield Problem(_text(ended, "reason") or "terminated", _text(ended, "message") or _exit(ended))
-            elif field == "containerStatuses" and state.get("running") and container.get("ready") is False:
+            elif field == "containerStatuses" and "running" in state and container.get("ready") is False:
                 yield Problem("not ready", f"container {_text(container, 'name')}")
 
 

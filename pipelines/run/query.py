@@ -41,7 +41,7 @@ from pipelines.run.remote import query_here
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from auditor.printing.discovery import Resource
     from pipelines.run.objects.query_options import QueryOptions
@@ -344,6 +344,9 @@ def _every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], Non
     for resource in store.discovery.resources:
         if resource.is_stored and (resource.group, resource.plural) != ("events.k8s.io", "events"):  # stored as core's
             kinds.setdefault((resource.group, resource.plural), resource)
+    for part in store.stores.values() if isinstance(store, FleetStore) else (store,):
+        if isinstance(part, DumpStore) and (values := of_no_kind(part, list(kinds.values()), "searched")):
+            part.warn(f"note: {values}\n")
     for place, resource in list(kinds.items()):
         serving, own = store.serving(resource) if isinstance(store, FleetStore) else (store, resource)
         if not isinstance(serving, DumpStore):
@@ -364,6 +367,15 @@ def _every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], Non
     if refused:
         err(f"note: {counted(len(refused), 'kind')} without such a field {are(len(refused))} not searched\n")
     return ",".join(f"{resource.plural}.{resource.version}.{resource.group}" for resource in kinds.values())
+
+
+def of_no_kind(store: DumpStore, kinds: Sequence[Resource], done: str) -> str:
+    """Return how many values of a dump belong to none of some kinds, so that a command did nothing with them."""
+    rows = list(store.rows.outside(kinds))
+    if not rows:
+        return ""
+    values, first = counted(len(rows), "value"), store.rows.place(rows[0])
+    return f"{values} of no kind that its definitions name, not {done}; first {first}"
 
 
 def _tell_failures(store: AnyStore, code: int, err: Callable[[str], None]) -> tuple[int, bool]:

@@ -98,12 +98,13 @@ def print_unhealthy(
         if problems is None:
             silent[resource.group_resource] += 1
         elif problems:
-            whys, messages = ([text for text in texts if text] for texts in zip(*problems, strict=True))
+            whys, messages = ([text for text in dict.fromkeys(texts) if text] for texts in zip(*problems, strict=True))
             rows.append({**_place(resource, obj, options), "why": whys, "message": messages})
     rows.sort(key=itemgetter("kind", "namespace", "name"))
     columns: dict[str, Any] = {**_columns(options), "why": "why", "message": "message"}
     if options.output in ("", "table"):
-        columns["message"] = lambda row: _cut("; ".join(row["message"]))
+        columns["why"] = lambda row: row["why"][0] + (f" (+{len(row['why']) - 1})" if len(row["why"]) > 1 else "")
+        columns["message"] = lambda row: _cut(next(iter(row["message"]), ""))
     _print(rows, columns, options, out)
     known = f"; {counted(silent.total(), 'object')} of {counted(len(silent), 'kind')} do not show it" if silent else ""
     err(f"{len(rows)} of {counted(total, 'object')} {are(len(rows))} not healthy{known}\n")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.base.records import place_text
-from auditor.base.wording import counted
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import format_table, print_rows
@@ -26,7 +25,7 @@ from auditor.server.comparison import (
 from auditor.server.dump import DumpStore
 from auditor.server.fleet_store import FleetStore
 from auditor.server.report import ReportStore
-from pipelines.run.query import is_incomplete, open_store
+from pipelines.run.query import is_incomplete, of_no_kind, open_store
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -72,9 +71,8 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
         if name and not any(differences.counts.values()):
             raise PlanError("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
         for dump, store in (("OLD", before), ("NEW", after)) if not wanted else ():
-            if rows := list(store.rows.outside(kinds)):
-                values, first = counted(len(rows), "value"), store.rows.place(rows[0])
-                err(f"{dump}: {values} of no kind that its definitions name, not compared; first {first}\n")
+            if values := of_no_kind(store, kinds, "compared"):
+                err(f"{dump}: {values}\n")
         if isinstance(before, ReportStore) and isinstance(after, ReportStore):
             err(f"these are objects: `auditor findings {new} --against {options.target}` compares the findings\n")
         return 3 if unread or any([is_incomplete(before), is_incomplete(after)]) else 0

@@ -46,6 +46,24 @@ def test_objects_of_all_kinds_are_rows_with_the_reason(dump: Path) -> None:
     assert done.stderr == "2 of 6 objects are not healthy; 2 objects of 1 kind do not show it\n"
 
 
+def test_values_of_kinds_without_a_definition_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [thing("Widget", "w", "example.com/v1")]}))
+    for words in (("--unhealthy",), ("--certificates",), ("*",)):
+        done = auditor("query", path, *words)
+        assert done.stderr.startswith("note: 1 value of no kind that its definitions name, not searched; first ")
+
+
+def test_a_table_has_the_first_of_several_reasons(tmp_path: Path) -> None:
+    conditions = [{"type": name, "status": "Unknown", "message": "stopped"} for name in ("Ready", "DiskPressure")]
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(thing("Node", "n", status={"conditions": conditions})))
+    assert "n      Ready Unknown (+1)   stopped\n" in auditor("query", path, "--unhealthy").stdout
+    assert (
+        "Ready Unknown, DiskPressure Unknown   stopped\n" in auditor("query", path, "--unhealthy", "-o", "wide").stdout
+    )
+
+
 def test_data_and_wide_tables_have_the_whole_message(dump: Path) -> None:
     done = auditor("query", dump, "pods", "--unhealthy", "-o", "json")
     (row,) = json.loads(done.stdout)
