@@ -322,7 +322,8 @@ def run_query(options: QueryOptions) -> int:
         code = get(store, asked, out, err)
         if isinstance(store, FleetStore):
             code = code or int(store.refused > 0)
-            if options.output.partition("=")[0] not in ("", "table", "wide", "csv", "parquet") or asked.count:
+            has_names = options.output.partition("=")[0] in ("", "table", "wide", "csv", "parquet") and not asked.count
+            if not has_names and not asked.answer:
                 store.note_clusters()
         code, has_failed = _tell_failures(store, code, err)
         if options.explain:

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.records import metadata_of
-from auditor.base.wording import are, counted
+from auditor.base.wording import are, by_count, counted, objects
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
 from auditor.server.certificates import certificates_of
@@ -30,7 +30,7 @@ _OBJECT = {"kind": "kind", "namespace": "namespace", "name": "name"}
 def print_certificates(
     found: Iterable[Found], options: GetOptions, out: Callable[[str], None], err: Callable[[str], None]
 ) -> int:
-    """Print the certificates in objects, the next to expire first; return 3 if one cannot be read.
+    """Print the certificates in objects, the next to expire first; return how many cannot be read.
 
     Args:
         found: The objects.
@@ -65,13 +65,11 @@ def print_certificates(
     _print(rows, columns, options, out, wide=("names",))
     unread = sum("reason" in row for row in rows)
     if unread:
-        err(
-            f"{counted(unread, 'value')} that should be {'a certificate' if unread == 1 else 'certificates'} "
-            f"{are(unread)} not readable\n"
-        )
+        what = by_count(unread, "a certificate", "certificates")
+        err(f"{counted(unread, 'value')} that should be {what} {are(unread)} not readable\n")
     elif not rows:
         err("No certificates found.\n")
-    return 3 if unread else 0
+    return unread
 
 
 def _stamp(time: datetime.datetime) -> str:
@@ -106,8 +104,9 @@ def print_unhealthy(
         columns["why"] = lambda row: row["why"][0] + (f" (+{len(row['why']) - 1})" if len(row["why"]) > 1 else "")
         columns["message"] = lambda row: _cut(next(iter(row["message"]), ""))
     _print(rows, columns, options, out)
-    known = f"; {counted(silent.total(), 'object')} of {counted(len(silent), 'kind')} do not show it" if silent else ""
-    err(f"{len(rows)} of {counted(total, 'object')} {are(len(rows))} not healthy{known}\n")
+    number, kinds = silent.total(), counted(len(silent), "kind")
+    unknown = f"; {objects(number)} of {kinds} {by_count(number, 'does', 'do')} not show it" if number else ""
+    err(f"{len(rows)} of {objects(total)} {are(len(rows))} not healthy{unknown}\n")
     return 0
 
 

@@ -86,6 +86,18 @@ def test_selectors_and_names_choose_the_objects(dump: Path) -> None:
     assert auditor("query", dump, "pods", "gone", "--unhealthy").code == 1
 
 
+def test_rows_of_a_fleet_name_the_cluster(tmp_path: Path) -> None:
+    for name in ("east", "west"):
+        pod = thing("Pod", name, status={"phase": "Failed", "reason": "Evicted"})
+        (tmp_path / f"{name}.json").write_text(json.dumps(pod))
+    words = ("*.json", "--cluster-name", "{1}", "--report", "fleet", "--fail-on", "never")
+    assert auditor("audit", *words, cwd=tmp_path).code == 0
+    done = auditor("query", "fleet", "pods", "--unhealthy", "-o", "json", cwd=tmp_path)
+    assert [(row["cluster"], row["name"]) for row in json.loads(done.stdout)] == [("east", "east"), ("west", "west")]
+    assert done.stderr == "2 of 2 objects are not healthy\n"
+    assert auditor("query", "fleet", "pods", "--unhealthy", cwd=tmp_path).stdout.startswith("CLUSTER   KIND")
+
+
 def test_a_report_answers_from_its_dump_and_not_without(dump: Path, tmp_path: Path) -> None:
     assert auditor("audit", dump, "--report", tmp_path / "report", "--fail-on", "never").code == 0
     asked = auditor("query", tmp_path / "report", "--unhealthy")
