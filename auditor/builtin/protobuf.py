@@ -261,6 +261,36 @@ def missing_text(missing: str, api_version: str, kind: str) -> str:
     return f"Object '{missing}' is missing in 'runtime.TypeMeta{{APIVersion:{quote(api_version)}, Kind:{quote(kind)}}}'"
 
 
+_DELETION: Final = b"\x4a\x08\x08"
+"""The beginning of each deletionTimestamp from 1978 to 3058, to the second as a server writes it."""
+_CONTROLLER: Final = b"\x30\x01"
+"""`controller: true` of an owner."""
+_OF_OBJECT: Final = {1: _Field("metadata", "m", "", "ObjectMeta")}
+
+
+def deletion_and_controller(data: bytes) -> JsonObject:
+    """Return the metadata of a stored value that decodes, of its fields only deletionTimestamp and ownerReferences.
+
+    Owners that are no controllers are left out, too; this takes a small part of the time of decoding the value.
+    """
+    metadata: JsonObject = {}
+    if _DELETION not in data and _CONTROLLER not in data:
+        return metadata
+    for _, _, part in _fields("Object", _OF_OBJECT, decode_unknown(data)[2]):
+        for _, field, value in _fields("ObjectMeta", _deletion_and_owners(), part):
+            if field.name == "deletionTimestamp":
+                metadata[field.name] = _one(field.type, value)
+            elif _CONTROLLER in value:
+                metadata.setdefault(field.name, []).append(_one(field.type[2:], value))
+    return metadata
+
+
+@functools.cache
+def _deletion_and_owners() -> dict[int, _Field]:
+    names = ("deletionTimestamp", "ownerReferences")
+    return {number: field for number, field in _message("meta/v1.ObjectMeta").items() if field.name in names}
+
+
 def decode_message(label: str, raw: bytes) -> JsonObject | None:
     """Decode a message of a kind, given by ``group/version/Kind``; None if the kind has no message here.
 

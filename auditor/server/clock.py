@@ -93,7 +93,7 @@ def write_times(obj: Any) -> Iterator[float]:
 
 
 def deletion_times(metadata: dict[str, Any]) -> Iterator[float]:
-    """Yield the time at which a client asked to delete an object: its deletionTimestamp is later by the grace period."""
+    """Yield when a client asked to delete an object: its deletionTimestamp is later by the grace period."""
     grace = metadata.get("deletionGracePeriodSeconds")
     for time in seconds_of(metadata.get("deletionTimestamp")):
         yield time - (grace if type(grace) is int else 0)

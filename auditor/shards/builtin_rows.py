@@ -6,21 +6,28 @@ values are classified and judged one by one. Both ways give the same rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from auditor.base.records import AuditedObject
+import orjson
+
+from auditor.base.records import AuditedObject, metadata_of
 from auditor.base.statuses import KeyClass, Status
 from auditor.builtin.judge import NOT_DECODED, Judged, judge_at, judge_exported, judge_stored, target_at
+from auditor.builtin.protobuf import MAGIC, deletion_and_controller
+from auditor.program.proof_check import controller_of
 from auditor.shards.row_writer import RowClass
 from auditor.sources.registry_key import classify, is_namespaced, split_key
 
 if TYPE_CHECKING:
+    from auditor.base.records import JsonObject
     from auditor.builtin.scheme import Target
     from auditor.shards.judge import ObjectJudge, RowHead
     from auditor.shards.row_writer import RowWriter
 
 
 _UNKNOWN: Any = object()
+_HAS_HEAD: Final = re.compile(rb'"(?:deletionTimestamp"\s*:\s*"|ownerReferences"\s*:\s*\[)')
 
 
 class _Resource(NamedTuple):
@@ -52,7 +59,7 @@ class BuiltinRows:
         prefix = options.etcd_prefix.strip("/")
         self._root = f"/{prefix}/".encode() if prefix else b"/"
         self._resources: dict[tuple[Any, ...], _Resource | None] = {}
-        self._classes: dict[tuple[int, Judged], int] = {}
+        self._classes: dict[tuple[int, Judged, bool | None], int] = {}
 
     def name(self, row: RowHead) -> None:
         """Fill the kind of a row that has a key of a built-in kind."""
@@ -86,12 +93,15 @@ class BuiltinRows:
             judged = judge_stored(resource.target, resource.plural, data, namespaced=resource.namespaced)
         if judged.reason is not None and not self.is_skipped:
             return False
-        number = self._classes.get((id(resource), judged))
+        deleting, controller = (None, None) if self.is_skipped else head_of(data)
+        number = self._classes.get((id(resource), judged, deleting))
         if number is None:
             names = (resource.group, resource.plural, resource.target.kind)
-            number = self._classes[id(resource), judged] = self._class(names, judged)
+            number = self._classes[id(resource), judged, deleting] = self._class(names, judged, deleting)
         namespace = parts[-2].decode() if resource.namespaced else None
         self._rows.write(at, number, namespace, parts[-1].decode(), None, data, reason=judged.reason)
+        if controller is not None:
+            self._rows.note_controller(controller)
         return True
 
     def _resource(self, key: bytes) -> _Resource | None:
@@ -123,11 +133,31 @@ class BuiltinRows:
         """Write the row of a value that was judged."""
         audited = AuditedObject(stored_version=judged.version)
         names = (row.group, row.plural, row.kind)
-        number = self._class(names, judged)
-        self._rows.object_row(row, audited, RowClass(number, judged.impacts), judged.reason)
+        is_decoded = judged.status is Status.BUILTIN and not self.is_skipped
+        deleting, controller = head_of(row.data) if is_decoded else (None, None)
+        number = self._class(names, judged, deleting)
+        row_class = RowClass(number, judged.impacts)
+        self._rows.object_row(row, audited, row_class, judged.reason, controller=controller)
 
-    def _class(self, names: tuple[str | None, str | None, str | None], judged: Judged) -> int:
+    def _class(self, names: tuple[str | None, str | None, str | None], judged: Judged, deleting: bool | None) -> int:
         audited = AuditedObject(stored_version=judged.version)
         rating = (judged.status, judged.impact, judged.impacts)
-        number: int = self._rows.class_of(names, audited, rating, None, deleting=None)
+        number: int = self._rows.class_of(names, audited, rating, None, deleting=deleting)
         return number
+
+
+def head_of(data: bytes) -> tuple[bool | None, str | None]:
+    """Return whether the object in a value that decodes is being deleted, and its controller.
+
+    Returns:
+        None for what it does not have, and for what is not known.
+    """
+    metadata: JsonObject = {}
+    try:
+        if data.startswith(MAGIC):
+            metadata = deletion_and_controller(data)
+        elif _HAS_HEAD.search(data):
+            metadata = metadata_of(orjson.loads(data))
+    except ValueError:  # only the exact decoder reads it
+        return None, None
+    return metadata.get("deletionTimestamp") is not None, controller_of(metadata.get("ownerReferences"))

@@ -183,11 +183,18 @@ class RowWriter:
         return RowClass(number, impacts)
 
     def simple_row_class(
-        self, row: RowHead, audited: AuditedObject, status: Status, impacts: tuple[Impact, ...], impact: Impact | None
+        self,
+        row: RowHead,
+        audited: AuditedObject,
+        status: Status,
+        impacts: tuple[Impact, ...],
+        impact: Impact | None,
+        *,
+        deleting: bool | None = None,
     ) -> RowClass:
         """Return the class of the row of a key whose value was not judged."""
         names = (row.group, row.plural, row.kind)
-        return RowClass(self.class_of(names, audited, (status, impact, impacts), None, deleting=None), impacts)
+        return RowClass(self.class_of(names, audited, (status, impact, impacts), None, deleting=deleting), impacts)
 
     def object_row(
         self,

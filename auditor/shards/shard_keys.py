@@ -16,7 +16,7 @@ from auditor.crds.definitions_file import RULES
 from auditor.golang import jsontext
 from auditor.program.impact import cache_key_fault, impacts_of
 from auditor.program.proof_check import controller_in, controller_of, refuted
-from auditor.shards.builtin_rows import BuiltinRows
+from auditor.shards.builtin_rows import BuiltinRows, head_of
 from auditor.shards.fast_path import FastPaths, names_of
 from auditor.shards.judge import JudgedVersion, ObjectJudge, RowHead, judged_version
 from auditor.shards.result import NO_TIME, RULES_GIVEN_UP, object_name, shown_error
@@ -278,7 +278,7 @@ class ShardKeys:
             impacts = impacts or (Impact.BREAKS_LIST,)
         impact = impacts[0] if impacts else _IMPACTS_OF.get(status, Impact.NONE)
         audited = AuditedObject()
-        self._row_of(row, audited, status, reason, impacts, impact, controller_in(row.data))
+        self._row_of(row, audited, status, reason, impacts, impact, (None, controller_in(row.data)))
 
     def _row_of(
         self,
@@ -288,11 +288,11 @@ class ShardKeys:
         reason: str | None,
         impacts: tuple[Impact, ...] = (),
         impact: Impact | None = None,
-        controller: str | None = None,
+        head: tuple[bool | None, str | None] = (None, None),
     ) -> None:
-        """Write the row of a key whose value was not judged as a custom resource."""
-        row_class = self.rows.simple_row_class(row, audited, status, impacts, impact)
-        self.rows.object_row(row, audited, row_class, reason, controller=controller)
+        """Write the row of a key whose value was not judged as a custom resource; its head is that of `head_of`."""
+        row_class = self.rows.simple_row_class(row, audited, status, impacts, impact, deleting=head[0])
+        self.rows.object_row(row, audited, row_class, reason, controller=head[1])
 
     def defined(self, row: RowHead) -> None:
         """Write the row of a definition; its rules that do not compile are findings, because they break its objects.
@@ -312,7 +312,7 @@ class ShardKeys:
         except (AuditorError, jsontext.GoJsonError):
             findings = []
         audited = AuditedObject(findings=tuple(findings))
-        self._row_of(row, audited, Status.DEFINITION, None, (), Impact.NONE)
+        self._row_of(row, audited, Status.DEFINITION, None, (), Impact.NONE, head_of(row.data))
         for finding in findings:
             self.rows.found.add(len(self.rows.objects) - 1, finding, NO_UPDATES)
 

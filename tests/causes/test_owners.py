@@ -93,18 +93,22 @@ def test_the_owner_is_the_top_of_the_chain_of_controllers(tmp_path, warm):
         widget("elsewhere", {"size": 9}, namespace="other", ownerReferences=[ref("example.com/v1", "Widget", "mid")]),
         widget("helm", {"size": 9}, labels=HELM, ownerReferences=[ref("example.com/v1", "Widget", "mid")]),
         widget("mid", {"size": 1}, ownerReferences=[ref("apps/v1", "Deployment", "web")]),
+        widget("nightly", {"size": 9}, ownerReferences=[ref("batch/v1", "Job", "run")]),
         widget("no-controller", {"size": 9}, ownerReferences=[ref("v1", "Node", "n1", controller=False)]),
         widget("round-1", {"size": 9}, ownerReferences=[ref("example.com/v1", "Widget", "round-2")]),
         widget("round-2", {"size": 9}, ownerReferences=[ref("example.com/v1", "Widget", "round-1")]),
     ]
     ghost = {**widget("ghost", {}, ownerReferences=[ref("apps/v1", "Deployment", "web")]), "kind": "Ghost"}
     old = widget("old", {}, ownerReferences=[ref("apps/v1", "Deployment", "web")]) | {"apiVersion": "example.com/v0"}
-    report = audited(tmp_path / "report", export(tmp_path / "dump.ndjson", crd, *widgets, ghost, old))
+    job = widget("run", {}, ownerReferences=[ref("batch/v1", "CronJob", "nightly")])
+    job |= {"apiVersion": "batch/v1", "kind": "Job"}
+    report = audited(tmp_path / "report", export(tmp_path / "dump.ndjson", crd, *widgets, ghost, old, job))
     model = FindingsModel.open(report)
     assert {one["name"]: one["owner"] for one in model.findings()} == {
         "child": "controller:Deployment.apps/web",
         "elsewhere": "controller:Widget.example.com/mid",
         "helm": "helm:shop",
+        "nightly": "controller:CronJob.batch/nightly",  # through an object of a built-in kind
         "no-controller": None,
         "round-1": "controller:Widget.example.com/round-2",
         "round-2": "controller:Widget.example.com/round-1",

@@ -57,7 +57,7 @@ _COLUMNS: Final = {
     "impact": "Worst of `impacts`; see [Impacts](../guide/findings.md).",
     "impacts": "What the key does to a live server, worst first.",
     "is_storage_version": "Whether the object is stored at the storage version of its definition.",
-    "deleting": "Whether the object has a deletionTimestamp.",
+    "deleting": "Whether the object has a deletionTimestamp; null if that is not known: values that are not decoded, or have no kind.",
     "findings": "Number of findings of a create.",
     "pruned": "Paths of unknown fields that a read drops.",
     "defaulted": "Paths that a read fills in from defaults.",
@@ -80,7 +80,7 @@ _COLUMNS: Final = {
     "guard_path": "Path below which any change brings a tolerated finding back.",
     "rule": "Text of the validation rule that failed; null for other checks.",
     "controller": "Controller in its `ownerReferences`, as `Kind.group/name`, in the same namespace or in none; null if it has "
-    "none, or if it is not known: built-in kinds, definitions, values that do not decode.",
+    "none, or if it is not known: values that are not decoded.",
     "last_manager": "Field manager that wrote the field last.",
     "last_write": "When that manager wrote last.",
     "path": "Path of the changed field; null if the whole object is concerned.",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from auditor.base import arrow
+from auditor.base.statuses import Status
 from auditor.causes.parts import part_files
 from auditor.causes.row_causes import IN_NAMESPACES
 from auditor.causes.titles import kind_name
@@ -33,7 +34,9 @@ _DAY: Final = 86400
 _MADE_BY_SERVER: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
 """Namespaces that a server creates as soon as it runs (measured on v1.37.2)."""
 _OF_NAMESPACE: Final = ("group", "kind", "namespace", "status")
-_OF_DELETING: Final = ("source", "offset", "group", "plural")
+_OF_DELETING: Final = ("source", "offset", "group", "plural", "status")
+_OTHERS: Final = (Status.BUILTIN, Status.DEFINITION)
+"""Statuses of objects that are no custom resources."""
 
 
 def note_lifecycle(plan: Plan, manifest: dict[str, Any], parts: Path) -> None:
@@ -153,7 +156,8 @@ def _deleting(plan: Plan, values: _DumpValues, parts: Path) -> dict[str, Any] | 
             continue
         rows = np.flatnonzero(arrow.equal(column, True))
         rows_ = arrow.plain(arrow.take(arrow.read_parquet(path, _OF_DELETING), rows)).to_pylist()
-        for row in {(row["source"], row["offset"]): row for row in rows_}.values():  # once for all its versions
+        custom = (row for row in rows_ if row["status"] not in _OTHERS)
+        for row in {(row["source"], row["offset"]): row for row in custom}.values():  # once for all its versions
             objects += 1
             number = numbers[row["source"]]
             made = plan.sources[number].modified
