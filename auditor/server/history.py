@@ -27,7 +27,15 @@ from auditor.base.records import metadata_of, namespace_of
 from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.golang import jsontext
 from auditor.plan.dumps import open_live, open_values
-from auditor.server.clock import LOOKED_AT, deletion_times, newest_time, seconds_of, stored_times, time_text, write_times
+from auditor.server.clock import (
+    LOOKED_AT,
+    deletion_times,
+    newest_time,
+    seconds_of,
+    stored_times,
+    time_text,
+    write_times,
+)
 from auditor.server.comparison import State, read_state
 from auditor.server.dump_rows import StoredRow
 from auditor.server.object_reader import UndecodedObject

@@ -251,6 +251,23 @@ def test_rules_on_records_say_what_rules_on_dicts_say(rule, spec, is_proven):
     assert bool(is_proven) == (not exact.findings)
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        text('{"n":1,"free":{"a":1e400},"free":{}}'),
+        text('{"n":1,"free":{"a":1e400}},"spec":{"n":1}'),
+        text('{"n":1,"any":{"a":[1e400]},"any":{"a":1}}'),
+        text(managedFields=owned(b'{"f:a":{"f:b":1e400}},"fieldsV1":{}')),
+        text(managedFields=owned(b'{"f:a":1e400}') + b',"managedFields":' + owned(b"{}")),
+    ],
+)
+def test_a_number_that_no_server_reads_counts_where_its_key_comes_again(data):
+    program, reference = programs()
+    exact = reference.audit(data)
+    assert exact.unreadable is not None
+    assert typed_difference(program, exact, data) is None
+
+
 def test_rules_at_the_root_leave_nothing_to_prove():
     words = document()
     words["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": "true"}]

@@ -46,10 +46,12 @@ class RecordTypes:
 
     Attributes:
         made: Number of record types.
+        has_plain: Whether a node is decoded to plain values.
     """
 
     def __init__(self, *, on_records: bool) -> None:
         self.made = 0
+        self.has_plain = False
         self._on_records = on_records
         self._shapes: dict[tuple[StructuralSchema, tuple[str, ...]], Decoded] = {}
 
@@ -104,6 +106,7 @@ class RecordTypes:
         others: list[Any] = []
         for name, child in properties.items():
             inner = _as_plain(child) if name in plain else self.shape(child)
+            self.has_plain |= inner.kind == "plain"
             is_defaulted = has_default(child)
             attribute = f"f{len(made.fields)}"
             made.fields[name] = (attribute, inner)
@@ -127,6 +130,7 @@ class RecordTypes:
 
     def _several(self, schema: StructuralSchema, child: StructuralSchema, kind: str) -> Decoded:
         below = self.shape(child, schema.list_map_keys)
+        self.has_plain |= below.kind == "plain"
         annotation: Any = dict[str, _or_null(below)] if kind == "map" else list[_or_null(below)]  # type: ignore[misc]
         if kind == "list" and below.kind == "plain" and self._on_records:
             return _as_plain(schema)  # its items are decoded one by one, and rules may read them

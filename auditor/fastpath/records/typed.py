@@ -95,6 +95,7 @@ class TypedProgram:
         self._record_rules: RecordRules | None = None
         writer = self._writer(definition, version)
         self._decode = msgspec.json.Decoder(writer.root.annotation).decode
+        self._has_plain = writer.has_plain
         self._check: Callable[..., bool] = self.module.compile(writer.check)
         self._plain: Callable[[Any], dict[str, Any]] = self.module.compile(writer.plain)
         self.select: Callable[[Any], tuple[Any, ...]] = self.module.compile(writer.select)
@@ -124,6 +125,8 @@ class TypedProgram:
         log = self._log
         try:
             made = self._decode(data)
+            if self._has_plain:  # the text of a plain value is looked at later, but never if its key comes again
+                orjson.loads(data)
             if not self._check(made, log, len(data)):
                 return self._refused(Reason.SCHEMA)
             if self._rules is not None and not (
@@ -196,6 +199,7 @@ class TypedWriter:
     Attributes:
         root: The form of the decoded objects of the version.
         check, plain, select: Names of the functions.
+        has_plain: Whether a part of an object is decoded to plain values.
     """
 
     def __init__(
@@ -227,7 +231,9 @@ class TypedWriter:
         head = [("apiVersion", Literal[api_version]), ("kind", Literal[definition.kind]), ("metadata", Metadata)]
         rest = {name: child for name, child in schema.properties.items() if name not in META_KEYS}
         ruled = {name for name, child in rest.items() if has_rules and contains_rules(child)}
-        root = self.root = RecordTypes(on_records=on_records).record(schema, rest, head, ruled)
+        types = RecordTypes(on_records=on_records)
+        root = self.root = types.record(schema, rest, head, ruled)
+        self.has_plain = types.has_plain
         checks = CheckWriter(module, emitter)
         self.check = module.function(lambda name: checks.write(name, root, version, namespaced=definition.namespaced))
         self.plain = module.function(lambda name: write_plain_values(name, root))
