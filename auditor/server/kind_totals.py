@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from auditor.base.records import place_text
 from auditor.builtin.loose_values import many, number, seconds_of, text, texts
@@ -103,45 +103,33 @@ def totals(store: DumpStore, namespace: str = "", *, by_namespace: bool = False)
     return sorted(counted.values(), key=lambda kind: (kind.resource.group_resource, kind.namespace))
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """An object that is being deleted.
-
-    Attributes:
-        resource, namespace, name: The object.
-        since: When its deletion was requested, in seconds since 1970; None if it does not say.
-        finalizers: Those in its metadata, and those in the spec of a Namespace: it exists as long as it has one.
-        messages: What the conditions of a Namespace say that it waits for.
-    """
-
-    resource: Resource
-    namespace: str
-    name: str
-    since: float | None
-    finalizers: tuple[str, ...]
-    messages: tuple[str, ...] = ()
-
-
-def deletions(store: DumpStore, namespace: str = "") -> Iterator[Deletion]:
+def deletions(store: DumpStore, namespace: str = "") -> Iterator[JsonObject]:
     """Yield the objects that are being deleted, by kind; what cannot be read is reported by the store.
 
     Args:
         store: The dump.
         namespace: Only objects in this namespace; empty for all.
+    Yields:
+        kind, group, namespace and name; since: when the deletion was requested, in seconds since 1970, or None;
+        finalizers: those of its metadata and of a Namespace's spec, it exists as long as it has one; messages: what the
+        conditions of a Namespace say that it waits for.
     """
     for resource, row, obj in store.stored_objects(compared_kinds(store, store), namespace):
         if obj is None or not is_deleting(obj):
             continue
-        own: list[Any] = list(texts(obj, "metadata.finalizers"))
-        messages: list[str] = []
-        if _is_namespace(obj):
-            own += texts(obj, "spec.finalizers")
-            conditions = many(obj, "status.conditions")
-            messages = [text(condition, "message") for condition in conditions if condition.get("status") == "True"]
         since = seconds_of(obj, "metadata.deletionTimestamp")
-        if since is not None:
-            since -= number(obj, "metadata.deletionGracePeriodSeconds")
-        yield Deletion(resource, *(store.rows.place_in(resource, row) or ("", "")), since, tuple(own), tuple(messages))
+        place = store.rows.place_in(resource, row) or ("", "")
+        conditions = many(obj, "status.conditions") if _is_namespace(obj) else ()
+        yield {
+            "kind": resource.kind,
+            "group": resource.group,
+            "namespace": place[0],
+            "name": place[1],
+            "since": None if since is None else since - number(obj, "metadata.deletionGracePeriodSeconds"),
+            "finalizers": texts(obj, "metadata.finalizers")
+            + (texts(obj, "spec.finalizers") if _is_namespace(obj) else []),
+            "messages": [text(state, "message") for state in conditions if state.get("status") == "True"],
+        }
 
 
 def is_deleting(obj: JsonObject) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import sys
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
@@ -22,14 +24,13 @@ from pipelines.streams import ErrorLines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from auditor.crds.definition import CustomResourceDefinition
-    from auditor.printing.print_rows import Columns, Row
-    from auditor.server.kind_totals import Deletion, KindTotals
+    from auditor.printing.print_rows import Row
+    from auditor.server.kind_totals import KindTotals
     from pipelines.run.objects.query_options import QueryOptions
 
 _PLACE: Final = 24
 """Characters of the biggest object's name in a table."""
-WIDE: Final = ("shortnames", "apiversion", "namespaced", "verbs", "categories", "versions", "conversion")
+_WIDE: Final = ("shortnames", "apiversion", "namespaced", "verbs", "categories", "versions", "conversion")
 _DESCENDING: Final = ("objects", "bytes", "deleting")
 
 
@@ -59,25 +60,25 @@ def run_kinds(
             moment = moment if moment is not None else datetime.datetime.now(datetime.UTC).timestamp()
             lead = {"cluster": cluster} if opened.is_fleet else {}
             if deleting:
-                rows += [lead | _deletion(each, moment) for each in deletions(store, options.namespace)]
+                rows += [
+                    lead | row | _times("since", row["since"], moment) for row in deletions(store, options.namespace)
+                ]
             else:
                 partly = options.namespace or by_namespace or any(source.is_export for source in store.plan.sources)
                 rows += [
                     lead | _totals(kind, moment, whole=not partly)
                     for kind in totals(store, options.namespace, by_namespace=by_namespace)
                 ]
-            if not (deleting or options.namespace):
-                _note_others(store, err)
+            _note_others(store, err)
         if not deleting:
-            sign = -1 if sort_by in _DESCENDING else 1
-            rows.sort(key=lambda row: sign * row[sort_by] if sign < 0 else row[sort_by])
+            rows.sort(key=itemgetter(sort_by), reverse=sort_by in _DESCENDING)
         columns: dict[str, Any] = {"cluster": "cluster"} if opened.is_fleet else {}
         columns |= _DELETIONS if deleting else _columns(output, by_namespace=by_namespace)
-        out("".join(print_rows(rows, columns, output, wide=(*WIDE, "message"))))
+        out("".join(print_rows(rows, columns, output, wide=(*_WIDE, "message"))))
         incomplete = opened.is_incomplete()
         if not rows and output in ("table", "wide"):
             among = " among those that could be read" if incomplete else ""
-            err(f"No objects {'are being deleted' if deleting else 'of known kinds'}{among}.\n")
+            err(f"No objects of known kinds{' are being deleted' if deleting else ''}{among}.\n")
         return 3 if incomplete else 0
 
 
@@ -91,71 +92,66 @@ def _note_others(store: DumpStore, err: Callable[[str], None]) -> None:
 
 
 def _totals(kind: KindTotals, now: float, *, whole: bool) -> dict[str, Any]:
+    """Return the row of a kind.
+
+    Args:
+        kind: Its totals.
+        now: The time that ages are relative to.
+        whole: Whether they are of all its objects as stored.
+    """
     resource, definition = kind.resource, kind.definition
-    size, biggest = kind.biggest
     versions = definition.versions.values() if definition is not None else ()
-    storage = [version.name for version in versions if version.storage]
+    known = {*kind.versions, *(version.name for version in versions if version.storage)}
+    stored = definition.stored_versions if definition is not None and whole and not kind.unread else ()
     return {
         "name": resource.group_resource,
         "group": resource.group,
         "plural": resource.plural,
-        "kind": resource.kind,
         "namespace": kind.namespace if resource.namespaced else None,
+        "kind": resource.kind,
         "storedVersions": dict(sorted(kind.versions.items())),
-        "emptyVersions": [
-            version
-            for version in (definition.stored_versions if definition is not None and whole and not kind.unread else ())
-            if version not in kind.versions and version not in storage
-        ],
+        "emptyVersions": [version for version in stored if version not in known],
         "objects": kind.objects,
         "notRead": kind.unread,
         "bytes": kind.size,
-        "biggest": {"name": biggest, "bytes": size} if kind.objects else None,
+        "biggest": {"name": kind.biggest[1], "bytes": kind.biggest[0]} if kind.objects else None,
         "deleting": kind.deleting,
-        "oldest": _time(kind.oldest),
-        "newest": _time(kind.newest),
-        "oldestAge": _age(kind.oldest, now),
-        "newestAge": _age(kind.newest, now),
-        "shortNames": list(resource.short_names),
-        "apiVersion": resource.api_version,
+        **_times("oldest", kind.oldest, now),
+        **_times("newest", kind.newest, now),
+        "shortnames": resource.short_names,
+        "apiversion": resource.api_version,
         "namespaced": resource.namespaced,
-        "verbs": list(kind.verbs),
-        "categories": list(resource.categories),
-        "definition": None if definition is None else _definition(definition),
+        "verbs": kind.verbs,
+        "categories": resource.categories,
+        "versions": [f"{one.name}{'*' * one.storage}{'' if one.served else '!'}" for one in versions],
+        "conversion": None if definition is None else definition.conversion,
     }
 
 
-def _definition(definition: CustomResourceDefinition) -> dict[str, Any]:
-    return {
-        "conversion": definition.conversion,
-        "versions": [
-            {"name": version.name, "served": version.served, "storage": version.storage}
-            for version in definition.versions.values()
-        ],
-    }
+def _times(name: str, seconds: float | None, now: float) -> dict[str, Any]:
+    """Return a time and its age."""
+    if seconds is None:
+        return {name: None, f"{name}Age": None}
+    return {name: format_rfc3339(GoTime(int(seconds))), f"{name}Age": human_duration(now - seconds)}
 
 
 def _columns(output: str, *, by_namespace: bool) -> dict[str, Any]:
-    columns: Columns = {
+    return {
         "name": "name",
         **({"namespace": "namespace"} if by_namespace else {}),
         "kind": "kind",
         "stored": lambda row: " ".join(_stored(row)) or "-",
-        "objects": "objects",
-        "bytes": "bytes",
+        **{name: name for name in ("objects", "bytes")},
         "biggest": lambda row: _biggest(row, whole=output != "table"),
         "deleting": "deleting",
         "oldest": "oldestAge",
         "newest": "newestAge",
-        "shortnames": lambda row: ",".join(row["shortNames"]),
-        "apiversion": "apiVersion",
-        "namespaced": "namespaced",
-        "verbs": lambda row: ",".join(row["verbs"]),
-        "categories": lambda row: ",".join(row["categories"]),
-        "versions": lambda row: ",".join(map(_served, row["definition"]["versions"])) if row["definition"] else "-",
-        "conversion": lambda row: row["definition"]["conversion"] if row["definition"] else "-",
+        **{name: partial(_cell, name) for name in _WIDE},
     }
-    return dict(columns)
+
+
+def _cell(name: str, row: Row) -> Any:
+    return ",".join(row[name]) or None if isinstance(row[name], (list, tuple)) else row[name]
 
 
 def _stored(row: Row) -> Iterator[str]:
@@ -165,45 +161,18 @@ def _stored(row: Row) -> Iterator[str]:
         yield f"not-read={row['notRead']}"
 
 
-def _biggest(row: Row, *, whole: bool) -> str:
+def _biggest(row: Row, *, whole: bool) -> str | None:
     if row["biggest"] is None:
-        return "-"
+        return None
     name = row["biggest"]["name"]
     if not whole and len(name) > _PLACE:
         name = f"{name[: _PLACE // 2 - 1]}...{name[2 - _PLACE // 2 :]}"
     return f"{row['biggest']['bytes']} {name}"
 
 
-def _served(version: Row) -> str:
-    return f"{version['name']}{'*' if version['storage'] else ''}{'' if version['served'] else '!'}"
-
-
 _DELETIONS: Final = {
-    "kind": "kind",
-    "namespace": "namespace",
-    "name": "name",
-    "age": "age",
-    "waits for": lambda row: ", ".join(row["finalizers"]) or "-",
-    "message": lambda row: "; ".join(row["messages"]),
+    **{name: name for name in ("kind", "namespace", "name")},
+    "age": "sinceAge",
+    "waits for": lambda row: row["finalizers"] or None,
+    "message": "messages",
 }
-
-
-def _deletion(deletion: Deletion, now: float) -> dict[str, Any]:
-    return {
-        "kind": deletion.resource.kind,
-        "group": deletion.resource.group,
-        "namespace": deletion.namespace,
-        "name": deletion.name,
-        "since": _time(deletion.since),
-        "age": _age(deletion.since, now),
-        "finalizers": list(deletion.finalizers),
-        "messages": list(deletion.messages),
-    }
-
-
-def _time(seconds: float | None) -> str | None:
-    return None if seconds is None else format_rfc3339(GoTime(int(seconds)))
-
-
-def _age(seconds: float | None, now: float) -> str:
-    return "-" if seconds is None else human_duration(now - seconds)

@@ -21,7 +21,7 @@ from auditor.selectors.selectable_fields import field_types
 from auditor.server.dump import DumpStore
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import ReportStore
-from pipelines.run.query import Opened, TextWriter, open_stores
+from pipelines.run.query import TextWriter, open_stores
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
@@ -119,15 +119,10 @@ def run_values(options: QueryOptions, path: str, *, api_version: str, limit: int
             return _no_kind(next(iter(opened.stores.values())), next(iter(unknown.values())), err)
         for cluster, missing in unknown.items():
             err(f"note: cluster {cluster} does not serve {missing.name}\n")
-        _print_rows(rows, opened, out, limit=limit, output=output)
+        lead = ["cluster"] if opened.is_fleet else []
+        columns = [*lead, "apiVersion", "field", "type", "objects", "value"]
+        out("".join(print_rows(_lines(rows, limit=None if output in DATA else limit), columns, output)))
         return 3 if opened.is_incomplete() else 0
-
-
-def _print_rows(rows: list[_Row], opened: Opened, out: TextWriter, *, limit: int, output: str) -> None:
-    lead = ["cluster"] if opened.is_fleet else []
-    is_data = output in DATA
-    lines = (_as_json(row, fleet=opened.is_fleet) for row in rows) if is_data else _lines(rows, limit=limit)
-    out("".join(print_rows(lines, [*lead, "apiVersion", "field", "type", "objects", "value"], output)))
 
 
 def _no_kind(store: OneStore, error: UnknownResource, err: Callable[[str], None]) -> int:
@@ -279,26 +274,15 @@ def _values(store: OneStore, resource: Resource, namespace: str) -> dict[str, Co
     return counts
 
 
-def _as_json(row: _Row, *, fleet: bool) -> dict[str, Any]:
-    cluster, resource, label, type_name, counts = row
-    out: dict[str, Any] = {"apiVersion": resource.api_version, "field": label, "kind": resource.kind, "type": type_name}
-    if fleet:
-        out["cluster"] = cluster
-    return out | {"values": [{"count": count, "value": value} for value, count in _ranked(counts)]}
-
-
-def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def _lines(rows: list[_Row], *, limit: int) -> Iterator[dict[str, Any]]:
-    """Yield a line for each value of each field."""
+def _lines(rows: list[_Row], *, limit: int | None) -> Iterator[dict[str, Any]]:
+    """Yield a line for each value of each field, the most frequent first; the rest is one line."""
     for cluster, resource, name, type_name, counts in rows:
-        head = {"cluster": cluster, "apiVersion": resource.api_version, "field": name, "type": type_name}
-        ranked = _ranked(counts)
+        head = {"apiVersion": resource.api_version, "kind": resource.kind, "field": name, "type": type_name}
+        head |= {"cluster": cluster} if cluster else {}
+        ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         for value, count in ranked[:limit]:
-            yield {**head, "objects": count, "value": value or '""'}
-        if len(ranked) > limit:
+            yield {**head, "objects": count, "value": value or ('""' if limit else "")}
+        if limit and len(ranked) > limit:
             rest = sum(count for _, count in ranked[limit:])
             yield {**head, "objects": rest, "value": f"(and {len(ranked) - limit} more values)"}
         if not ranked:

@@ -127,8 +127,8 @@ def test_wide_has_what_discovery_says(store: Store, tmp_path: Path) -> None:
     [head, *rows] = [line.split() for line in wide.splitlines()]
     assert head[-7:] == ["SHORTNAMES", "APIVERSION", "NAMESPACED", "VERBS", "CATEGORIES", "VERSIONS", "CONVERSION"]
     verbs = "create,delete,deletecollection,get,list,patch,update,watch"
-    assert next(row for row in rows if row[1] == "Loaf")[-5:] == [
-        "bakery.example.com/v2", "true", verbs, "v2*,v1", "None",
+    assert next(row for row in rows if row[1] == "Loaf")[-7:] == [
+        "-", "bakery.example.com/v2", "true", verbs, "-", "v2*,v1", "None",
     ]  # fmt: skip
     assert next(row for row in rows if row[1] == "Pod")[-7:] == ["po", "v1", "true", verbs, "all", "-", "-"]
     assert "deletecollection" not in " ".join(next(row for row in rows if row[1] == "Namespace"))
@@ -169,11 +169,13 @@ def test_what_is_being_deleted_is_listed_with_what_it_waits_for(store: Store, tm
 def test_nothing_is_being_deleted_is_said_only_of_what_was_read(tmp_path: Path) -> None:
     store = Store(definition(), loaf("a"))
     done = auditor("kinds", store.write(tmp_path / "dump.json", "etcdctl"), "--deleting")
-    assert (done.code, done.stdout, done.stderr) == (0, "", "No objects are being deleted.\n")
+    assert (done.code, done.stdout, done.stderr) == (0, "", "No objects of known kinds are being deleted.\n")
     store.put(b"{", "/registry/bakery.example.com/loafs/north/torn")
+    store.put(b"{}", "/registry/gone.example.com/ghosts/north/a")
     done = auditor("kinds", store.write(tmp_path / "torn.json", "etcdctl"), "--deleting")
+    assert "note: 1 value of no kind" in done.stderr
     assert (done.code, done.stdout) == (3, "")
-    assert done.stderr.endswith("No objects are being deleted among those that could be read.\n")
+    assert done.stderr.endswith("No objects of known kinds are being deleted among those that could be read.\n")
 
 
 def test_a_report_answers_by_its_dump(store: Store, tmp_path: Path) -> None:
