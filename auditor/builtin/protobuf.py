@@ -265,30 +265,44 @@ _DELETION: Final = b"\x4a\x08\x08"
 """The beginning of each deletionTimestamp from 1978 to 3058, to the second as a server writes it."""
 _CONTROLLER: Final = b"\x30\x01"
 """`controller: true` of an owner."""
-_OF_OBJECT: Final = {1: _Field("metadata", "m", "", "ObjectMeta")}
+_OWNER: Final = 0x6A
+_PLAIN_TAGS: Final = 0x80
+"""Tags below take one byte: in metadata all before managedFields."""
 
 
-def deletion_and_controller(data: bytes) -> JsonObject:
-    """Return the metadata of a stored value that decodes, of its fields only deletionTimestamp and ownerReferences.
+def deletion_and_controllers(data: bytes) -> tuple[bool, list[JsonObject]]:
+    """Return whether the object in a stored value that decodes is being deleted, and its owners that control it.
 
-    Owners that are no controllers are left out, too; this takes a small part of the time of decoding the value.
+    A value as a server writes it is walked up to the end of its metadata, in a small part of the time of decoding it.
     """
-    metadata: JsonObject = {}
     if _DELETION not in data and _CONTROLLER not in data:
-        return metadata
-    for _, _, part in _fields("Object", _OF_OBJECT, decode_unknown(data)[2]):
-        for _, field, value in _fields("ObjectMeta", _deletion_and_owners(), part):
-            if field.name == "deletionTimestamp":
-                metadata[field.name] = _one(field.type, value)
-            elif _CONTROLLER in value:
-                metadata.setdefault(field.name, []).append(_one(field.type[2:], value))
-    return metadata
+        return False, []
+    envelope = data[5] + 6
+    message = _varint(data, envelope + 1)[1]
+    size, position = _varint(data, message + 1)
+    end = position + size
+    if (data[4], data[envelope], data[message]) != (0x0A, 0x12, 0x0A) or data[end : end + 1] == b"\x0a":
+        metadata = decode_stored(data).get("metadata") or {}
+        return metadata.get("deletionTimestamp") is not None, metadata.get("ownerReferences") or []
+    is_deleting, owners = False, []
+    while position < end and data[position] < _PLAIN_TAGS:
+        tag, size = data[position], data[position + 1]
+        position += 2
+        if size >= 0x80:
+            size, position = _varint(data, position - 1)
+        if tag & 7 == 0:  # it was the value
+            continue
+        is_deleting = is_deleting or tag == _DELETION[0]
+        if tag == _OWNER and _CONTROLLER in (owner := data[position : position + size]):
+            owners.append(_owner(owner))
+        position += size
+    return is_deleting, owners
 
 
-@functools.cache
-def _deletion_and_owners() -> dict[int, _Field]:
-    names = ("deletionTimestamp", "ownerReferences")
-    return {number: field for number, field in _message("meta/v1.ObjectMeta").items() if field.name in names}
+@functools.lru_cache(maxsize=1024)
+def _owner(data: bytes) -> JsonObject:
+    owner: JsonObject = _one("meta/v1.OwnerReference", data)
+    return owner
 
 
 def decode_message(label: str, raw: bytes) -> JsonObject | None:

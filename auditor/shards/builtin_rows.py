@@ -14,13 +14,12 @@ import orjson
 from auditor.base.records import AuditedObject, metadata_of
 from auditor.base.statuses import KeyClass, Status
 from auditor.builtin.judge import NOT_DECODED, Judged, judge_at, judge_exported, judge_stored, target_at
-from auditor.builtin.protobuf import MAGIC, deletion_and_controller
+from auditor.builtin.protobuf import MAGIC, deletion_and_controllers
 from auditor.program.proof_check import controller_of
 from auditor.shards.row_writer import RowClass
 from auditor.sources.registry_key import classify, is_namespaced, split_key
 
 if TYPE_CHECKING:
-    from auditor.base.records import JsonObject
     from auditor.builtin.scheme import Target
     from auditor.shards.judge import ObjectJudge, RowHead
     from auditor.shards.row_writer import RowWriter
@@ -152,12 +151,11 @@ def head_of(data: bytes) -> tuple[bool | None, str | None]:
     Returns:
         None for what it does not have, and for what is not known.
     """
-    metadata: JsonObject = {}
     try:
         if data.startswith(MAGIC):
-            metadata = deletion_and_controller(data)
-        elif _HAS_HEAD.search(data):
-            metadata = metadata_of(orjson.loads(data))
-    except ValueError:  # only the exact decoder reads it
+            is_deleting, owners = deletion_and_controllers(data)
+            return is_deleting, controller_of(owners)
+        metadata = metadata_of(orjson.loads(data)) if _HAS_HEAD.search(data) else {}
+    except (ValueError, IndexError):  # only the exact decoder reads it
         return None, None
     return metadata.get("deletionTimestamp") is not None, controller_of(metadata.get("ownerReferences"))
