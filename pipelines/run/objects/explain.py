@@ -145,6 +145,8 @@ def _rows(store: OneStore, cluster: str, path: str, api_version: str, namespace:
         raise PlanError("--values", "an index has only the fields of selectors", "", "name its dump with --dump")
     steps, type_name = json_path(_schema_of(store, wanted), names)
     objects = store.list_objects(wanted, namespace, "", "")
+    if wanted.group_resource == "secrets" and names[0] in ("data", "stringData"):
+        store.warn("note: values of Secrets are redacted, so that different ones count as one\n")
     yield _Row(cluster, wanted, ".".join(names), type_name, value_counts(steps, objects))
 
 

@@ -74,6 +74,23 @@ def test_the_values_of_any_field_are_counted(dump: str) -> None:
     )
 
 
+def test_redacted_values_are_said_to_be(tmp_path: Path) -> None:
+    store = Store(definition())
+    for name, value in (("a", "QQ=="), ("b", "Qg==")):
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": "shop"},
+            "data": {"p": value},
+        }
+        store.put(secret, f"/registry/secrets/shop/{name}")
+    path = store.write(tmp_path / "secrets.json", "etcdctl")
+    done = auditor("explain", path, "secrets.data.p", "--values")
+    assert (done.code, done.stdout.split()[-2:]) == (0, ["2", "(redacted)"])
+    assert done.stderr == "note: values of Secrets are redacted, so that different ones count as one\n"
+    assert auditor("explain", path, "secrets.metadata.name", "--values").stderr == ""
+
+
 def test_what_does_not_exist_is_an_error(dump: str) -> None:
     for path, said in (("loafs.spec.grans", 'error: field "grans" does not exist\n'), ("loafz", "did you mean loafs")):
         done = auditor("explain", dump, path, "--values")

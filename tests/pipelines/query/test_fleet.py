@@ -168,6 +168,14 @@ def test_fields_are_counted_by_cluster(fleet: Path) -> None:
     assert {line[0] for line in only[1:]} == {"east"}
 
 
+def test_kinds_are_counted_by_cluster(fleet: Path) -> None:
+    lines = rows(auditor("kinds", fleet).stdout)
+    assert lines[0][:3] == ["CLUSTER", "NAME", "KIND"]
+    assert {line[0] for line in lines[1:] if line[2] == "Loaf"} == {"east", "west"}
+    only = rows(auditor("kinds", fleet, "--cluster", "west").stdout)
+    assert {line[0] for line in only[1:]} == {"west"}
+
+
 def test_the_index_answers_without_the_dumps(fleet: Path, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere" / "report"
     shutil.copytree(fleet, moved)
