@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pipelines.run.names import NamesIn
 
 
+ALIASES: Final = {"get": "query"}
+"""Other names of commands, which no list of commands has."""
 _OUTPUT: Final = ("-o", "--output")
 _OF_QUERY: Final = (*FORMS, "name", "parquet", "jsonpath=", "custom-columns=")
 _NAMESPACE: Final = ("-n", "--namespace")
@@ -68,14 +70,14 @@ def _names(args: Sequence[str], incomplete: str) -> list[str] | None:
     """Return the kinds or namespaces that fit at the cursor. Returns None if something else is expected there."""
     if not args or incomplete.startswith("-"):
         return None
-    before = args[-1]
-    if before in _OUTPUT and args[0] == "query":  # of the others click knows the choices
+    command, before = ALIASES.get(args[0], args[0]), args[-1]
+    if before in _OUTPUT and command == "query":  # of the others click knows the choices
         return list(_OF_QUERY)
     if before in _NAMESPACE:
         return _found(args[1:]).namespaces
     if before in _KIND:
         return _found(args[1:]).kinds
-    if args[0] not in _ASKING or before.startswith("-"):
+    if command not in _ASKING or before.startswith("-"):
         return None
     places = [arg for arg in args[1:] if not arg.startswith("-") and os.path.exists(arg)]  # noqa: PTH110 - odd names
     return _found(places).kinds if places else None

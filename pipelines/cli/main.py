@@ -21,7 +21,7 @@ from auditor.base.visible import visible
 from auditor.plan.declared import Declared
 from pipelines.cli.audit import audit
 from pipelines.cli.changes import changes
-from pipelines.cli.completion import completion, install_completion, kubectl_answers
+from pipelines.cli.completion import ALIASES, completion, install_completion, kubectl_answers
 from pipelines.cli.config_file import check_environment, load_configuration
 from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
@@ -62,7 +62,6 @@ REMOVED: Final[dict[str, str]] = {
     "watch": "history DUMP KIND",
 }
 """The command line to use in place of each removed command, such as "history DUMP KIND" for `watch`."""
-_ALIASES: Final = {"get": "query"}
 _DECLARED: Final = Declared(
     "--insecure-http",
     "Also read http:// URLs: not encrypted and not authenticated, so others can read and change them in transit.",
@@ -109,7 +108,7 @@ class _MainGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        args = [_ALIASES.get(args[0], args[0]), *args[1:]]
+        args = [ALIASES.get(args[0], args[0]), *args[1:]]
         for name in (args[0], " ".join(args[:2])):
             if name in REMOVED:
                 raise click.UsageError(f"there is no command {name} any more: use `auditor {REMOVED[name]}`", ctx)

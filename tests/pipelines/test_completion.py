@@ -42,7 +42,7 @@ def test_kinds_and_namespaces_of_a_dump_and_of_a_report(cache: Path, tmp_path: P
     auditor("audit", SAMPLE, "--report", tmp_path / "r", "--jobs", 1)
     for target in (str(SAMPLE), str(tmp_path / "r")):
         assert set(KINDS) <= set(answers("query", target))
-        assert answers("query", target, incomplete="lo") == KINDS[:1]
+        assert answers("query", target, incomplete="lo") == answers("get", target, incomplete="lo") == KINDS[:1]
         assert {"north", "south"} <= set(answers("query", target, "-n"))
     assert KINDS[0] in answers("audit", str(SAMPLE), "--include", incomplete="loa")
 
