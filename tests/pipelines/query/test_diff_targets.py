@@ -92,3 +92,17 @@ def test_leases_and_events_are_one_line_each_unless_asked_for(tmp_path: Path) ->
     assert rows[-1] == "1 added, 0 removed, 2 changed, 1 the same"
     assert auditor("diff", old, new, "leases").stdout.count("kube-system/") == 2
     assert auditor("diff", old, new, "-o", "wide").stdout.count("kube-system") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--against", "out", "--kind", "Loaf"), "give no CAUSE and no filter"),
+        (("3fa91c02", "--against", "out"), "give no CAUSE and no filter"),
+        (("--fail-on", "invalid"), "--fail-on needs --against"),
+    ],
+)
+def test_findings_refuse_what_a_comparison_does_not_take(words: tuple[str, ...], reason: str) -> None:
+    done = auditor("findings", "out", *words)
+    assert done.code == 2
+    assert reason in done.stderr
