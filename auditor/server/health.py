@@ -25,13 +25,14 @@ _BAD_IF_TRUE: Final = re.compile(
 """Types of conditions that say that something is wrong, by the end of their names."""
 _BAD_UNLESS_TRUE: Final = re.compile(
     r"(Ready|Available|Healthy|Synced|Established|NamesAccepted|Initialized|Reconciled|Accepted|Programmed|ResolvedRefs"
-    r"|PodScheduled|Progressing|Deployed|Installed|Valid|Issued|Approved|Bound|Reachable|Running|Succeeded|Complete"
-    r"|Completed|AbleToScale|ScalingActive|Connected|Provisioned|Released|TestSuccess|SourceVerified"
-    r"|KubernetesAPIApprovalPolicyConformant)\Z"
+    r"|PodScheduled|Deployed|Installed|Valid|Issued|Approved|Bound|Reachable|Succeeded|AbleToScale|ScalingActive"
+    r"|Connected|Provisioned|Released|TestSuccess|SourceVerified|KubernetesAPIApprovalPolicyConformant)\Z"
 )
 """Types of conditions that say that all is well, by the end of their names."""
 _HARMLESS: Final = frozenset(["ScalingDisabled", "PodCompleted"])
 """Reasons of conditions of objects that do nothing, as they should."""
+_HARMFUL: Final = frozenset(["ProgressDeadlineExceeded"])
+"""Reasons that say that something is wrong whatever the type: Progressing is false of what is at rest, too."""
 _PHASES: Final = {
     **dict.fromkeys(("Failed", "Error", "Lost", "Degraded", "Unhealthy", "Unknown", "Terminating"), False),
     **dict.fromkeys(("Active", "Bound", "Running", "Ready", "Healthy", "Succeeded", "Available", "Released"), True),
@@ -157,6 +158,8 @@ def _verdict(condition: JsonObject) -> bool | None:
     """Return whether a condition says that all is well; None if its type does not tell."""
     if condition.get("reason") in _HARMLESS:
         return True
+    if condition.get("reason") in _HARMFUL:
+        return False
     if _BAD_IF_TRUE.search(condition["type"]):
         return bool(condition["status"] == "False")
     if _BAD_UNLESS_TRUE.search(condition["type"]):

@@ -73,6 +73,11 @@ def test_a_pod_tells_by_phase_and_containers(obj: dict[str, Any], expected: list
         (condition("Stalled", "Unknown"), [("Stalled Unknown", "")]),
         (condition("ScalingActive", "False", "ScalingDisabled"), []),
         (condition("Issuing", "False"), None),
+        (condition("Progressing", "False", "AsExpected"), None),
+        (
+            condition("Progressing", "False", "ProgressDeadlineExceeded"),
+            [("Progressing False (ProgressDeadlineExceeded)", "")],
+        ),
     ],
 )
 def test_conditions_of_any_kind_tell_by_the_end_of_their_names(
