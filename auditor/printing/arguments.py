@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from auditor.printing.discovery import Discovery, Resource
 
 
-NO_RESOURCE = "name a kind; `auditor kinds DUMP` prints them, `auditor query -h` the options"
+NO_RESOURCE = (
+    'You must specify the type of resource to get. Use "kubectl api-resources" for a complete list of supported '
+    "resources.\n\nerror: Required resource not specified.\nSee 'kubectl get -h' for help and examples\n"
+)
 _SEPARATE_TYPE = (
     "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form "
-    "(e.g. 'auditor query DUMP resource/NAME' instead of 'auditor query DUMP resource resource/NAME')"
+    "(e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'"
 )
 
 

@@ -50,7 +50,8 @@ class _Get:
     def run(self) -> int:
         options = self.options
         if not options.args:
-            return self.refuse(NO_RESOURCE)
+            advice = "name a kind; `auditor kinds DUMP` prints them, `auditor query -h` the options"
+            return self.refuse(advice) if options.hints else self.refuse(NO_RESOURCE.removesuffix("\n"), lead="")
         try:
             check_options(options)
             wanted = read_arguments(
@@ -65,7 +66,8 @@ class _Get:
         except RequestRefused as error:
             return self.refuse(str(error), *error.more)
         except UsageError as error:
-            return self.refuse(str(error))
+            text = str(error)
+            return self.refuse(text.replace("kubectl get", "auditor query DUMP") if options.hints else text)
         except UnknownResource as error:
             self.refuse(str(error), *(self.hint(error) if options.hints else ()))
             return 1
