@@ -15,7 +15,7 @@ from auditor.printing.eventlist import interval, sorted_events
 from auditor.printing.tables import align_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from auditor.base.records import JsonObject
 
@@ -55,6 +55,16 @@ def described(obj: JsonObject, events: Sequence[JsonObject] | None, now: float, 
     table = ["Events:", "  Type\tReason\tAge\tFrom\tMessage", "  ----\t------\t----\t----\t-------"]
     table += [_event(event, now) for event in sorted_events(events)]
     return _tabbed(lines) + _tabbed(table)
+
+
+def section(title: str, texts: Mapping[str, Sequence[str]]) -> str:
+    """Return texts by label below a title, each on a line of its own."""
+    lines = [
+        f"  {'' if number else f'{label}:'}\t{text}"
+        for label, all_ in texts.items()
+        for number, text in enumerate(all_)
+    ]
+    return _tabbed([f"{title}:", *lines])
 
 
 def _visible_names(value: Any) -> Any:

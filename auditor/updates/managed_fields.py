@@ -54,7 +54,13 @@ def owned_paths(fields: Any, path: str = "") -> Iterator[str]:
     below = [name for name in fields if name != "."] if type(fields) is dict else []
     for name in below:
         sort, _, text = name.partition(":")
-        step = f".{text}" if sort == "f" and not {".", "/"} & {*text} else f"[{text!r}]" if sort == "f" else f"[{text}]"
+        step = (
+            f".{text}"
+            if sort == "f" and not {".", "/"} & {*text}
+            else f"[{text!r}]"
+            if sort == "f"
+            else f"[{text.strip(chr(34))}]"
+        )
         if sort == "k":
             with suppress(orjson.JSONDecodeError, AttributeError):
                 step = f"[{','.join(f'{key}={value}' for key, value in orjson.loads(text).items())}]"

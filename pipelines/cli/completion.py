@@ -32,7 +32,7 @@ _OUTPUT: Final = ("-o", "--output")
 _OF_QUERY: Final = (*FORMS, "name", "parquet", "jsonpath=", "custom-columns=")
 _NAMESPACE: Final = ("-n", "--namespace")
 _KIND: Final = ("--include", "--exclude")
-_ASKING: Final = ("query", "history", "show", "explain", "describe")
+_ASKING: Final = ("query", "history", "show", "explain")
 """Commands whose arguments after the report or dump are kinds."""
 _NO_FILES: Final = 4
 """kubectl's directive that the shell offers no files besides the answers."""

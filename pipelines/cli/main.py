@@ -27,7 +27,7 @@ from pipelines.cli.crds import crds
 from pipelines.cli.diff import diff
 from pipelines.cli.gates import gates
 from pipelines.cli.kinds import events, explain, kinds, refs
-from pipelines.cli.objects import describe, history, show
+from pipelines.cli.objects import history, show
 from pipelines.cli.options.made import Option
 from pipelines.cli.options.overwriting import guard_inputs
 from pipelines.cli.query import query
@@ -58,6 +58,7 @@ _WITHOUT_URLS: Final = ("completion", "releases", "sources", "version")
 REMOVED: Final[dict[str, str]] = {
     "api-resources": "kinds DUMP -o wide",
     "crds list": "kinds DUMP -o wide",
+    "describe": "show DUMP KIND NAME",
     "fields": "explain DUMP KIND --values",
     "watch": "history DUMP KIND",
 }
@@ -199,7 +200,6 @@ for _command in (
     kinds,
     explain,
     events,
-    describe,
     refs,
     show,
     history,

@@ -6,64 +6,55 @@ from typing import Any
 
 import click
 
+from auditor.printing.print_rows import FORMS
 from pipelines.cli.options.made import options
 from pipelines.cli.query import KubectlCommand, query_options, run, source_options
 
 
-@click.command(cls=KubectlCommand, short_help="Print custom resources in words as kubectl describe does.")
+@click.command(cls=KubectlCommand, short_help="Print everything known about objects.")
 @click.argument("target", metavar="DUMP|REPORT")
-@click.argument("args", nargs=-1, required=True, metavar="KIND [NAME]...")
+@click.argument("args", nargs=-1, required=True, metavar="KIND [NAME]...|KIND/NAME|KEY")
 @options(
-    "namespace all_namespaces labels now kubernetes dumps",
+    "clusters_of_report namespace all_namespaces labels shown_as writers output now dumps gone_history gone_diff "
+    "show_secrets kubernetes",
+    output=("text", *FORMS),
+    shown_as={
+        "words": "--as shown_as",
+        "form": ("read", "stored"),
+        "help": "stored: print the values as etcd has them.",
+    },
     now="Times of events relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
 )
 @source_options
-def describe(target: str, args: tuple[str, ...], *, now: float | None, **flags: Any) -> None:
-    """Print all fields of custom resources, and the events about them.
+def show(target: str, args: tuple[str, ...], *, output: str, now: float | None, writers: bool, **flags: Any) -> None:
+    """Print objects of any kind in words: all fields, events, findings, impact, owners, writers and revisions.
 
-    Events are printed if it is one object. Built-in kinds have descriptions of their own in kubectl, which are not
-    reproduced: `auditor query -o yaml` prints all of such an object.
+    Custom resources print as `kubectl describe` prints them, those of built-in kinds in the same way; then follows what
+    the dump knows of the key, and the report, if it is one. Events are printed if it is one object. An object that was
+    deleted is found in the revisions of an etcd database.
+
+    KEY is an etcd key, [NAMESPACE/]NAME if the dump was an export, or the id of a cause: its first object is shown.
+    -o yaml and json print each object as stored and as a server reads it, with all that is known about it.
+
+    \b
+    Exit codes: 0; 1 object or kind not found; 2 usage, or no such key; 3 part of the dump could not be read.
 
     \b
     Examples:
-      auditor describe snapshot.db widgets front -n prod
-      auditor describe snapshot.db widget/front -n prod
-    """
-    from pipelines.run.objects.describe import run_describe  # noqa: PLC0415 - help stays light
-
-    asked = query_options(target, flags)
-    asked.args = args
-    run(lambda: run_describe(asked, now=now))
-
-
-@click.command(short_help="Show everything known about one key.")
-@click.argument("target", metavar="DUMP|REPORT")
-@click.argument("key", metavar="KEY|KIND/NAME")
-@options(
-    "clusters_of_report output dumps namespace gone_history gone_diff show_secrets kubernetes",
-    output={"default": "yaml"},
-    namespace="Namespace of KIND/NAME.",
-)
-@source_options
-def show(target: str, key: str, *, output: str, **flags: Any) -> None:
-    """Print one key: its value as stored and as a server reads it, its findings, its impact, its revisions.
-
-    KEY is the etcd key, or [NAMESPACE/]NAME if the dump was an export; KIND/NAME with -n NAMESPACE names it as kubectl
-    does. For a report its rows and findings come first, and KEY may be the id of a cause: its first object is shown.
-
-    \b
-    Examples:
-      auditor show snapshot.db /registry/example.com/widgets/prod/front
-      auditor show out/ /registry/example.com/widgets/prod/front
+      auditor show snapshot.db deployment web -n shop
+      auditor show out/ widgets/front -n prod
       auditor show out/ 3fa91c02
+      auditor show snapshot.db /registry/example.com/widgets/prod/front -o yaml
+      auditor show snapshot.db widgets/front -n prod --writers
     """
     from pipelines.run.objects.show import run_show  # noqa: PLC0415 - help stays light
 
-    run(lambda: run_show(query_options(target, flags), key, output=output))
+    asked = query_options(target, flags)
+    run(lambda: run_show(asked, *args, output=output, now=now, writers=writers))
 
 
 @click.command(cls=KubectlCommand, short_help="Print the writes that a snapshot has, oldest first.")
-@click.argument("target", metavar="DUMP")
+@click.argument("target", metavar="DUMP|REPORT")
 @click.argument("args", nargs=-1, metavar="[KIND[/NAME]]")
 @options(
     "clusters_of_report namespace labels fields any_field first last output as_diff show_secrets dumps kubernetes",
@@ -77,8 +68,8 @@ def history(
 
     EVENT is as in a watch: an object that starts to match the selectors is ADDED; one that stops matching, or is
     deleted, is DELETED. TIME and BY are of the newest entry of managedFields that the write made or changed, empty if
-    there is none. CHANGED has the fields that differ from the revision before. A compaction leaves at most the last
-    write of each object.
+    there is none. CHANGED has the fields that differ from the revision before. From before a compaction at most
+    the last write of each object is left.
 
     -o json and ndjson print the lines of a watch, -o yaml the objects at their revisions.
 

@@ -79,7 +79,7 @@ def test_a_value_that_does_not_decode_breaks_lists_of_its_kind(tmp_path):
     shown = run("show", tmp_path / "out", "/registry/configmaps/shop/bad")
     assert "cannot unmarshal number" in shown.output
     shown = run("show", tmp_path / "dump.json", "/registry/configmaps/shop/bad", "-o", "json")
-    assert json.loads(shown.output)["status"] == "unreadable"
+    assert json.loads(shown.stdout)["status"] == "unreadable"
 
 
 def test_skipped_kinds_are_named_and_not_decoded(tmp_path):
@@ -112,7 +112,7 @@ def test_audit_and_query_agree_on_each_stored_kind(tmp_path, kind):
     assert asked.output.count("/") >= len(good)
     for key, row in rows.items():
         described = run("show", tmp_path / "dump.json", key, "-o", "json")
-        said = json.loads(described.output)
+        said = json.loads(described.stdout)
         assert said["status"] == row["status"], (key, described.output)
         assert (said.get("reason") or None) == row["reason"]
         assert ("read" in said) == (row["status"] == "builtin")
@@ -239,7 +239,7 @@ def test_a_torn_range_of_node_ports_ends_a_server_and_others_do_not(tmp_path, ke
     assert ("ends the API server proce" in done.output) == (impact is not None)
     assert "cannot be listed" not in done.output
     assert said in " ".join(done.output.rpartition("Next: ")[2].split())
-    shown = json.loads(run("show", tmp_path / "dump.json", key, "-o", "json").output)
+    shown = json.loads(run("show", tmp_path / "dump.json", key, "-o", "json").stdout)
     assert (shown["reason"], shown.get("impact")) == (rows[key]["reason"], impact)
     assert done.code == 1
 

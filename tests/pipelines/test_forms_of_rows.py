@@ -29,7 +29,7 @@ COMMANDS = (
     ("kinds", "dump.ndjson"),
     ("explain", "dump.ndjson", "widgets", "--values"),
     ("show", "dump.ndjson", "widgets/a", "-n", "team"),
-    ("show", "report", "widgets/a", "-n", "team"),
+    ("show", "dump.ndjson", "widgets", "-n", "team", "--as", "stored"),
     ("validate", "one.json", "--crds", "crd.json"),
     ("diff", "dump.ndjson", "later.ndjson"),
     ("findings", "after", "--against", "report"),

@@ -260,7 +260,6 @@ TAKING = {
     "audit",
     "crds check",
     "crds diff",
-    "describe",
     "diff",
     "explain",
     "history",

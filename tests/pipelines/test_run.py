@@ -129,8 +129,8 @@ def test_shown_command_works(report):
         line.split() for line in done.stdout.replace("\\\n", "").splitlines() if "next: auditor show" in line
     )
     done = auditor(*command[2:])
-    assert done.code == 0, done.stderr
-    assert "status: unreadable" in done.stdout
+    assert done.code == 3, done.stderr  # the object cannot be read
+    assert "Status:    unreadable" in done.stdout
 
 
 def test_index_selects_like_kubectl(report):

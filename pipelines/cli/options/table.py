@@ -190,6 +190,7 @@ TABLE: Final[dict[str, Declared]] = {
     "values": _off("--values", "Print the distinct values, and how many objects have each."),
     "gone_history": _off("--history gone_history", "", hidden=True, eager=True, form="gone_history"),
     "gone_diff": _off("--diff gone_diff", "", hidden=True, eager=True, form="gone_history"),
+    "writers": _off("--writers", "Print who wrote each field when, the newest write first."),
     "as_diff": _off("--diff as_diff", "Print the lines of each object's YAML that a write changed."),
     "costs": _off("--costs", "Print the estimated cost of every validation rule."),
     "openapi": _off("--openapi", "Print the OpenAPI v3 schema that discovery publishes of each kind."),

@@ -57,7 +57,7 @@ def test_show_bounds_what_it_prints(target: str, tmp_path: Path) -> None:
     path = dump(tmp_path / "dump.ndjson", schema, {"l": VALUES})
     assert auditor("audit", path, "--report", tmp_path / "report", "--jobs", 1).code == 1
     with bounded(500):
-        ended = auditor("show", str(tmp_path / target), "d/a0")
+        ended = auditor("show", str(tmp_path / target), "d/a0", "-o", "yaml")
     assert ended.code == 0
     assert ended.output.count("Unsupported value: ") >= len(VALUES)
 

@@ -85,7 +85,6 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "gates check": (("gates", "check", "{crds}", "--sidecar", "sidecar.yaml"), ("gates", "check", "{garbage}")),
     "gates list": (("gates", "list", "{export}", "--sidecar", "sidecar.yaml"), ("gates", "list", "{export}", "-o", "json")),
     "kinds": (("kinds", "{export}"), ("kinds", "{snapshot}", "--by", "namespace"), ("kinds", "report", "-o", "wide"), ("kinds", "{snapshot}", "--deleting")),
-    "describe": (("describe", "{export}", "ws"), ("describe", "report", "ws", "-A"), ("describe", "{snapshot}", ATTACK)),
     "events": (("events", "{export}"), ("events", "{snapshot}", "-A", "-o", "wide"), ("events", "{snapshot}", "--for", ATTACK), ("events", "{garbage}")),
     "explain": (
         ("explain", "{export}", "ws"), ("explain", "{export}", "ws.spec", "--recursive"), ("explain", "{export}", ATTACK),
@@ -100,6 +99,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "show": (
         *(("show", target, key) for target in ("report", "{snapshot}") for key in ("/registry/ex.com/ws/d/bad", "/registry/ex.com/ws/d/" + ATTACK.replace("\x00", ""), "/registry/" + ATTACK)),
+        ("show", "{export}", "ws"), ("show", "report", "ws", "-A"), ("show", "{snapshot}", ATTACK), ("show", "{snapshot}", "ws", "--writers"),
         ("show", "report", "/registry/ex.com/ws/d/bad", "-o", "json"), ("show", "{export}", "d/bad"), ("show", "{export}", "nope" + ATTACK),
     ),
     "sources": (("sources",), ("sources", "-o", "json")),

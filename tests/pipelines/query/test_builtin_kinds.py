@@ -125,7 +125,7 @@ def test_definitions_are_listed_like_any_kind(stores: tuple[DumpStore, DumpStore
 
 def test_an_object_that_is_stored_as_it_is_read_is_shown_once() -> None:
     words = ("show", ROOT / "sample-data" / "cluster.db.gz", "configmaps/notes", "-n", "north")
-    assert auditor(*words).stdout.count("kind: ConfigMap") == 2  # its own line, and the object
+    assert auditor(*words, "-o", "yaml").stdout.count("kind: ConfigMap") == 2  # its own line, and the object
     assert json.loads(auditor(*words, "-o", "json").stdout)["stored"]["kind"] == "ConfigMap"
 
 

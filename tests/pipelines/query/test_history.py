@@ -199,8 +199,10 @@ def test_show_tells_all_of_a_key(bakery: Path, capsys: pytest.CaptureFixture[str
 
 def test_show_of_a_broken_a_secret_and_an_unknown_key(bakery: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = QueryOptions(str(bakery))
-    assert run_show(options, f"{SPOILT}/raw-array", output="json") == 0
-    assert json.loads(capsys.readouterr().out)["status"] == "unreadable"
+    assert run_show(options, f"{SPOILT}/raw-array", output="json") == 3
+    out, err = capsys.readouterr()
+    assert json.loads(out)["status"] == "unreadable"
+    assert f"500: corrupt object {SPOILT}/raw-array: " in err
     assert run_show(options, "/registry/secrets/north/key-0", output="json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["read"]["data"] == found["stored"]["data"] == {"token": "(redacted)"}

@@ -92,7 +92,7 @@ def _expected(store: Store) -> list[str]:
         f"loafs.bakery.example.com Loaf v1=2 v2=1 3 {loafs} {most_loafs} south-of-th...-river/old 1 30d 60m",
         f"namespaces Namespace v1=1 1 {namespace} {namespace} shop 1 30d 24h",
         "ovens.bakery.example.com Oven - 0 0 - 0 - -",
-        f"pods Pod v1=1 1 {pod} {pod} shop/p 1 30d 30d",
+        f"pods Pod v1=1 1 {pod} {pod} shop/p 1 30d 60s",
     ]
 
 

@@ -150,7 +150,7 @@ def test_values_are_those_of_the_others(
 
 
 @pytest.mark.parametrize("output", ["yaml", "json"])
-@pytest.mark.parametrize("name", ["_describe", "to_json"])
+@pytest.mark.parametrize("name", ["document_of", "to_json"])
 def test_show_of_an_object_that_fails(
     dump: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], output: str, name: str
 ) -> None:
@@ -216,7 +216,7 @@ def test_each_command_that_lists_ends_with_3_where_an_object_is_corrupt(tmp_path
         for words in (
             ("query", "loafs", "--count"),
             ("explain", "loafs", "--values"),
-            ("describe", "loafs"),
+            ("show", "loafs"),
             ("events",),
         ):
             done = command(words[0], target, *words[1:])

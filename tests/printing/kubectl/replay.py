@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,5 +54,7 @@ def ask(dump: Path, recorded: Any) -> tuple[int, str, str]:
     if recorded["verb"] == "get":
         return query(dump, recorded)
     now = ["--now", str(recorded["now"])] if recorded["verb"] in ("events", "describe") else []
-    code, out, err = auditor(recorded["verb"], str(dump), *recorded["args"], *now)
-    return code, out.partition("FIELD SELECTORS:")[0], err  # which kubectl does not print
+    verb = {"describe": "show"}.get(recorded["verb"], recorded["verb"])
+    code, out, err = auditor(verb, str(dump), *recorded["args"], *now)
+    out = out.partition("FIELD SELECTORS:")[0]  # which kubectl does not print
+    return code, re.sub(r"\nDump:\n(?:  .*\n)+", "", out) if verb == "show" else out, err
