@@ -86,7 +86,7 @@ def check_history(source: SourcePlan) -> None:
     """
     if source.format not in HAS_HISTORY:
         raise PlanError(
-            source.name, f"a dump of the form {source.format} knows only the present", "an etcd database or snapshot"
+            source.name, f"past revisions are not read from the form {source.format}", "an etcd database or snapshot"
         )
 
 

@@ -376,7 +376,8 @@ def of_no_kind(store: DumpStore, kinds: Sequence[Resource], done: str) -> str:
     if not rows:
         return ""
     values, first = counted(len(rows), "value"), store.rows.place(rows[0])
-    return f"{values} of no kind that its definitions name, not {done}; first {first}"
+    advice = "; --crds gives definitions" if rows[0].key is None else ""
+    return f"{values} of no kind that its definitions name, not {done}; first {first}{advice}"
 
 
 def _tell_failures(store: AnyStore, code: int, err: Callable[[str], None]) -> tuple[int, bool]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
 from auditor.base.visible import label, visible
-from auditor.base.wording import counted
 from auditor.golang.times import GoTime, format_rfc3339
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
@@ -18,7 +17,7 @@ from auditor.server.clock import newest_time
 from auditor.server.comparison import compared_kinds
 from auditor.server.dump import DumpStore
 from auditor.server.kind_totals import deletions, totals
-from pipelines.run.query import TextWriter, open_stores
+from pipelines.run.query import TextWriter, of_no_kind, open_stores
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -86,9 +85,8 @@ def _note_others(store: DumpStore, err: Callable[[str], None]) -> None:
     """Report the definitions that no server serves, and the values of no kind."""
     for name, reason in store.catalog.broken.items():
         err(f"note: definition {label(name)} is not served: {visible(reason)}\n")
-    if others := list(store.rows.outside(list(compared_kinds(store, store)))):
-        first = store.rows.place(others[0])
-        err(f"note: {counted(len(others), 'value')} of no kind that its definitions name, not counted; first {first}\n")
+    if others := of_no_kind(store, list(compared_kinds(store, store)), "counted"):
+        err(f"note: {others}\n")
 
 
 def _totals(kind: KindTotals, now: float, *, whole: bool) -> dict[str, Any]:

@@ -170,7 +170,10 @@ def test_definitions_are_those_of_the_time(bakery: Path) -> None:
 def test_an_export_has_no_past(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text('{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b"}}')
-    with pytest.raises(PlanError, match="knows only the present"), open_store(QueryOptions(str(path), as_of=1), print):
+    with (
+        pytest.raises(PlanError, match="past revisions are not read"),
+        open_store(QueryOptions(str(path), as_of=1), print),
+    ):
         pass
 
 
