@@ -491,4 +491,4 @@ def test_the_command_of_a_sample_shows_what_changes(tmp_path):
     assert name == "auditor"
     shown = auditor(*words)
     assert shown.code == 0, shown.output
-    assert "change: pruned" in shown.output
+    assert "Dropped:   spec.b" in shown.output
