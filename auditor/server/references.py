@@ -1,8 +1,8 @@
 """References between objects: who names an object, and which named objects do not exist.
 
 A reference is found by its shape, in objects of every kind as stored: owner references; fields whose name ends in Ref
-or Refs with a name; the fields of `_NAMED`, such as secretName. The kind of its target is written beside it, or follows
-from the name of the field. A field whose kind follows from neither does not count as a reference.
+or Refs with a name; the fields of `_NAMED`, such as secretName; the volume of a claim. The kind of its target is
+written beside it, or follows from the name of the field. If it follows from neither, a Ref is counted as not judged.
 
 Source: k8s.io/api core/v1/types.go, networking/v1, rbac/v1, admissionregistration/v1 (the fields of built-in kinds).
 """
@@ -10,6 +10,7 @@ Source: k8s.io/api core/v1/types.go, networking/v1, rbac/v1, admissionregistrati
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,7 +19,7 @@ from auditor.printing.discovery import UnknownResource
 from auditor.server.comparison import compared_kinds, kinds_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
@@ -67,6 +68,7 @@ class Reference:
         field: Where.
         target: What it names.
         is_optional: Whether the object that has it works without the target.
+        uid: The uid that an owner reference gives; empty if there is none.
     """
 
     resource: Resource
@@ -75,6 +77,7 @@ class Reference:
     field: str
     target: Target
     is_optional: bool = False
+    uid: str = ""
 
 
 class References:
@@ -85,11 +88,15 @@ class References:
 
     Attributes:
         kinds: The kinds of the dump, each at one version.
+        not_judged: The number of Refs whose kind is unknown or ambiguous, by namespace and kind; by field if the
+            reference has no kind.
     """
 
     def __init__(self, store: DumpStore) -> None:
         self._store = store
         self.kinds = list(compared_kinds(store, store))
+        self.not_judged: Counter[tuple[str, str]] = Counter()
+        self._uids: dict[Target, tuple[str, ...]] = {}
         self._resolved: dict[tuple[str | None, str], Resource | None] = {}
 
     def all(self, name: str = "", *, owners_only: bool = False) -> Iterator[Reference]:
@@ -99,22 +106,34 @@ class References:
             if obj is not None:
                 yield from self._of(resource, obj, owners_only=owners_only)
 
-    def to(self, kind: str, namespace: str, name: str) -> Iterator[Reference]:
-        """Return the references to one object.
+    def to(self, resource: Resource, namespace: str, name: str) -> list[Reference]:
+        """Return the references to the objects of a name.
 
         Args:
-            kind: The kind, as an argument of `query` names it.
-            namespace: The namespace; ignored for kinds without one.
+            resource: Their kind.
+            namespace: Their namespace; empty for any. Ignored for kinds without one.
             name: The name.
+        """
+        return [reference for reference in self.all(name) if is_at(reference.target, resource, namespace, name)]
+
+    def kind_named(self, word: str) -> Resource:
+        """Return a kind of the dump.
+
+        Args:
+            word: The kind, as an argument of `query` names it.
 
         Raises:
             UnknownResource: There is no such kind.
         """
-        resource = self._store.discovery.resolve(kind)
+        resource = self._store.discovery.resolve(word)
         if not kinds_named(self.kinds, resource):
             raise UnknownResource(resource.plural, resource.group)
-        wanted = _object_at(resource, namespace, name)
-        return (reference for reference in self.all(name) if reference.target == wanted)
+        return resource
+
+    def is_of_another_uid(self, reference: Reference) -> bool:
+        """Return whether the owner has another uid than its reference says, by the objects that `all` read so far."""
+        uids = self._uids.get(reference.target, ())
+        return bool(uids and reference.uid and reference.uid not in uids)
 
     def owned_by(self, resource: Resource, namespace: str, name: str) -> set[Place]:
         """Return the objects that an object owns, also through others, by their owner references.
@@ -142,11 +161,11 @@ class References:
                 todo.append(own)
         return places
 
-    def existing(self) -> set[Target]:
-        """Return all objects of the dump."""
+    def existing(self, kinds: Sequence[Resource] = ()) -> set[Target]:
+        """Return all objects of the dump, or those of some kinds."""
         places = (
             (resource, self._store.rows.place_in(resource, row))
-            for resource in self.kinds
+            for resource in kinds or self.kinds
             for row in self._store.rows.of(resource)
         )
         return {_object_at(resource, *place) for resource, place in places if place is not None}
@@ -161,14 +180,28 @@ class References:
         for number, owner in enumerate(owners if type(owners) is list else ()):
             if type(owner) is dict:
                 named.append((f"metadata.ownerReferences[{number}]", _text(owner.get("kind")), owner))
+        spec = obj.get("spec")
+        if (resource.group, resource.kind) == ("", "PersistentVolumeClaim") and type(spec) is dict and not owners_only:
+            named.append(("spec.volumeName", "PersistentVolume", {"name": _text(spec.get("volumeName"))}))
+        if not owners_only and (uid := _text(metadata.get("uid"))):
+            own = _object_at(resource, namespace, name)
+            if uid not in (uids := self._uids.get(own, ())):
+                self._uids[own] = (*uids, uid)
         not_body = (*obj,) if owners_only else ("metadata", "apiVersion", "kind")
         body = {key: value for key, value in obj.items() if key not in not_body}
         for field, kind, value in (*named, *sorted(_named(body, ""), key=itemgetter(0))):
             target = self._target(kind, value, namespace)
-            if target is None and field.startswith("metadata.ownerReferences"):  # of a kind that is gone
+            is_owner = field.startswith("metadata.ownerReferences")
+            is_optional = value.get("optional") is True
+            if target is None and is_owner:  # of a kind that is gone
                 target = Target(_text(value.get("apiVersion")), kind, namespace, _text(value.get("name")))
             if target is not None:
-                yield Reference(resource, namespace, name, field, target, value.get("optional") is True)
+                uid = _text(value.get("uid")) if is_owner else ""
+                yield Reference(resource, namespace, name, field, target, is_optional, uid)
+            elif _text(value.get("name")) and not is_optional:
+                key = field.rpartition(".")[2].partition("[")[0]
+                if _REFERENCE.match(key):
+                    self.not_judged[namespace, _text(value.get("kind")) or key] += 1
 
     def _target(self, kind: str, value: JsonObject, namespace: str) -> Target | None:
         name = value.get("name")
@@ -222,6 +255,12 @@ def _named(value: Any, path: str) -> Iterator[tuple[str, str, JsonObject]]:
                         place = f"{field}[{number}]" if type(below) is list else field
                         yield place, own if type(own) is str and own else kind, item
             todo.append((below, field))
+
+
+def is_at(target: Target, resource: Resource, namespace: str, name: str) -> bool:
+    """Return whether an object is of a kind and a name, and in a namespace; empty for any."""
+    is_kind = (target.group, target.plural, target.name) == (resource.group, resource.plural, name)
+    return is_kind and (not namespace or not resource.namespaced or target.namespace == namespace)
 
 
 def _object_at(resource: Resource, namespace: str, name: str) -> Target:

@@ -122,7 +122,7 @@ def events(target: str, **flags: Any) -> None:
 @click.argument("wanted", metavar="[KIND/NAME]", default="")
 @options(
     "dangling namespace output dumps kubernetes",
-    namespace="Namespace of KIND/NAME [default: default]; with --dangling: of the objects that refer.",
+    namespace="Namespace of KIND/NAME; with --dangling: of the objects that refer. Without it all namespaces.",
 )
 @source_options
 def refs(target: str, wanted: str, *, dangling: bool, output: str, **flags: Any) -> None:
@@ -130,14 +130,17 @@ def refs(target: str, wanted: str, *, dangling: bool, output: str, **flags: Any)
 
     References are owner references, names of Secrets, ConfigMaps, ServiceAccounts, claims, classes and Services, roles
     and subjects, and fields of any kind that end in Ref or Refs. With --dangling those that name an object that does
-    not exist, in an export only where it has objects of that kind.
+    not exist, in an export only where it has objects of that kind, and owner references whose owner has another uid. A
+    Ref is not judged, but counted, if it does not tell its kind, or the dump has no such kind, or several.
 
     \b
-    Exit codes: 0; 2 usage, or no such kind; 3 part of the dump could not be read.
+    Exit codes: 0; 1 neither the object nor a reference to it exists; 2 usage, or no such kind; 3 part of the dump
+      could not be read.
 
     \b
     Examples:
       auditor refs snapshot.db secrets/tls -n shop
+      auditor refs snapshot.db pv/data-1
       auditor refs snapshot.db --dangling
     """
     from pipelines.run.objects.refs import run_refs  # noqa: PLC0415 - help stays light

@@ -280,6 +280,8 @@ def _config() -> list[Object]:
         _object("networking.k8s.io/v1", "Ingress", "front", "shop",
                 spec={"rules": [rule], "tls": [{"hosts": ["shop.example.com"], "secretName": "front-tls"}]}),
         _object("v1", "PersistentVolumeClaim", "store", "shop", spec={**claim, "volumeName": "v"}, status=bound),
+        _object("v1", "PersistentVolume", "v", status={"phase": "Bound"},
+                spec={"capacity": {"storage": "1Gi"}, "claimRef": {"kind": "PersistentVolumeClaim", "namespace": "shop", "name": "store"}}),
         _object("v1", "PersistentVolumeClaim", "waits", "lab", spec=claim, status={"phase": "Pending"}),
     ]  # fmt: skip
 

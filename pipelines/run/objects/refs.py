@@ -7,25 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.base.records import place_text
-from auditor.base.wording import are, counted
+from auditor.base.wording import are, by_count, counted, listed
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import print_rows
 from auditor.server.dump import DumpStore
-from auditor.server.references import Reference, References
-from pipelines.run.query import TextWriter, is_incomplete, open_store
+from auditor.server.references import Reference, References, Target, is_at
+from pipelines.run.query import TextWriter, is_incomplete, of_no_kind, open_store
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from pipelines.run.objects.query_options import QueryOptions
 
 
 _COLUMNS = {"kind": "kind", "namespace": "namespace", "name": "name", "field": "field"}
+_SHOWN = 3
+"""Names at most that a note has."""
 
 
 def run_refs(options: QueryOptions, wanted: str, *, dangling: bool, output: str) -> int:
-    """Print references; return the exit code.
+    """Print references; return the exit code: 1 if neither the object exists nor a reference to it.
 
     Args:
         options: The dump or report, and how it is read.
@@ -41,47 +43,93 @@ def run_refs(options: QueryOptions, wanted: str, *, dangling: bool, output: str)
         if not isinstance(store, DumpStore):
             raise PlanError(options.target, "is no single dump", "a dump, or the report of one beside its dump")
         references = References(store)
+        missing: list[str] = []
+        has_target_column = dangling
         if dangling:
-            rows = list(_dangling(store, references, options.namespace, err))
+            rows = _dangling(store, references, options.namespace, err)
         else:
             kind, _, name = wanted.partition("/")
             try:
-                rows = [_row(reference) for reference in references.to(kind, options.namespace or "default", name)]
+                resource = references.kind_named(kind)
             except UnknownResource as error:
                 raise PlanError("", str(error), "", "`auditor kinds DUMP` prints the kinds") from None
-        columns = {**_COLUMNS, **({"refers to": "target"} if dangling else {})}
+            named = references.to(resource, options.namespace, name)
+            rows = [_row(references, reference) for reference in named]
+            targets = {reference.target for reference in named}
+            existing = {
+                place for place in references.existing([resource]) if is_at(place, resource, options.namespace, name)
+            }
+            asked = Target(resource.group, resource.plural, options.namespace if resource.namespaced else "", name)
+            absent = {target for target in targets - existing if target.namespace or not resource.namespaced}
+            missing = sorted(map(_target_text, absent or ([] if existing else [asked])))
+            has_target_column = len(targets | existing) > 1
+        columns = {**_COLUMNS, **({"refers to": "target"} if has_target_column else {})}
         out("".join(print_rows(rows, columns, output)))
+        if values := of_no_kind(store, references.kinds, "searched"):
+            err(f"note: {values}\n")
+        incomplete = is_incomplete(store)
+        if missing:
+            dump = "what could be read of the dump" if incomplete else "the dump"
+            err(f"{_few(missing)} {by_count(len(missing), 'does', 'do')} not exist in {dump}\n")
         if not rows and output in ("table", "wide"):
             err("No references found.\n")
-        return 3 if is_incomplete(store) else 0
+        return 3 if incomplete else int(bool(missing) and not rows)
 
 
-def _row(reference: Reference) -> dict[str, Any]:
+def _few(texts: Sequence[str]) -> str:
+    """Return at most three texts, and how many more there are."""
+    more = len(texts) - _SHOWN
+    return listed([*texts[:_SHOWN], f"{more} more"] if more > 0 else texts)
+
+
+def _target_text(target: Target) -> str:
+    resource = f"{target.plural}.{target.group}" if target.group else target.plural
+    return f"{resource} {place_text(target.namespace, target.name or '(without a name)')}"
+
+
+def _row(references: References, reference: Reference) -> dict[str, Any]:
     return {
         "kind": reference.resource.kind,
         "group": reference.resource.group,
         "namespace": reference.namespace,
         "name": reference.name,
-        "field": reference.field,
+        "field": f"{reference.field}{' (another uid)' if references.is_of_another_uid(reference) else ''}",
+        "target": _target_text(reference.target),
     }
 
 
-def _dangling(store: DumpStore, references: References, namespace: str, err: ErrorLines) -> Iterator[dict[str, Any]]:
-    """Yield the references to what does not exist; an export can tell that only of kinds that it has objects of."""
+def _dangling(store: DumpStore, references: References, namespace: str, err: ErrorLines) -> list[dict[str, Any]]:
+    """Return the references to what does not exist; an export can tell that only of kinds that it has objects of.
+
+    An owner with another uid is another object: the one that the reference names does not exist.
+    """
     existing = references.existing()
     is_export = any(source.is_export for source in store.plan.sources)
     known = {(target.group, target.plural) for target in existing}
     unknown = 0
+    candidates = []
     for reference in references.all():
         target = reference.target
-        if reference.is_optional or target in existing or (namespace and reference.namespace != namespace):
+        if reference.is_optional or (namespace and reference.namespace != namespace):
+            continue
+        if target in existing and not reference.uid:
             continue
         if is_export and (target.group, target.plural) not in known:
             unknown += 1
             continue
-        place = place_text(target.namespace, target.name or "(without a name)")
-        resource = f"{target.plural}.{target.group}" if target.group else target.plural
-        yield {**_row(reference), "target": f"{resource} {place}"}
+        candidates.append(reference)
     if unknown:
         what = f"{counted(unknown, 'reference')} to kinds that the export has no object of"
         err(f"note: {what} {are(unknown)} not checked\n")
+    not_judged = {
+        place: count for place, count in references.not_judged.items() if not namespace or place[0] == namespace
+    }
+    if not_judged:
+        count = sum(not_judged.values())
+        kinds = _few(sorted({kind for _, kind in not_judged}))
+        err(f"note: {counted(count, 'reference')} to unknown or ambiguous kinds {are(count)} not judged: {kinds}\n")
+    return [
+        _row(references, reference)
+        for reference in candidates
+        if reference.target not in existing or references.is_of_another_uid(reference)
+    ]

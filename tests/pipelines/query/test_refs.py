@@ -60,19 +60,26 @@ OBJECTS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def dump(tmp_path: Path) -> Path:
+    return _dump(tmp_path, OBJECTS)
+
+
+def _dump(folder: Path, objects: dict[str, dict[str, Any]], form: str = "etcdctl") -> Path:
     store = Store(definition())
-    for key, obj in OBJECTS.items():
+    for key, obj in objects.items():
         store.put(json.dumps(obj).encode(), f"/registry/{key}")
-    return tmp_path / str(store.write(tmp_path / "dump.json", "etcdctl"))
+    return folder / str(store.write(folder / f"dump.{form}.json", form))
 
 
 def _rows(*words: object) -> list[tuple[str, ...]]:
     done = auditor("refs", *words, "-o", "ndjson")
     assert done.code == 0, done.output
     rows = map(json.loads, done.stdout.splitlines())
-    return sorted(
-        (row["kind"], row["name"], row["field"], *([row["target"]] if "target" in row else [])) for row in rows
-    )
+    names = ("kind", "name", "field", *(["target"] if "--dangling" in words else []))
+    return sorted(tuple(row[name] for name in names) for row in rows)
+
+
+def _table(*words: object) -> list[list[str]]:
+    return [line.split() for line in auditor("refs", *words).stdout.splitlines()]
 
 
 def test_each_reference_to_an_object_is_named_with_its_field(dump: Path) -> None:
@@ -90,7 +97,7 @@ def test_each_reference_to_an_object_is_named_with_its_field(dump: Path) -> None
             ("ServiceAccount", "robot", "secrets[0]"),
         ]
     )
-    assert _rows(dump, "secret/tls", "-n", "other") == []
+    assert _rows(dump, "secrets/tls") == _rows(dump, "secrets/tls", "-n", "shop")
     assert len(_rows(dump, "ns/shop")) == len(OBJECTS) - 1
 
 
@@ -119,6 +126,114 @@ def test_an_export_tells_what_is_missing_only_of_kinds_that_it_has(tmp_path: Pat
     assert "references to kinds that the export has no object of are not checked" in done.stderr
 
 
+def _user(namespace: str, **spec: Any) -> dict[str, Any]:
+    return _object("Pod", "user", spec=spec, metadata={"namespace": namespace})
+
+
+def test_all_namespaces_are_searched_and_more_than_one_is_named(tmp_path: Path) -> None:
+    secret, volume = {"secretName": "tls"}, "spec.volumes[0].secret.secretName"
+    elsewhere = _object("Secret", "tls", metadata={"namespace": "lab"})
+    users = {f"pods/{name}/user": _user(name, volumes=[{"secret": secret}]) for name in ("lab", "shop")}
+    both = _dump(tmp_path, {**users, "secrets/shop/tls": OBJECTS["secrets/shop/tls"], "secrets/lab/tls": elsewhere})
+    assert _table(both, "secrets/tls") == [
+        ["KIND", "NAMESPACE", "NAME", "FIELD", "REFERS", "TO"],
+        ["Pod", "lab", "user", volume, "secrets", "lab/tls"],
+        ["Pod", "shop", "user", volume, "secrets", "shop/tls"],
+    ]
+    assert _table(both, "secrets/tls", "-n", "lab") == [
+        ["KIND", "NAMESPACE", "NAME", "FIELD"],
+        ["Pod", "lab", "user", volume],
+    ]
+    del users["pods/lab/user"]
+    used = _dump(tmp_path, {**users, "secrets/shop/tls": OBJECTS["secrets/shop/tls"], "secrets/lab/tls": elsewhere})
+    assert _table(used, "secrets/tls")[1:] == [["Pod", "shop", "user", volume, "secrets", "shop/tls"]]
+
+
+def test_a_target_that_does_not_exist_is_said(dump: Path) -> None:
+    done = auditor("refs", dump, "secrets/gone", "-n", "shop", "-o", "ndjson")
+    assert (done.code, len(done.stdout.splitlines())) == (0, 2)
+    assert done.stderr == "secrets shop/gone does not exist in the dump\n"
+    for words, name in ((("-n", "shop"), "shop/nosuch"), ((), "nosuch")):
+        done = auditor("refs", dump, "secrets/nosuch", *words)
+        assert (done.code, done.stdout) == (1, "")
+        assert done.stderr == f"secrets {name} does not exist in the dump\nNo references found.\n"
+    assert auditor("refs", dump, "secrets/pull", "-n", "shop").stderr == ""
+    done = auditor("refs", dump, "pods/web", "-n", "shop")
+    assert (done.code, done.stderr) == (0, "No references found.\n")
+
+
+def test_of_many_targets_that_do_not_exist_three_are_named(tmp_path: Path) -> None:
+    users = {f"pods/n{number}/user": _user(f"n{number}", serviceAccountName="gone") for number in range(5)}
+    done = auditor("refs", _dump(tmp_path, users), "sa/gone")
+    first = ", ".join(f"serviceaccounts n{number}/gone" for number in range(3))
+    assert done.stderr == f"{first} and 2 more do not exist in the dump\n"
+
+
+def test_a_claim_and_its_volume_refer_to_each_other(tmp_path: Path) -> None:
+    named = {"kind": "PersistentVolumeClaim", "namespace": "shop", "name": "lost", "apiVersion": "v1"}
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {"claimRef": named}}
+    objects = {
+        "persistentvolumes/v": volume,
+        **{
+            f"persistentvolumeclaims/shop/{name}": _object("PersistentVolumeClaim", name, spec={"volumeName": of})
+            for name, of in (("store", "v"), ("other", "gone"), ("waits", ""))
+        },
+    }
+    namespace = {"namespaces/shop": OBJECTS["namespaces/shop"]}
+    dump = _dump(tmp_path, {**objects, **namespace})
+    assert _rows(dump, "pv/v") == [("PersistentVolumeClaim", "store", "spec.volumeName")]
+    assert _rows(dump, "pvc/lost") == [("PersistentVolume", "v", "spec.claimRef")]
+    lost = [
+        ("PersistentVolume", "v", "spec.claimRef", "persistentvolumeclaims shop/lost"),
+        ("PersistentVolumeClaim", "other", "spec.volumeName", "persistentvolumes gone"),
+    ]
+    assert _rows(dump, "--dangling") == lost
+    assert _rows(_dump(tmp_path, {**objects, **namespace}, "export"), "--dangling") == lost
+    del objects["persistentvolumes/v"]
+    assert _rows(_dump(tmp_path, {**objects, **namespace}, "export"), "--dangling") == []
+
+
+@pytest.mark.parametrize("form", ["etcdctl", "export"])
+def test_an_owner_of_another_uid_is_marked(tmp_path: Path, form: str) -> None:
+    def owned(name: str, uid: str) -> dict[str, Any]:
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", **({"uid": uid} if uid else {})}
+        return _object("Pod", name, metadata={"ownerReferences": [owner]})
+
+    objects = {
+        "namespaces/shop": OBJECTS["namespaces/shop"],
+        "replicasets/shop/web": _object("ReplicaSet", "web", "apps/v1", metadata={"uid": "new"}),
+        **{f"pods/shop/{name}": owned(name, uid) for name, uid in (("a", "new"), ("b", "old"), ("c", ""))},
+    }
+    dump, field = _dump(tmp_path, objects, form), "metadata.ownerReferences[0]"
+    another = ("Pod", "b", f"{field} (another uid)")
+    assert _rows(dump, "rs/web") == [("Pod", "a", field), another, ("Pod", "c", field)]
+    assert _rows(dump, "--dangling") == [(*another, "replicasets.apps shop/web")]
+    assert _rows(dump, "--dangling", "-n", "other") == []
+
+
+def test_what_is_not_searched_or_judged_is_said(tmp_path: Path, dump: Path) -> None:
+    ghost = {
+        "gone.example.com/ghosts/shop/g": _object(
+            "Ghost", "g", "gone.example.com/v1", spec={"secretRef": {"name": "tls"}}
+        )
+    }
+    (tmp_path / "other").mkdir()
+    haunted = _dump(tmp_path / "other", {**OBJECTS, **ghost})
+    note = "note: 1 value of no kind that its definitions name, not searched; first /registry/gone.example.com/ghosts/shop/g\n"
+    for words in (("secrets/tls",), ("--dangling",)):
+        assert note in auditor("refs", haunted, *words).stderr
+    judged = "reference to unknown or ambiguous kinds is not judged: ovenRefs\n"
+    assert auditor("refs", dump, "--dangling").stderr == f"note: 1 {judged}"
+    assert auditor("refs", dump, "--dangling", "-n", "other").stderr == "No references found.\n"
+    assert auditor("refs", dump, "secrets/tls").stderr == ""
+    spec = {f"{word}Ref": {"name": "x", "kind": word} for word in ("Issuer", "Mill", "Oven", "Shop")}
+    many = _dump(
+        tmp_path, {"bakery.example.com/loafs/shop/m": _object("Loaf", "m", "bakery.example.com/v1", spec=spec)}
+    )
+    text = "note: 4 references to unknown or ambiguous kinds are not judged: Issuer, Mill, Oven and 1 more\n"
+    assert auditor("refs", many, "--dangling").stderr == text
+
+
 def test_what_cannot_be_read_and_what_is_no_object_is_said(dump: Path, tmp_path: Path) -> None:
     store = Store(definition())
     store.put(b"{torn tls", "/registry/pods/shop/torn")
@@ -126,6 +241,7 @@ def test_what_cannot_be_read_and_what_is_no_object_is_said(dump: Path, tmp_path:
     done = auditor("refs", torn, "secrets/tls", "-n", "shop")
     assert (done.code, done.stdout) == (3, "")
     assert "500: corrupt object /registry/pods/shop/torn" in done.stderr
+    assert "secrets shop/tls does not exist in what could be read of the dump\n" in done.stderr
     assert auditor("refs", dump, "nonsense/tls").code == 2
     assert auditor("refs", dump).code == 2
     assert auditor("refs", dump, "secrets").code == 2
