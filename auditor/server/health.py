@@ -9,6 +9,7 @@ of definitions the conventions for typical status properties (sig-architecture/a
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -64,13 +65,14 @@ def problems_of(group: str, kind: str, obj: JsonObject) -> list[Problem] | None:
         obj: The object.
     """
     status = _dict(obj.get("status"))
+    has_status = any(status.values())  # a server writes zeros where no controller has seen the object
     if rules := _OWN_RULES.get((group, kind)):
-        return None if not status else list(rules(status))
+        return rules(status) if has_status else None
     problems: list[Problem] = []
     tells = False
     if fields := _READY.get((group, kind)):
-        tells = bool(status)
-        problems += _below(obj, *fields) if tells else ()
+        problems += _below(obj, *fields) if status else ()
+        tells = has_status or bool(problems)
     phase = status.get("phase")
     if type(phase) is str and phase in _PHASES:
         tells = True
@@ -94,11 +96,11 @@ def _below(obj: JsonObject, part: str, wanted_field: str, ready_field: str) -> I
         yield Problem(f"{ready} of {wanted} ready")
 
 
-def _pod(status: JsonObject) -> Iterator[Problem]:
-    """Yield what is wrong with a pod; one that completed is healthy."""
+def _pod(status: JsonObject) -> list[Problem] | None:
+    """Return what is wrong with a pod; one that completed is healthy, one that runs shows it by containers or Ready."""
     phase = _text(status, "phase")
     if phase == "Succeeded":
-        return
+        return []
     problems = list(_of_containers(status))
     if phase != "Running" and not any(problem.why != "not ready" for problem in problems):
         waits = [condition for condition in _conditions(status) if condition["type"] == "PodScheduled"]
@@ -106,12 +108,11 @@ def _pod(status: JsonObject) -> Iterator[Problem]:
         own = Problem(_text(status, "reason") or phase or "no phase", _text(status, "message"))
         problems = unscheduled or [own]
     if not problems:
-        problems = [
-            _of_condition(condition)
-            for condition in _conditions(status)
-            if condition["type"] == "Ready" and _verdict(condition) is False
-        ]
-    yield from dict.fromkeys(problems)
+        ready = [condition for condition in _conditions(status) if condition["type"] == "Ready"]
+        if not ready and next(_dicts(status.get("containerStatuses")), None) is None:
+            return None
+        problems = [_of_condition(condition) for condition in ready if _verdict(condition) is False]
+    return list(dict.fromkeys(problems))
 
 
 def _of_containers(status: JsonObject) -> Iterator[Problem]:
@@ -124,7 +125,7 @@ def _of_containers(status: JsonObject) -> Iterator[Problem]:
                 yield Problem(_text(waiting, "reason") or "waiting", _text(waiting, "message") or _exit(last))
             elif ended.get("exitCode", 0) != 0:
                 yield Problem(_text(ended, "reason") or "terminated", _text(ended, "message") or _exit(ended))
-            elif field == "containerStatuses" and "running" in state and container.get("ready") is False:
+            elif field == "containerStatuses" and (not state or "running" in state) and container.get("ready") is False:
                 yield Problem("not ready", f"container {_text(container, 'name')}")
 
 
@@ -132,21 +133,23 @@ def _exit(ended: JsonObject) -> str:
     return f"exit code {ended['exitCode']}" if ended.get("exitCode") else ""
 
 
-def _job(status: JsonObject) -> Iterator[Problem]:
-    """Yield why a Job failed; one that runs is healthy."""
-    for condition in _conditions(status):
-        if condition["type"] in ("Failed", "FailureTarget") and condition["status"] == "True":
-            yield _of_condition(condition)
-            return
+def _job(status: JsonObject) -> list[Problem]:
+    """Return why a Job failed; one that runs is healthy."""
+    failed = (
+        _of_condition(condition)
+        for condition in _conditions(status)
+        if condition["type"] in ("Failed", "FailureTarget") and condition["status"] == "True"
+    )
+    return list(islice(failed, 1))
 
 
-def _claim(status: JsonObject) -> Iterator[Problem]:
-    """Yield the phase of a PersistentVolumeClaim that is not bound."""
-    if _text(status, "phase") != "Bound":
-        yield Problem(_text(status, "phase") or "no phase")
+def _claim(status: JsonObject) -> list[Problem]:
+    """Return the phase of a PersistentVolumeClaim that is not bound."""
+    phase = _text(status, "phase")
+    return [] if phase == "Bound" else [Problem(phase or "no phase")]
 
 
-_OWN_RULES: Final[dict[tuple[str, str], Callable[[JsonObject], Iterator[Problem]]]] = {
+_OWN_RULES: Final[dict[tuple[str, str], Callable[[JsonObject], list[Problem] | None]]] = {
     ("", "Pod"): _pod,
     ("", "PersistentVolumeClaim"): _claim,
     ("batch", "Job"): _job,

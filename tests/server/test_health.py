@@ -54,6 +54,13 @@ def of(kind: str, obj: dict[str, Any], group: str = "") -> list[tuple[str, str]]
             pod("Pending", initContainerStatuses=[container(terminated={"exitCode": 1, "reason": "Error"})]),
             [("Error", "exit code 1")],
         ),
+        (pod("Pending"), [("Pending", "")]),
+        (pod("Unknown", reason="NodeLost"), [("NodeLost", "")]),
+        (pod("Running", container()), [("not ready", "container c")]),
+        (pod("Running", conditions=[condition("Ready", "True")]), []),
+        (pod("Running", podIP="10.0.0.1"), None),
+        (pod("Running", initContainerStatuses=[container(terminated={"exitCode": 0})]), None),
+        (pod(""), None),
         ({"spec": {}}, None),
     ],
 )  # fmt: skip
@@ -97,7 +104,17 @@ def test_a_workload_below_its_replicas_is_not_healthy(kind: str) -> None:
 def test_a_daemon_set_needs_a_pod_on_each_wanted_node() -> None:
     status = {"desiredNumberScheduled": 2, "numberReady": 1}
     assert of("DaemonSet", {"status": status}, "apps") == [("1 of 2 ready", "")]
-    assert of("DaemonSet", {"status": {"desiredNumberScheduled": 0, "numberReady": 0}}, "apps") == []
+    none = {"desiredNumberScheduled": 0, "numberReady": 0}
+    assert of("DaemonSet", {"status": {**none, "observedGeneration": 1}}, "apps") == []
+    assert of("DaemonSet", {"status": none}, "apps") is None
+
+
+def test_a_status_that_no_controller_wrote_is_not_healthy() -> None:
+    for status in ({}, {"ready": 0, "uncountedTerminatedPods": {}}, {"conditions": []}):
+        assert of("Job", {"status": status}, "batch") is None
+    assert of("PersistentVolumeClaim", {"status": {"phase": ""}}) is None
+    assert of("ReplicaSet", {"spec": {"replicas": 0}, "status": {"replicas": 0}}, "apps") is None
+    assert of("ReplicaSet", {"spec": {"replicas": 2}, "status": {"replicas": 0}}, "apps") == [("0 of 2 ready", "")]
 
 
 def test_jobs_claims_and_namespaces_tell_by_their_own_words() -> None:
