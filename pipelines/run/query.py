@@ -308,7 +308,8 @@ def run_query(options: QueryOptions) -> int:
         if (asked.count_by or asked.answer) and any(isinstance(part, IndexOnlyStore) for part in stores):
             raise PlanError(options.target, "an index has no whole objects", "", "name its dump with --dump")
         if options.args == (_EVERY_KIND,):
-            asked.args = (_every_kind(store, options, err) or "namespaces",)  # there are none of these either
+            none = "pods" if asked.answer else "namespaces"  # of these there are none either
+            asked.args = (_every_kind(store, options, err) or none,)
         names_only = (asked.output == "name" or asked.count) and not asked.sort_by and not asked.count_by
         query = Query(options.where, options.max_scan, names_only)
         if isinstance(store, FleetStore):
@@ -342,6 +343,7 @@ def _every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], Non
     """
     kinds: dict[tuple[str, str], Resource] = {}
     refused: list[Exception] = []
+    only_namespaced = bool(options.get.answer and options.namespace)  # kubectl lists the others with -n, too
     for resource in store.discovery.resources:
         if resource.is_stored and (resource.group, resource.plural) != ("events.k8s.io", "events"):  # stored as core's
             kinds.setdefault((resource.group, resource.plural), resource)
@@ -349,6 +351,9 @@ def _every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], Non
         if isinstance(part, DumpStore) and (values := of_no_kind(part, list(kinds.values()), "searched")):
             part.warn(f"note: {values}\n")
     for place, resource in list(kinds.items()):
+        if only_namespaced and not resource.namespaced:
+            del kinds[place]
+            continue
         serving, own = store.serving(resource) if isinstance(store, FleetStore) else (store, resource)
         if not isinstance(serving, DumpStore):
             continue

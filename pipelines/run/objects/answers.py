@@ -104,6 +104,9 @@ def print_unhealthy(
         columns["why"] = lambda row: row["why"][0] + (f" (+{len(row['why']) - 1})" if len(row["why"]) > 1 else "")
         columns["message"] = lambda row: _cut(next(iter(row["message"]), ""))
     _print(rows, columns, options, out)
+    if not total:
+        err("no such objects were found\n")
+        return 0
     number, kinds = silent.total(), counted(len(silent), "kind")
     unknown = f"; {objects(number)} of {kinds} {by_count(number, 'does', 'do')} not show it" if number else ""
     err(f"{len(rows)} of {objects(total)} {are(len(rows))} not healthy{unknown}\n")

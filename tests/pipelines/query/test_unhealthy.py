@@ -80,10 +80,22 @@ def test_data_and_wide_tables_have_the_whole_message(dump: Path) -> None:
 
 
 def test_selectors_and_names_choose_the_objects(dump: Path) -> None:
-    assert auditor("query", dump, "--unhealthy", "-n", "other").stderr == "0 of 0 objects are not healthy\n"
+    assert auditor("query", dump, "--unhealthy", "-n", "other").stderr == "no such objects were found\n"
     done = auditor("query", dump, "pods", "done", "--unhealthy")
     assert (done.code, done.stdout, done.stderr) == (0, "", "0 of 1 object are not healthy\n")
     assert auditor("query", dump, "pods", "gone", "--unhealthy").code == 1
+
+
+def test_a_namespace_has_no_objects_of_the_cluster(tmp_path: Path) -> None:
+    gone = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}, "status": {"phase": "Terminating"}}
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [gone, thing("Pod", "web")]}))
+    assert auditor("query", path, "--unhealthy").stderr.startswith("1 of 2 objects is not healthy")
+    done = auditor("query", path, "--unhealthy", "-n", "shop")
+    assert (done.stdout, done.stderr) == ("", "0 of 1 object are not healthy; 1 object of 1 kind does not show it\n")
+    path.write_text(json.dumps(gone))
+    assert auditor("query", path, "--unhealthy", "-n", "shop").output == "no such objects were found\n"
+    assert "Terminating" in auditor("query", path, "namespaces", "--unhealthy", "-n", "shop").stdout
 
 
 def test_rows_of_a_fleet_name_the_cluster(tmp_path: Path) -> None:
