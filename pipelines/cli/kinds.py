@@ -96,7 +96,10 @@ def explain(target: str, path: str, **flags: Any) -> None:
     "namespace all_namespaces labels about types events_since sort_by output no_headers now dumps",
     namespace="Only events of this namespace.",
     labels="Only events with these labels.",
-    now="Times relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
+    now=(
+        "Times relative to this one; `now` for the clock.  "
+        "[default: the newest time in a snapshot or backup, the clock for other exports]"
+    ),
 )
 @source_options
 def events(target: str, **flags: Any) -> None:

@@ -23,7 +23,10 @@ from pipelines.cli.query import KubectlCommand, query_options, run, source_optio
         "form": ("read", "stored"),
         "help": "stored: print the values as etcd has them.",
     },
-    now="Times of events relative to this one; `now` for the clock.  [default: for snapshots the newest time in them]",
+    now=(
+        "Times of events relative to this one; `now` for the clock.  "
+        "[default: the newest time in a snapshot or backup, the clock for other exports]"
+    ),
 )
 @source_options
 def show(target: str, args: tuple[str, ...], *, output: str, now: float | None, writers: bool, **flags: Any) -> None:

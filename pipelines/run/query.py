@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 import sys
@@ -303,7 +304,10 @@ def run_query(options: QueryOptions) -> int:
         if options.shown_as not in ("read", "stored"):
             asked.args = _at_version(store, options.args, options.shown_as, err)
         if asked.now is None and (asked.answer or (options.output in ("", "table", "wide") and not asked.template)):
+            began = datetime.datetime.now(datetime.UTC).timestamp()
             asked.now = _newest(store)
+            is_of_dump = asked.now is not None and asked.now < began  # a time in the future counts as the clock's
+            asked.now_is = "the newest time in the dump; --now now is the clock" if is_of_dump else "the clock"
         stores = list(store.stores.values()) if isinstance(store, FleetStore) else [store]
         if (asked.count_by or asked.answer) and any(isinstance(part, IndexOnlyStore) for part in stores):
             raise PlanError(options.target, "an index has no whole objects", "", "name its dump with --dump")

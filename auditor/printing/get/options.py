@@ -90,6 +90,7 @@ class GetOptions:
         usage_code: Exit code for arguments that kubectl refuses before it asks a server.
         for_terminal: The output goes to a terminal: control characters print as escapes, even where kubectl prints them
             unchanged.
+        now_is: What the time in `now` is, in words; empty if the user named it.
         extra_formats: More output formats: name to a function that takes the objects and returns a printer.
         redacted: The text in place of redacted values; empty if no values are.
         place: Returns a description of where an object is.
@@ -122,6 +123,7 @@ class GetOptions:
     usage_code: int = 1
     for_terminal: bool = False
     now: float | None = None
+    now_is: str = ""
     extra_formats: dict[str, Callable[[list[tuple[Resource, JsonObject]]], Callable[[], None]]] = field(
         default_factory=dict
     )

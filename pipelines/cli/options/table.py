@@ -177,7 +177,8 @@ TABLE: Final[dict[str, Declared]] = {
     ),
     "now": Declared(
         "--now TIME",
-        "Ages relative to this time; `now` for the clock.  [default: for snapshots the newest time in them]",
+        "Ages relative to this time; `now` for the clock.  "
+        "[default: the newest time in a snapshot or backup, the clock for other exports]",
         SHOWS,
         form="moment",
     ),

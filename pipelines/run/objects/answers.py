@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from auditor.printing.get.options import Found, GetOptions
 
 
+_TABLES = ("", "table", "wide")
 _MESSAGE = 60
 """Characters of a message in a table; `wide` and the other forms have all of it."""
 _OBJECT = {"kind": "kind", "namespace": "namespace", "name": "name"}
@@ -63,6 +64,8 @@ def print_certificates(
         "names": lambda row: row.get("names", ()),
     }
     _print(rows, columns, options, out, wide=("names",))
+    if options.now_is and options.output in _TABLES and any("until" in row for row in rows):
+        err(f"note: relative to {_stamp(now)}, {options.now_is}\n")
     unread = sum("reason" in row for row in rows)
     if unread:
         what = by_count(unread, "a certificate", "certificates")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.command import auditor
+from tests.sources.archives.writing import tgz, velero
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,6 +100,21 @@ def test_the_table_says_when_each_expires_and_by_which_name_it_is_known(tmp_path
     assert "a.example.com, b.example.com   CN=the issuer   2027-01-01 (in 214d)" in done.stdout
     done = auditor("query", path, "--certificates", "--now", "2028-01-01T00:00:00Z")
     assert "2027-01-01 (expired 365d ago)" in done.stdout
+
+
+def test_a_note_says_to_which_time_the_table_is_relative(tmp_path: Path) -> None:
+    pair = secret("web", tls_crt=certificate("web", 2027))
+    export = dump(tmp_path, pair)
+    backup = tmp_path / "backup.tgz"
+    pair["metadata"]["creationTimestamp"] = "2026-03-10T12:00:00Z"
+    backup.write_bytes(tgz(velero([pair])))
+    note = "note: relative to 2026-03-10T12:00:00Z, the newest time in the dump; --now now is the clock\n"
+    for form in ("table", "wide"):
+        assert auditor("query", backup, "--certificates", "-o", form).stderr == note
+    assert re.fullmatch(r"note: relative to \S+Z, the clock\n", auditor("query", export, "--certificates").stderr)
+    for words in (("-o", "json"), ("--now", "now"), ("--now", NOW)):
+        assert auditor("query", backup, "--certificates", *words).stderr == ""
+    assert auditor("query", backup, "configmaps", "--certificates").stderr == "No certificates found.\n"
 
 
 def test_a_field_that_should_hold_a_certificate_and_does_not_is_a_row_and_exit_code_3(tmp_path: Path) -> None:
