@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.base.records import place_text
+from auditor.base.wording import by_count, listed
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import format_table, print_rows
@@ -29,7 +30,7 @@ from pipelines.run.query import is_incomplete, of_no_kind, open_store
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from auditor.printing.discovery import Resource
     from auditor.server.fleet_store import AnyStore
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _FOLDED = ("leases.coordination.k8s.io", "events")
 """Kinds that change all the time: a list of all changes has a line for each kind, not for each object."""
+_NAMED = 3
+"""Kinds that a note names."""
 _COLUMNS = ("change", "group", "kind", "namespace", "name", "paths", "stored_paths", "reason")
 
 
@@ -70,6 +73,9 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
         )
         if name and not any(differences.counts.values()):
             raise PlanError("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
+        for dump, store, change in (("OLD", before, "added"), ("NEW", after, "removed")):
+            if missing := _not_exported(store, differences.one_sided[change].values()):
+                err(f"note: {dump}: {missing}\n")
         for dump, store in (("OLD", before), ("NEW", after)) if not wanted else ():
             if values := of_no_kind(store, kinds, "compared"):
                 err(f"{dump}: {values}\n")
@@ -111,17 +117,32 @@ def _kinds(before: DumpStore, after: DumpStore, kind: str) -> list[Resource]:
     raise PlanError("", f"neither dump has a kind {kind}", "", "auditor kinds DUMP prints the kinds")
 
 
+def _not_exported(store: DumpStore, kinds: Iterable[Resource]) -> str:
+    """Return a sentence about the kinds that an export has no object of at all; empty if there are none."""
+    if not any(source.is_export for source in store.plan.sources):
+        return ""
+    names = [resource.group_resource for resource in kinds if next(store.rows.of(resource), None) is None]
+    if not names:
+        return ""
+    rest = len(names) - _NAMED
+    shown = listed(names if rest <= 0 else [*names[:_NAMED], f"{rest} more {by_count(rest, 'kind', 'kinds')}"])
+    return f"the export has no objects of {shown}; they may not have been exported"
+
+
 class _All:
-    """The differences of some kinds, and the counts of objects by change."""
+    """The differences of some kinds, the counts of objects by change, and the kinds of those that one dump has."""
 
     def __init__(self, changes: Callable[[], Iterator[ObjectChange | None]]) -> None:
         self.counts = dict.fromkeys(("added", "removed", "changed", "stored", "unreadable", "repeated", "same"), 0)
+        self.one_sided: dict[str, dict[str, Resource]] = {"added": {}, "removed": {}}
         self._changes = changes
 
     def __iter__(self) -> Iterator[ObjectChange]:
         for change in self._changes():
             self.counts["same" if change is None else change.change] += 1
             if change is not None:
+                if change.change in self.one_sided:
+                    self.one_sided[change.change].setdefault(change.resource.group_resource, change.resource)
                 yield change
 
 

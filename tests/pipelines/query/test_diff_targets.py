@@ -106,3 +106,21 @@ def test_findings_refuse_what_a_comparison_does_not_take(words: tuple[str, ...],
     done = auditor("findings", "out", *words)
     assert done.code == 2
     assert reason in done.stderr
+
+
+def test_an_export_without_objects_of_a_kind_may_not_have_exported_them(sample: str, tmp_path: Path) -> None:
+    things = [
+        {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "n"}}
+        for kind in ("ConfigMap", "Pod", "Secret", "Service", "Endpoints")
+        for name in ("a", "b")
+    ]
+    whole = _export(tmp_path / "whole.json", *things)
+    part, pods = (_export(tmp_path / f"{count}.json", *things[:count]) for count in (1, 4))
+    done = auditor("diff", whole, part)
+    assert done.stdout.endswith("0 added, 9 removed, 0 changed, 1 the same\n")
+    note = "the export has no objects of {}; they may not have been exported\n"
+    assert done.stderr == f"note: NEW: {note.format('endpoints, pods, secrets and 1 more kind')}"
+    assert auditor("diff", pods, whole).stderr == f"note: OLD: {note.format('endpoints, secrets and services')}"
+    assert auditor("diff", pods, part, "-o", "json").stderr == f"note: NEW: {note.format('pods')}"
+    assert auditor("diff", whole, part, "configmaps").stderr == auditor("diff", whole, whole).stderr == ""
+    assert "may not have been exported" not in auditor("diff", f"{sample}@10", sample).stderr
