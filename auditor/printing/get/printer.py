@@ -5,7 +5,6 @@ Source: kubectl pkg/cmd/get/get.go; cli-runtime pkg/printers.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import itertools
 from collections import Counter
@@ -46,6 +45,8 @@ if TYPE_CHECKING:
 
 FORESEEN: Final = (RequestRefused, UsageError, StatusError, UnknownResource, Unsortable)
 """Errors for which the command has a message."""
+
+_SORT_HINT: Final = "hint: a table of several kinds has no order; name one kind, or add -o name or -o json\n"
 
 
 def value_counts(path: str, objects: Iterable[JsonObject]) -> Counter[str]:
@@ -311,17 +312,20 @@ class ObjectPrinter:
         )
 
     def _sorted_tables(self, wanted: Wanted, found: list[Found]) -> list[Found]:
-        """Sort a table; kubectl does so only for a single list, and ignores a path that leads nowhere.
+        """Sort a table; kubectl does so only for a single list, and prints no rows if a path leads nowhere.
 
-        What is not a path is a template there, whose text is the value of every row.
+        With hints that is an error, as it is in other formats. What is not a path is a template there: its text is
+        the value of every row.
         """
         if wanted.single:
             return found
-        path = self.options.sort_by
-        with contextlib.suppress(JsonPathError):
+        path, refused = self.options.sort_by, ""
+        try:
             path = relaxed(path)
+        except JsonPathError as error:
+            refused = str(error)
         if len(found) > 1:
-            raise RequestRefused(str(FieldNotFound(path)))
+            raise RequestRefused(str(FieldNotFound(path)), (_SORT_HINT,) if self.options.hints else ())
         out = []
         for group in found:
             if len(group.objects) < 2:
@@ -329,7 +333,9 @@ class ObjectPrinter:
                 continue
             try:
                 order = order_by([as_received(obj) for obj in group.objects], path, is_table=True)
-            except (FieldNotFound, JsonPathError):
+            except (FieldNotFound, JsonPathError) as error:
+                if self.options.hints:
+                    raise RequestRefused(refused or str(error)) from None
                 out.append(Found(group.resource, [], listed=True))
                 continue
             out.append(

@@ -72,3 +72,15 @@ def test_errors_name_the_help_of_this_program(dump: Path) -> None:
         assert done.code == 2
         assert "kubectl" not in done.stderr
     assert "`auditor query -h`" in auditor("query", dump).stderr
+
+
+@pytest.mark.parametrize("kinds", ["*", "pods,configmaps"])
+def test_a_table_of_several_kinds_that_cannot_be_sorted_says_what_can(dump: Path, kinds: str) -> None:
+    done = auditor("query", dump, kinds, "--sort-by", ".metadata.name")
+    assert (done.code, done.stdout) == (1, "")
+    assert done.stderr == (
+        'error: couldn\'t find any field with path "{.metadata.name}" in the list of objects\n'
+        "hint: a table of several kinds has no order; name one kind, or add -o name or -o json\n"
+    )
+    for words in (("pods",), (kinds, "-o", "name"), (kinds, "-o", "json")):
+        assert auditor("query", dump, *words, "--sort-by", ".metadata.name").code == 0
