@@ -186,7 +186,7 @@ def _chosen(
             namespace = options.namespace if resource.namespaced else ""
             is_anywhere = resource.namespaced and not namespace
             live = store.rows.anywhere(resource, name) if is_anywhere else store.rows.of(resource, namespace, name)
-            below = f"{store.catalog.key_prefix(resource)}{namespace}"
+            below = f"{store.catalog.key_prefix(resource)}{f'{namespace}/' if namespace else ''}"
             named = [(row, 0) for row in live] or _deleted(store, below, f"/{name}")
             rows += [(resource, row, deleted) for row, deleted in named]
             if not named:

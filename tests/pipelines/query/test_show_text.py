@@ -97,6 +97,7 @@ def test_a_deleted_object_is_found_in_the_revisions(dump: Path) -> None:
         assert (done.code, done.stderr) == (0, ""), words
         assert "Deleted: at revision 7; this is its last value" in _words(done.stdout)
         assert "A: 1" in _words(done.stdout)
+    assert auditor("show", dump, "cm/gone", "-n", "sho").code == 1
     document = json.loads(auditor("show", dump, "cm/gone", "-o", "json").stdout)
     assert (document["deleted_at_revision"], document["read"]["data"]) == (7, {"a": "1"})
 
