@@ -76,6 +76,15 @@ _PLAIN = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0
 """Matches nearly all times of metadata, which need no layout."""
 
 
+def unix_seconds(text: object) -> float | None:
+    """Return a time in RFC 3339 in seconds since 1970; None if it is none, or Go's zero time."""
+    try:
+        time = parse_rfc3339(text) if isinstance(text, str) else None
+    except GoTimeError:
+        return None
+    return None if time is None or time.is_zero else time.seconds + time.nanoseconds / 1e9
+
+
 def parse_time(layout: str, text: str) -> GoTime:
     """Return the instant in a text, by one of Go's layouts.
 

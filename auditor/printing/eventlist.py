@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from auditor.golang.times import GoTimeError, parse_rfc3339
+from auditor.golang.times import unix_seconds
 from auditor.printing.printer_columns import human_duration
 
 if TYPE_CHECKING:
@@ -49,17 +49,8 @@ def _text(obj: JsonObject, name: str) -> str:
     return value if type(value) is str else ""
 
 
-def _seconds(text: Any) -> float | None:
-    """Return a time in seconds since 1970, or None if there is none."""
-    try:
-        time = parse_rfc3339(text) if type(text) is str else None
-    except GoTimeError:
-        return None
-    return None if time is None or time.is_zero else time.seconds + time.nanoseconds / 1e9
-
-
 def _since(text: Any, now: float) -> str:
-    seconds = _seconds(text)
+    seconds = unix_seconds(text)
     return "<unknown>" if seconds is None else human_duration(now - seconds)
 
 
@@ -78,5 +69,5 @@ def last_seen(event: JsonObject) -> float:
     """Return when an event was last seen, in seconds since 1970; 0 if it has no time."""
     series = event.get("series")
     if type(series) is dict:
-        return _seconds(series.get("lastObservedTime")) or 0
-    return _seconds(event.get("lastTimestamp")) or _seconds(event.get("eventTime")) or 0
+        return unix_seconds(series.get("lastObservedTime")) or 0
+    return unix_seconds(event.get("lastTimestamp")) or unix_seconds(event.get("eventTime")) or 0

@@ -11,7 +11,7 @@ import numpy as np
 
 from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
 from auditor.golang import jsontext
-from auditor.golang.times import GoTimeError, parse_rfc3339
+from auditor.golang.times import GoTime, format_rfc3339, unix_seconds
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, split_key
 
@@ -87,25 +87,25 @@ def write_times(obj: Any) -> Iterator[float]:
     times = [metadata.get("creationTimestamp")]
     times += [field.get("time") for field in fields if type(field) is dict] if type(fields) is list else []
     times += [spec.get("renewTime")] if type(spec) is dict else []
-    for time in times:
-        yield from seconds_of(time)
-    yield from deletion_times(metadata)
+    seconds = (*map(unix_seconds, times), deletion_time(metadata))
+    yield from (time for time in seconds if time is not None)
 
 
-def deletion_times(metadata: dict[str, Any]) -> Iterator[float]:
-    """Yield when a client asked to delete an object: its deletionTimestamp is later by the grace period."""
-    grace = metadata.get("deletionGracePeriodSeconds")
-    for time in seconds_of(metadata.get("deletionTimestamp")):
-        yield time - (grace if type(grace) is int else 0)
+def deletion_time(metadata: dict[str, Any]) -> float | None:
+    """Return when a client asked to delete an object, in seconds since 1970; None if no client did.
+
+    Its deletionTimestamp is later by the grace period.
+    """
+    time, grace = unix_seconds(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds")
+    return None if time is None else time - (grace if type(grace) is int else 0)
 
 
-def seconds_of(text: Any) -> Iterator[float]:
-    """Yield the seconds since 1970 of a time that is one."""
-    with suppress(GoTimeError):
-        if type(text) is str and not (time := parse_rfc3339(text)).is_zero:
-            yield time.seconds + time.nanoseconds / 1e9
+def reference_time(store: DumpStore, now: float | None) -> float:
+    """Return the time that ages are relative to: `now` if it is given, else the newest time, or that of the clock."""
+    newest = newest_time(store) if now is None else now
+    return datetime.datetime.now(datetime.UTC).timestamp() if newest is None else newest
 
 
 def time_text(seconds: float) -> str:
     """Return a time as objects have it, to the second."""
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return format_rfc3339(GoTime(int(seconds // 1)))

@@ -26,12 +26,12 @@ from auditor.base.errors import PlanError
 from auditor.base.records import metadata_of, namespace_of
 from auditor.crds.definitions_file import definition_entry, write_definitions
 from auditor.golang import jsontext
+from auditor.golang.times import unix_seconds
 from auditor.plan.dumps import open_live, open_values
 from auditor.server.clock import (
     LOOKED_AT,
-    deletion_times,
+    deletion_time,
     newest_time,
-    seconds_of,
     stored_times,
     time_text,
     write_times,
@@ -297,13 +297,14 @@ class Write:
         metadata = metadata_of(self.new.stored)
         was_deleting = self.old is not None and metadata_of(self.old.stored).get("deletionTimestamp")
         if metadata.get("deletionTimestamp") and not was_deleting:
-            return next(deletion_times(metadata), None), ""
+            return deletion_time(metadata), ""
         before: set[float] = set() if self.old is None else set(write_times(self.old.stored))
         known = [] if self.old is None else managers_of(self.old.stored)
         entries = [entry for entry in managers_of(self.new.stored) if entry not in known]
         newest = max(reversed(entries), key=lambda entry: entry.time, default=None)
         times = {time for time in write_times(self.new.stored) if time not in before}
-        times |= set(seconds_of(newest.time) if newest is not None else ())
+        if newest is not None and (time := unix_seconds(newest.time)) is not None:
+            times.add(time)
         return max(times, default=None), newest.manager if newest is not None else ""
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from auditor.base.records import place_text
-from auditor.builtin.loose_values import many, number, seconds_of, text, texts
-from auditor.server.clock import write_times
+from auditor.base.records import metadata_of, place_text
+from auditor.builtin.loose_values import many, seconds_of, text, texts
+from auditor.server.clock import deletion_time, write_times
 from auditor.server.comparison import compared_kinds
 
 if TYPE_CHECKING:
@@ -117,7 +117,6 @@ def deletions(store: DumpStore, namespace: str = "") -> Iterator[JsonObject]:
     for resource, row, obj in store.stored_objects(compared_kinds(store, store), namespace):
         if obj is None or not is_deleting(obj):
             continue
-        since = seconds_of(obj, "metadata.deletionTimestamp")
         place = store.rows.place_in(resource, row) or ("", "")
         conditions = many(obj, "status.conditions") if _is_namespace(obj) else ()
         yield {
@@ -125,7 +124,7 @@ def deletions(store: DumpStore, namespace: str = "") -> Iterator[JsonObject]:
             "group": resource.group,
             "namespace": place[0],
             "name": place[1],
-            "since": None if since is None else since - number(obj, "metadata.deletionGracePeriodSeconds"),
+            "since": deletion_time(metadata_of(obj)),
             "finalizers": texts(obj, "metadata.finalizers")
             + (texts(obj, "spec.finalizers") if _is_namespace(obj) else []),
             "messages": [text(state, "message") for state in conditions if state.get("status") == "True"],

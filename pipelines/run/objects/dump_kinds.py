@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import sys
 from functools import partial
 from operator import itemgetter
@@ -10,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
 from auditor.base.visible import label, visible
-from auditor.golang.times import GoTime, format_rfc3339
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
-from auditor.server.clock import newest_time
+from auditor.server.clock import reference_time, time_text
 from auditor.server.comparison import compared_kinds
 from auditor.server.dump import DumpStore
 from auditor.server.kind_totals import deletions, totals
@@ -55,8 +53,7 @@ def run_kinds(
         for cluster, store in opened.stores.items():
             if not isinstance(store, DumpStore):
                 raise PlanError(options.target, "this needs the dump of the report", "", "--dump names it")
-            moment = now if now is not None else newest_time(store)
-            moment = moment if moment is not None else datetime.datetime.now(datetime.UTC).timestamp()
+            moment = reference_time(store, now)
             lead = {"cluster": cluster} if opened.is_fleet else {}
             if deleting:
                 rows += [
@@ -130,7 +127,7 @@ def _times(name: str, seconds: float | None, now: float) -> dict[str, Any]:
     """Return a time and its age."""
     if seconds is None:
         return {name: None, f"{name}Age": None}
-    return {name: format_rfc3339(GoTime(int(seconds))), f"{name}Age": human_duration(now - seconds)}
+    return {name: time_text(seconds), f"{name}Age": human_duration(now - seconds)}
 
 
 def _columns(output: str, *, by_namespace: bool) -> dict[str, Any]:

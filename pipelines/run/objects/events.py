@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from auditor.printing.jsonpath import JsonPathError, relaxed
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
 from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
-from auditor.server.clock import newest_time
+from auditor.server.clock import reference_time
 from auditor.server.dump import DumpStore
 from auditor.server.references import References
 from pipelines.run.query import TextWriter, is_incomplete, open_store
@@ -67,8 +66,7 @@ def run_events(
             events = sorted_events(events)
             if wanted:
                 events = [event for event in events if str(event.get("type")).lower() in wanted]
-            moment = now if now is not None else newest_time(store)
-            moment = moment if moment is not None else datetime.datetime.now(datetime.UTC).timestamp()
+            moment = reference_time(store, now)
             shown = _recent(events, moment, since, err) if events and since is not None else events
             if sort_by and shown:
                 shown = [shown[number] for number in order_by(shown, relaxed(sort_by))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -13,7 +12,7 @@ from auditor.base.wording import counted
 from auditor.causes.follows import noted
 from auditor.printing.describe import described, section
 from auditor.printing.print_rows import yaml_text
-from auditor.server.clock import newest_time
+from auditor.server.clock import reference_time
 from auditor.server.not_read import NotRead
 from auditor.server.object_reader import UndecodedObject
 from auditor.updates.managed_fields import managers_of, owned_paths
@@ -54,12 +53,10 @@ def object_text(shown: Shown, judged: JsonObject | None, *, now: float | None, w
         now: Seconds since 1970, for the ages of events; None for the newest time of the dump.
         with_events: Whether events are printed, too; kubectl prints them for one object only.
     """
-    obj, events, moment = _read(shown), None, now
+    obj, events, moment = _read(shown), None, 0.0
     if obj is not None and with_events:
-        events = _events(shown, obj)
-        moment = now if now is not None else newest_time(shown.store)
-        moment = moment if moment is not None else datetime.datetime.now(datetime.UTC).timestamp()
-    text = "" if obj is None else described(obj, events, moment or 0, on_terminal=sys.stdout.isatty()) + "\n"
+        events, moment = _events(shown, obj), reference_time(shown.store, now)
+    text = "" if obj is None else described(obj, events, moment, on_terminal=sys.stdout.isatty()) + "\n"
     if obj is None and type(stored := shown.document.get("stored")) is dict:  # of any shape
         text = yaml_text(stored) + "\n"
     return "\n".join(map(visible, text.split("\n"))) + known_text(shown.document, judged, obj or {})
