@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from auditor.builtin.loose_values import many, mapping, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,52 +66,52 @@ def problems_of(group: str, kind: str, obj: JsonObject) -> list[Problem] | None:
         group, kind: Its kind.
         obj: The object.
     """
-    status = _dict(obj.get("status"))
+    status = mapping(obj, "status")
     has_status = any(status.values())  # a server writes zeros where no controller has seen the object
     if rules := _OWN_RULES.get((group, kind)):
         return rules(status) if has_status else None
     problems: list[Problem] = []
-    tells = False
+    is_known = False
     if fields := _READY.get((group, kind)):
         problems += _below(obj, *fields) if status else ()
-        tells = has_status or bool(problems)
+        is_known = has_status or bool(problems)
     phase = status.get("phase")
     if type(phase) is str and phase in _PHASES:
-        tells = True
-        problems += [] if _PHASES[phase] else [Problem(phase, _text(status, "message") or _text(status, "reason"))]
+        is_known = True
+        problems += [] if _PHASES[phase] else [Problem(phase, text(status, "message") or text(status, "reason"))]
     for field in ("health", "sync") if group == "argoproj.io" else ():
-        state = _text(_dict(status.get(field)), "status")
-        tells |= bool(state)
+        state = text(status, f"{field}.status")
+        is_known |= bool(state)
         if state not in ("", "Healthy", "Synced", "Suspended", "Progressing"):
-            problems.append(Problem(f"{field} {state}", _text(_dict(status.get(field)), "message")))
+            problems.append(Problem(f"{field} {state}", text(status, f"{field}.message")))
     for condition in _conditions(status):
         word = _verdict(condition)
-        tells |= word is not None
+        is_known |= word is not None
         problems += [_of_condition(condition)] if word is False else []
-    return problems if tells else None
+    return problems if is_known else None
 
 
 def _below(obj: JsonObject, part: str, wanted_field: str, ready_field: str) -> Iterator[Problem]:
-    wanted = _dict(obj.get(part)).get(wanted_field, 1 if part == "spec" else 0)
-    ready = _dict(obj.get("status")).get(ready_field, 0)
+    wanted = mapping(obj, part).get(wanted_field, 1 if part == "spec" else 0)
+    ready = mapping(obj, "status").get(ready_field, 0)
     if type(wanted) is int and type(ready) is int and ready < wanted:
         yield Problem(f"{ready} of {wanted} ready")
 
 
 def _pod(status: JsonObject) -> list[Problem] | None:
     """Return what is wrong with a pod; one that completed is healthy, one that runs shows it by containers or Ready."""
-    phase = _text(status, "phase")
+    phase = text(status, "phase")
     if phase == "Succeeded":
         return []
     problems = list(_of_containers(status))
     if phase != "Running" and not any(problem.why != "not ready" for problem in problems):
         waits = [condition for condition in _conditions(status) if condition["type"] == "PodScheduled"]
         unscheduled = [_of_condition(condition) for condition in waits if _verdict(condition) is False]
-        own = Problem(_text(status, "reason") or phase or "no phase", _text(status, "message"))
+        own = Problem(text(status, "reason") or phase or "no phase", text(status, "message"))
         problems = unscheduled or [own]
     if not problems:
         ready = [condition for condition in _conditions(status) if condition["type"] == "Ready"]
-        if not ready and next(_dicts(status.get("containerStatuses")), None) is None:
+        if not ready and not any(many(status, "containerStatuses")):
             return None
         problems = [_of_condition(condition) for condition in ready if _verdict(condition) is False]
     return list(dict.fromkeys(problems))
@@ -117,16 +119,16 @@ def _pod(status: JsonObject) -> list[Problem] | None:
 
 def _of_containers(status: JsonObject) -> Iterator[Problem]:
     for field in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
-        for container in _dicts(status.get(field)):
-            state = _dict(container.get("state"))
-            waiting, ended = _dict(state.get("waiting")), _dict(state.get("terminated"))
-            last = _dict(_dict(container.get("lastState")).get("terminated"))
+        for container in many(status, field):
+            state = mapping(container, "state")
+            waiting, ended = mapping(state, "waiting"), mapping(state, "terminated")
+            last = mapping(container, "lastState.terminated")
             if waiting and waiting.get("reason") != "PodInitializing":
-                yield Problem(_text(waiting, "reason") or "waiting", _text(waiting, "message") or _exit(last))
+                yield Problem(text(waiting, "reason") or "waiting", text(waiting, "message") or _exit(last))
             elif ended.get("exitCode", 0) != 0:
-                yield Problem(_text(ended, "reason") or "terminated", _text(ended, "message") or _exit(ended))
+                yield Problem(text(ended, "reason") or "terminated", text(ended, "message") or _exit(ended))
             elif field == "containerStatuses" and (not state or "running" in state) and container.get("ready") is False:
-                yield Problem("not ready", f"container {_text(container, 'name')}")
+                yield Problem("not ready", f"container {text(container, 'name')}")
 
 
 def _exit(ended: JsonObject) -> str:
@@ -145,7 +147,7 @@ def _job(status: JsonObject) -> list[Problem]:
 
 def _claim(status: JsonObject) -> list[Problem]:
     """Return the phase of a PersistentVolumeClaim that is not bound."""
-    phase = _text(status, "phase")
+    phase = text(status, "phase")
     return [] if phase == "Bound" else [Problem(phase or "no phase")]
 
 
@@ -171,25 +173,12 @@ def _verdict(condition: JsonObject) -> bool | None:
 
 
 def _of_condition(condition: JsonObject) -> Problem:
-    reason = _text(condition, "reason")
+    reason = text(condition, "reason")
     state = condition["type"] if condition["status"] == "True" else f"{condition['type']} {condition['status']}"
-    return Problem(f"{state} ({reason})" if reason else state, _text(condition, "message"))
+    return Problem(f"{state} ({reason})" if reason else state, text(condition, "message"))
 
 
 def _conditions(status: JsonObject) -> Iterator[JsonObject]:
-    for condition in _dicts(status.get("conditions")):
+    for condition in many(status, "conditions"):
         if type(condition.get("type")) is str and type(condition.get("status")) is str:
             yield condition
-
-
-def _dict(value: Any) -> JsonObject:
-    return value if type(value) is dict else {}
-
-
-def _dicts(value: Any) -> Iterator[JsonObject]:
-    return (item for item in (value if type(value) is list else ()) if type(item) is dict)
-
-
-def _text(value: JsonObject, name: str) -> str:
-    text = value.get(name)
-    return text if type(text) is str else ""
