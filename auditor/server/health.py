@@ -161,9 +161,10 @@ _OWN_RULES: Final[dict[tuple[str, str], Callable[[JsonObject], list[Problem] | N
 
 def _verdict(condition: JsonObject) -> bool | None:
     """Return whether a condition says that all is well; None if its type does not tell."""
-    if condition.get("reason") in _HARMLESS:
+    reason = text(condition, "reason")
+    if reason in _HARMLESS:
         return True
-    if condition.get("reason") in _HARMFUL:
+    if reason in _HARMFUL:
         return False
     if _BAD_IF_TRUE.search(condition["type"]):
         return bool(condition["status"] == "False")

@@ -136,3 +136,8 @@ def test_jobs_claims_and_namespaces_tell_by_their_own_words() -> None:
 def test_an_object_without_such_words_does_not_tell() -> None:
     for obj in ({}, {"status": None}, {"status": {"conditions": "x"}}, {"status": {"conditions": [1, {"type": 1}]}}):
         assert of("Anything", obj, "example.com") is None
+
+
+def test_a_reason_that_is_no_text_is_none() -> None:
+    odd: Any = {"type": "Ready", "status": "False", "reason": {"a": 1}, "message": ["b"]}
+    assert problems_of("example.com", "Widget", {"status": {"conditions": [odd, 1, None]}}) == [("Ready False", "")]
