@@ -28,7 +28,7 @@ _BOOKKEEPING: Final = ("resourceVersion", "managedFields")
 """Fields of metadata that change with every write."""
 _PLACES_BETWEEN: Final = 256
 """Objects between two words about the progress."""
-MOST_PATHS: Final = 100
+_MOST_PATHS: Final = 100
 """Paths at most that a difference has of each sort; there may be more."""
 _SHOWN: Final = 5
 """Paths that a sentence names."""
@@ -62,6 +62,15 @@ class Difference:
     read: Sequence[str] = ()
     stored: Sequence[str] = ()
     redacted: Sequence[str] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more paths."""
+        return _MOST_PATHS in (len(self.read), len(self.stored))
+
+    def paths(self) -> list[str]:
+        """Return the paths in words: those of a read, then those of the stored values."""
+        return [*self.read, *(f"{path} (as stored)" for path in self.stored)]
 
     def notes(self) -> list[str]:
         """Return a sentence for the paths that the printed objects do not show, of each sort."""
@@ -106,7 +115,7 @@ def difference_of(reader: ObjectReader, resource: Resource, old: State, new: Sta
     shown = _differing(reader.concealed(resource, old.read), reader.concealed(resource, new.read))
     stored = [path for path in _differing(old.stored, new.stored) if path not in read]
     redacted = [path for path in read if path not in shown]
-    return Difference(*(tuple(islice(paths, MOST_PATHS)) for paths in (read, stored, redacted)))
+    return Difference(*(tuple(islice(paths, _MOST_PATHS)) for paths in (read, stored, redacted)))
 
 
 def are_different(old: Any, new: Any) -> bool:

@@ -16,7 +16,6 @@ from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import format_table, print_rows
 from auditor.printing.yamltext import yaml_diff
 from auditor.server.comparison import (
-    MOST_PATHS,
     ObjectChange,
     compared_kinds,
     differences,
@@ -205,9 +204,7 @@ def _place(change: ObjectChange) -> str:
 def _where(change: ObjectChange) -> str:
     if change.reason:
         return change.reason[:120]
-    difference = change.difference
-    paths = [*difference.read, *(f"{path} (as stored)" for path in difference.stored)]
-    return ", ".join(paths) + (", ..." if MOST_PATHS in (len(difference.read), len(difference.stored)) else "")
+    return ", ".join(change.difference.paths()) + (", ..." if change.difference.is_cut else "")
 
 
 def _shown(store: DumpStore, resource: Resource, obj: Any) -> Any:

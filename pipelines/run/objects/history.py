@@ -17,7 +17,6 @@ from auditor.printing.print_rows import NDJSON, print_rows
 from auditor.printing.yamltext import yaml_diff
 from auditor.server.clock import time_text
 from auditor.server.comparison import (
-    MOST_PATHS,
     compared_kinds,
     difference_of,
     without_bookkeeping,
@@ -216,9 +215,9 @@ class _History:
         if write.old is None or write.new is None:
             return write.reason[:200] or (f"not known ({_unknown(write)})" if write.type == "MODIFIED" else "")
         difference = difference_of(self._store.reader, write.resource, write.old, write.new)
-        paths = [*difference.read, *(f"{path} (as stored)" for path in difference.stored)]
+        paths = difference.paths()
         more = len(paths) - _PATHS
-        at_least = "at least " if MOST_PATHS in (len(difference.read), len(difference.stored)) else ""
+        at_least = "at least " if difference.is_cut else ""
         return ", ".join([*paths[:_PATHS], *([f"{at_least}{more} more"] if more > 0 else [])]) or _unseen(write)
 
     def _line(self, write: Write) -> str:
