@@ -31,3 +31,10 @@ def are(count: int) -> str:
 def listed(texts: Sequence[str]) -> str:
     """Return one or more texts as "a", "a and b" or "a, b and c"."""
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def first_of(texts: Sequence[str], most: int, noun: str = "") -> str:
+    """Return one or more texts as `listed` does; the number of those beyond the most that are named, with a noun."""
+    rest = len(texts) - most
+    more = counted(rest, f"more {noun}") if noun else f"{rest} more"
+    return listed([*texts[:most], more] if rest > 0 else texts)

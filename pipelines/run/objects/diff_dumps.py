@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.base.records import place_text
-from auditor.base.wording import by_count, listed
+from auditor.base.wording import first_of
 from auditor.golang import jsontext
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import format_table, print_rows
@@ -123,9 +123,7 @@ def _not_exported(store: DumpStore, kinds: Iterable[Resource]) -> str:
     names = [resource.group_resource for resource in kinds if next(store.rows.of(resource), None) is None]
     if not names:
         return ""
-    rest = len(names) - _NAMED
-    shown = listed(names if rest <= 0 else [*names[:_NAMED], f"{rest} more {by_count(rest, 'kind', 'kinds')}"])
-    return f"the export has no objects of {shown}; they may not have been exported"
+    return f"the export has no objects of {first_of(names, _NAMED, 'kind')}; they may not have been exported"
 
 
 class _All:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.base.records import place_text
-from auditor.base.wording import are, by_count, counted, listed
+from auditor.base.wording import are, by_count, counted, first_of
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import print_rows
 from auditor.server.dump import DumpStore
@@ -16,8 +16,6 @@ from pipelines.run.query import TextWriter, is_incomplete, of_no_kind, open_stor
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pipelines.run.objects.query_options import QueryOptions
 
 
@@ -70,16 +68,10 @@ def run_refs(options: QueryOptions, wanted: str, *, dangling: bool, output: str)
         incomplete = is_incomplete(store)
         if missing:
             dump = "what could be read of the dump" if incomplete else "the dump"
-            err(f"{_few(missing)} {by_count(len(missing), 'does', 'do')} not exist in {dump}\n")
+            err(f"{first_of(missing, _SHOWN)} {by_count(len(missing), 'does', 'do')} not exist in {dump}\n")
         if not rows and output in ("table", "wide"):
             err("No references found.\n")
         return 3 if incomplete else int(bool(missing) and not rows)
-
-
-def _few(texts: Sequence[str]) -> str:
-    """Return at most three texts, and how many more there are."""
-    more = len(texts) - _SHOWN
-    return listed([*texts[:_SHOWN], f"{more} more"] if more > 0 else texts)
 
 
 def _target_text(target: Target) -> str:
@@ -126,7 +118,7 @@ def _dangling(store: DumpStore, references: References, namespace: str, err: Err
     }
     if not_judged:
         count = sum(not_judged.values())
-        kinds = _few(sorted({kind for _, kind in not_judged}))
+        kinds = first_of(sorted({kind for _, kind in not_judged}), _SHOWN)
         err(f"note: {counted(count, 'reference')} to unknown or ambiguous kinds {are(count)} not judged: {kinds}\n")
     return [
         _row(references, reference)
