@@ -375,8 +375,13 @@ def _every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], Non
     if refused and not kinds:
         raise refused[0]
     if refused:
-        err(f"note: {counted(len(refused), 'kind')} without such a field {are(len(refused))} not searched\n")
+        err(not_searched(len(refused)))
     return ",".join(f"{resource.plural}.{resource.version}.{resource.group}" for resource in kinds.values())
+
+
+def not_searched(kinds: int) -> str:
+    """Return the note on a number of kinds that do not take the selectors."""
+    return f"note: {counted(kinds, 'kind')} without such a field {are(kinds)} not searched\n"
 
 
 def of_no_kind(store: DumpStore, kinds: Sequence[Resource], done: str) -> str:

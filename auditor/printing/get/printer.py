@@ -225,7 +225,7 @@ class ObjectPrinter:
         self.out(text)
         redacted = self.options.redacted
         if redacted and redacted in text and any(group.resource.group_resource == "secrets" for group in found):
-            self.err(f"note: {redacted} stands for values of Secrets, which --show-secrets prints\n")
+            self.err(f"note: {redacted} replaces values of Secrets, which --show-secrets prints\n")
 
     def _whole(self, form: OutputFormat, value: JsonObject, found: list[Found]) -> None:
         """Print one object, or a List of several."""

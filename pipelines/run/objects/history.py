@@ -24,7 +24,7 @@ from auditor.server.comparison import (
 from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, revision_at, writes
 from auditor.sources.registry_key import printable_key
-from pipelines.run.query import TextWriter, open_stores
+from pipelines.run.query import TextWriter, not_searched, open_stores
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class _History:
             raise refused[0]
         self._is_all = not refused
         if refused:
-            self._err(f"note: {counted(len(refused), 'kind')} without such a field {are(len(refused))} not searched\n")
+            self._err(not_searched(len(refused)))
 
     def _writes(self) -> Iterator[Write]:
         options = self._options

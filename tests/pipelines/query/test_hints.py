@@ -60,7 +60,7 @@ def test_the_predicate_selects_as_the_selector_would(
 def test_a_redacted_value_in_a_template_has_one_note(dump: Path, form: str) -> None:
     done = auditor("query", dump, "secrets", "-o", form)
     assert "(redacted)" in done.stdout
-    assert done.stderr == "note: (redacted) stands for values of Secrets, which --show-secrets prints\n"
+    assert done.stderr == "note: (redacted) replaces values of Secrets, which --show-secrets prints\n"
     assert auditor("query", dump, "secrets", "-o", form, "--show-secrets").stderr == ""
     assert auditor("query", dump, "configmaps", "-o", form).stderr == ""
     assert auditor("query", dump, "secrets", "-o", "jsonpath={.items[*].metadata.name}").stderr == ""
