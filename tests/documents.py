@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["definition_of", "etcdctl_text", "named_definition", "thing_definition"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["definition_of", "etcdctl_text", "export_of", "named_definition", "thing_definition"]
+
+
+def export_of(path: Path, *objects: dict[str, Any]) -> str:
+    """Write objects to a file as ``kubectl get -o json`` prints them, and return its path."""
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return str(path)
 
 
 def etcdctl_text(values: dict[str, Any], *, cut: int = 0, revision: int = 9) -> str:

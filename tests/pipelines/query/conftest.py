@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.shared import recorded, shared
+from tests.shared import ROOT, recorded, shared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,3 +36,11 @@ def _unpacked(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with gzip.open(source) as packed, path.open("wb") as plain:
         shutil.copyfileobj(packed, plain)
     return path
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> str:
+    """Return the snapshot of sample-data, in the folder of the test."""
+    path = tmp_path / "cluster.db"
+    path.write_bytes(gzip.decompress((ROOT / "sample-data" / "cluster.db.gz").read_bytes()))
+    return str(path)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.documents import named_definition
+from tests.documents import export_of, named_definition
 from tests.printing.kubectl.replay import auditor
-from tests.shared import ROOT
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets
 from tests.sources.bolt_writer import snapshot as snapshot_bytes
 
@@ -23,29 +21,17 @@ def _config_map(name: str, data: dict[str, str], namespace: str = "shop", **meta
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": place, "data": data}
 
 
-def _export(path: Path, *objects: dict[str, Any]) -> str:
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
-    return str(path)
-
-
-@pytest.fixture
-def sample(tmp_path: Path) -> str:
-    path = tmp_path / "cluster.db"
-    path.write_bytes(gzip.decompress((ROOT / "sample-data" / "cluster.db.gz").read_bytes()))
-    return str(path)
-
-
 @pytest.fixture
 def dumps(tmp_path: Path) -> tuple[str, str]:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "shop"}, "type": "Opaque"}
-    old = _export(
+    old = export_of(
         tmp_path / "old.json",
         _config_map("same", {"k": "v"}, resourceVersion="1"),
         _config_map("gone", {}),
         _config_map("other", {"a": "1", "b": "2"}),
         {**secret, "data": {"pass": "YQ=="}},
     )
-    new = _export(
+    new = export_of(
         tmp_path / "new.json",
         _config_map("same", {"k": "v"}, resourceVersion="2"),
         _config_map("fresh", {}),
@@ -163,7 +149,7 @@ def test_what_a_read_does_not_show_is_no_reason_to_say_the_same(tmp_path: Path) 
 def test_an_export_is_compared_with_a_snapshot_as_read(tmp_path: Path) -> None:
     key = "example.com/widgets/shop/a"
     old = _snapshot(tmp_path / "old.db", (CRD_KEY, WIDGETS), (key, _widget("a", bogus="x")))
-    new = _export(tmp_path / "new.json", WIDGETS, _widget("a", size=3))
+    new = export_of(tmp_path / "new.json", WIDGETS, _widget("a", size=3))
     _, out, _ = auditor("diff", old, new, "widgets")
     assert out == "0 added, 0 removed, 0 changed, 1 the same\n"
 
@@ -171,8 +157,8 @@ def test_an_export_is_compared_with_a_snapshot_as_read(tmp_path: Path) -> None:
 def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
     first, second = _config_map("twice", {"a": "1"}), _config_map("twice", {"a": "2"})
     unknown = {"apiVersion": "gone.example.com/v1", "kind": "Ghost", "metadata": {"name": "g", "namespace": "shop"}}
-    old = _export(tmp_path / "old.json", first, second)
-    new = _export(tmp_path / "new.json", second, unknown)
+    old = export_of(tmp_path / "old.json", first, second)
+    new = export_of(tmp_path / "new.json", second, unknown)
     code, out, err = auditor("diff", old, new)
     assert code == 0
     assert out.splitlines()[1].split(None, 3) == [
@@ -184,8 +170,8 @@ def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
 
 def test_events_of_both_groups_are_compared_as_one_kind(tmp_path: Path) -> None:
     event = {"kind": "Event", "metadata": {"name": "e", "namespace": "shop"}}
-    old = _export(tmp_path / "old.json", {"apiVersion": "v1", **event})
-    new = _export(tmp_path / "new.json", {"apiVersion": "events.k8s.io/v1", **event})
+    old = export_of(tmp_path / "old.json", {"apiVersion": "v1", **event})
+    new = export_of(tmp_path / "new.json", {"apiVersion": "events.k8s.io/v1", **event})
     code, out, err = auditor("diff", old, new)
     assert (code, err) == (0, "")
     assert out.endswith("0 added, 0 removed, 0 changed, 1 changed only as stored, 0 the same\n")

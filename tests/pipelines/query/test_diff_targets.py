@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.command import auditor
-from tests.shared import ROOT
+from tests.documents import export_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def _export(path: Path, *objects: dict[str, Any]) -> str:
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
-    return str(path)
-
-
-@pytest.fixture
-def sample(tmp_path: Path) -> str:
-    path = tmp_path / "cluster.db"
-    path.write_bytes(gzip.decompress((ROOT / "sample-data" / "cluster.db.gz").read_bytes()))
-    return str(path)
 
 
 def test_a_report_stands_for_its_dump(sample: str, tmp_path: Path) -> None:
@@ -67,7 +54,7 @@ def test_all_fields_that_differ_are_named_also_those_of_the_status(tmp_path: Pat
         }
         for night in (1, 2)
     ]
-    old, new = (_export(tmp_path / f"{number}.json", state) for number, state in enumerate(states))
+    old, new = (export_of(tmp_path / f"{number}.json", state) for number, state in enumerate(states))
     assert ", ".join(f"status.f{field}" for field in range(7)) in auditor("diff", old, new).stdout
 
 
@@ -82,8 +69,8 @@ def test_leases_and_events_are_one_line_each_unless_asked_for(tmp_path: Path) ->
         }
 
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"}, "involvedObject": {}}
-    old = _export(tmp_path / "old.json", lease("a", "1"), lease("b", "1"), lease("c", "1"))
-    new = _export(tmp_path / "new.json", lease("a", "2"), lease("b", "2"), lease("c", "1"), event)
+    old = export_of(tmp_path / "old.json", lease("a", "1"), lease("b", "1"), lease("c", "1"))
+    new = export_of(tmp_path / "new.json", lease("a", "2"), lease("b", "2"), lease("c", "1"), event)
     rows = [" ".join(line.split()) for line in auditor("diff", old, new).stdout.splitlines()]
     assert sorted(rows[1:3]) == [
         "folded events 1 added -o prints each",
@@ -114,8 +101,8 @@ def test_an_export_without_objects_of_a_kind_may_not_have_exported_them(sample: 
         for kind in ("ConfigMap", "Pod", "Secret", "Service", "Endpoints")
         for name in ("a", "b")
     ]
-    whole = _export(tmp_path / "whole.json", *things)
-    part, pods = (_export(tmp_path / f"{count}.json", *things[:count]) for count in (1, 4))
+    whole = export_of(tmp_path / "whole.json", *things)
+    part, pods = (export_of(tmp_path / f"{count}.json", *things[:count]) for count in (1, 4))
     done = auditor("diff", whole, part)
     assert done.stdout.endswith("0 added, 9 removed, 0 changed, 1 the same\n")
     note = "the export has no objects of {}; they may not have been exported\n"

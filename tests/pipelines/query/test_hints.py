@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from auditor.selectors.grammar import FieldRequirement
 from auditor.selectors.where import compile_where, expression_of
 from tests.command import auditor
+from tests.documents import export_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ OBJECTS: list[dict[str, Any]] = [
 @pytest.fixture
 def dump(tmp_path: Path) -> Path:
     path = tmp_path / "dump.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": OBJECTS}))
+    export_of(path, *OBJECTS)
     return path
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import auditor
+from tests.documents import export_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ OBJECTS = [
 @pytest.fixture
 def dump(tmp_path: Path) -> Path:
     path = tmp_path / "dump.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": OBJECTS}))
+    export_of(path, *OBJECTS)
     return path
 
 
@@ -48,7 +49,7 @@ def test_objects_of_all_kinds_are_rows_with_the_reason(dump: Path) -> None:
 
 def test_values_of_kinds_without_a_definition_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "dump.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [thing("Widget", "w", "example.com/v1")]}))
+    export_of(path, thing("Widget", "w", "example.com/v1"))
     for words in (("--unhealthy",), ("--certificates",), ("*",)):
         done = auditor("query", path, *words)
         assert done.stderr.startswith("note: 1 value of no kind that its definitions name, not searched; first ")
@@ -89,7 +90,7 @@ def test_selectors_and_names_choose_the_objects(dump: Path) -> None:
 def test_a_namespace_has_no_objects_of_the_cluster(tmp_path: Path) -> None:
     gone = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}, "status": {"phase": "Terminating"}}
     path = tmp_path / "dump.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [gone, thing("Pod", "web")]}))
+    export_of(path, gone, thing("Pod", "web"))
     assert auditor("query", path, "--unhealthy").stderr.startswith("1 of 2 objects is not healthy")
     done = auditor("query", path, "--unhealthy", "-n", "shop")
     assert (done.stdout, done.stderr) == ("", "0 of 1 object are not healthy; 1 object of 1 kind does not show it\n")
