@@ -136,19 +136,15 @@ def revision_at(store: DumpStore, number: int, point: Point, *, before: bool = F
     return (source.revision or 0) + before
 
 
-def plan_as_of(store: DumpStore, point: Point, workdir: Path) -> Plan:
-    """Return a plan of the state at a revision or time: its live keys and its definitions.
+def plan_as_of(plan: Plan, numbers: Sequence[int], workdir: Path) -> Plan:
+    """Return a plan of the state at a revision of each source: its live keys and its definitions.
 
     Raises:
         PlanError: That revision was compacted, or has not happened, or a dump has no history.
     """
-    plan = store.plan
-    numbers = [revision_at(store, number, point) for number in range(len(plan.sources))]
     sources = tuple(
         _source_as_of(source, numbers[number], workdir, number) for number, source in enumerate(plan.sources)
     )
-    if not isinstance(point, int):
-        store.warn(f"note: as of revision {', '.join(map(str, numbers))}, the last one up to that time\n")
     plan = replace(plan, sources=sources)
     documents = dict(_definitions(plan))
     from_files = (entry for entry in plan.entries if entry.name in plan.from_files)

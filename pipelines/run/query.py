@@ -26,7 +26,7 @@ from auditor.releases import RELEASES, Release, active, running_as
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet_store import AnyStore, FleetStore, OneStore
-from auditor.server.history import plan_as_of
+from auditor.server.history import plan_as_of, revision_at
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.live_list import Selection
 from auditor.server.object_reader import REDACTED
@@ -44,7 +44,9 @@ from pipelines.streams import ErrorLines, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from auditor.plan.run_plan import Plan
     from auditor.printing.discovery import Resource
+    from auditor.server.history import Point
     from pipelines.run.objects.query_options import QueryOptions
 
 _EVERY_KIND: Final = "*"
@@ -172,6 +174,17 @@ def _asked(options: QueryOptions) -> AuditOptions:
     )
 
 
+def _revisions_at(plan: Plan, point: Point, options: QueryOptions, warn: Callable[[str], None]) -> list[int]:
+    """Return the revision of each source at a point; only for a time are objects read, which say when it was."""
+    numbers = range(len(plan.sources))
+    if isinstance(point, int):
+        return [point for _ in numbers]
+    store = DumpStore(plan, options.mode, warn)
+    revisions = [revision_at(store, number, point) for number in numbers]
+    warn(f"note: as of revision {', '.join(map(str, revisions))}, the last one up to that time\n")
+    return revisions
+
+
 @contextmanager
 def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[OneStore]:
     path = Path(options.target)
@@ -187,7 +200,7 @@ def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             return
         plan = make_plan(_dumps_of(path, options, asked), workdir)
         if options.as_of is not None:
-            plan = plan_as_of(DumpStore(plan, options.mode, warn), options.as_of, workdir)
+            plan = plan_as_of(plan, _revisions_at(plan, options.as_of, options, warn), workdir)
         for line in damage_text(plan.sources).splitlines():
             warn(f"{line}\n")
         yield DumpStore(plan, options.mode, warn)
