@@ -13,6 +13,7 @@ import orjson
 import pyarrow as pa
 
 from auditor.base.statuses import KeyClass
+from auditor.crds.as_v1 import as_v1
 from auditor.crds.conversion import LostWebhook
 from auditor.crds.definitions_file import FILE, DefinitionsFile, write_definitions
 from auditor.golang import jsontext
@@ -258,7 +259,7 @@ def _lost_webhooks(
     if any(source.is_export or source.damage for source in sources):
         return {}
     texts = ((entry.name, text) for entry, text in definitions.texts(entries) if _WEBHOOK in text)
-    named = [(name, service) for name, text in texts if (service := _service_of(jsontext.decode(text)))]
+    named = [(name, service) for name, text in texts if (service := _service_of(as_v1(jsontext.decode(text))))]
     if not named:
         return {}
     below = f"{prefix.rstrip('/')}/services/specs/".encode()

@@ -24,18 +24,20 @@ SERVICE = {"service": {"namespace": "guild", "name": "hook", "path": "/convert",
 REST = {"conversionReviewVersions": ["v1"]}
 
 
-def crd(client: dict[str, Any]) -> dict[str, Any]:
+def crd(client: dict[str, Any], form: str = "v1") -> dict[str, Any]:
+    """Return the definition in a form: clients see v1, servers store v1beta1."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     versions = [
         {"name": name, "served": True, "storage": name == "v1beta1", "schema": schema}
         for name in ("v1alpha1", "v1beta1")
     ]
     names = {"plural": "pilots", "singular": "pilot", "kind": "Pilot", "listKind": "PilotList"}
-    conversion = {"strategy": "Webhook", "webhook": {**REST, "clientConfig": client}}
+    webhook = {"webhook": {**REST, "clientConfig": client}} if form == "v1" else {**REST, "webhookClientConfig": client}
+    conversion = {"strategy": "Webhook", **webhook}
     spec = {"group": "port.example.net", "scope": "Namespaced", "names": names, "conversion": conversion}
     true = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
     return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "apiVersion": f"apiextensions.k8s.io/{form}", "kind": "CustomResourceDefinition",
         "metadata": {"name": "pilots.port.example.net"}, "spec": {**spec, "versions": versions},
         "status": {"acceptedNames": names, "storedVersions": ["v1alpha1", "v1beta1"], "conditions": true},
     }  # fmt: skip
@@ -56,9 +58,11 @@ def service(namespace: str, name: str) -> tuple[str, dict[str, Any]]:
     }
 
 
-def dump(path: Path, client: dict[str, Any], *services: tuple[str, dict[str, Any]], cut: int = 0) -> Path:
+def dump(
+    path: Path, client: dict[str, Any], *services: tuple[str, dict[str, Any]], cut: int = 0, form: str = "v1beta1"
+) -> Path:
     values = {
-        "apiextensions.k8s.io/customresourcedefinitions/pilots.port.example.net": crd(client),
+        "apiextensions.k8s.io/customresourcedefinitions/pilots.port.example.net": crd(client, form),
         **{f"port.example.net/pilots/harbour/of-{one}": pilot(one) for one in ("v1alpha1", "v1beta1")},
         **dict(services),
     }
@@ -73,8 +77,9 @@ def audited(folder: Path, path: Path, *words: str) -> tuple[int, str, list[dict[
     return ended.code, " ".join(ended.stdout.split()), causes
 
 
-def test_without_its_service_the_kind_cannot_be_listed(tmp_path: Path) -> None:
-    path = dump(tmp_path / "d.json", SERVICE, service("default", "kubernetes"))
+@pytest.mark.parametrize("form", ["v1", "v1beta1"])
+def test_without_its_service_the_kind_cannot_be_listed(tmp_path: Path, form: str) -> None:
+    path = dump(tmp_path / "d.json", SERVICE, service("default", "kubernetes"), form=form)
     code, shown, [cause] = audited(tmp_path, path)
     assert "Next: restore the Service guild/hook of the conversion webhook" in shown
     assert "repair or delete" not in shown
