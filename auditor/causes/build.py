@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.progress import tell
+from auditor.base.statuses import Impact
 from auditor.causes.accepting import Acceptance, read_accepted
 from auditor.causes.counting import Counting
 from auditor.causes.exit_code import code_of_causes
@@ -347,6 +348,9 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
     def place(row: dict[str, Any]) -> tuple[str, str]:
         return (row["cluster"] or "" if by_cluster else "", row["digest"])
 
+    def kind_of(row: dict[str, Any]) -> tuple[str, str, str]:
+        return (place(row)[0], row["group"], row["kind"])
+
     own = manifest.get("kubernetes_release")
     of_other_release = (manifest.get("diff") or {}).get("kubernetes_release", own) != own
     known = {place(row): row for row in earlier if row["objects"]}
@@ -375,9 +379,11 @@ def compare(rows: list[dict[str, Any]], earlier: list[dict[str, Any]] | None, ma
     gone = [row for where, row in known.items() if where not in present]
     whole = whole_clusters(manifest) if not manifest["options"]["scope"].get("include") else set()
     is_whole = not by_cluster and bool(whole) and not manifest.get("missing")
+    unlisted = {kind_of(row) for row in rows if row["impact"] == Impact.BREAKS_LIST and row["new_objects"]}
     for row in gone:
         is_fixed = is_whole or (by_cluster and (row["cluster"] or "") in whole)
         is_fixed &= row["impact"] is not None and row["impact"] != "sealed"
+        is_fixed &= row["impact"] == Impact.BREAKS_LIST or kind_of(row) not in unlisted  # unread: not judged
         is_fixed &= row["impact"] not in OF_NAMESPACES.values() or shows_namespaces(manifest, row["cluster"])
         rows.append(
             {

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.base.errors import DamagedDump, PlanError
+from auditor.causes.table import read_rows
 from auditor.plan.options import RunScope
 from pipelines.run.fleet import run_anywhere
 from tests.command import auditor
@@ -88,6 +89,16 @@ def test_what_cannot_be_judged_any_more_was_not_fixed(nights, tmp_path):
     del orphaned.kvs[Store.key(definition())]
     diff = compared(nights, *two_days(tmp_path, "etcdctl", first, orphaned))[1]
     assert (diff["findings"]["fixed"], diff["not_judged"]) == (0, 2)
+
+
+def test_what_an_object_does_was_not_fixed_where_it_cannot_be_read_any_more(nights, tmp_path):
+    first = Store(definition(), loaf("loses", unknown=1))
+    torn = first.copy()
+    torn.put(b"{torn", Store.key(loaf("loses")))
+    report, _, _ = compared(nights, *two_days(tmp_path, "etcdctl", first, torn))
+    changes = {row["impact"]: (row["change"], row["fixed_objects"]) for row in read_rows(report)}
+    assert changes == {"breaks-list": ("new", 0), "loses-data": ("not-rechecked", 0)}
+    assert "object fixed" not in summary_of(report)
 
 
 @pytest.mark.parametrize("forms", [("etcdctl", "export"), ("export", "etcdctl")], ids="-".join)
