@@ -44,10 +44,14 @@ test-python: compiled ## Run the tests of what depends on the version of Python
 nightly: compiled ## Run the tests that take hours, or need Ray, Spark, a browser or an image
 	$(BIN)/python -m pytest -m nightly $(TESTS)
 
-audit: compiled ## Audit sample-data/ and show the result
-	$(BIN)/auditor audit sample-data/cluster.db.gz --report out/sample --force --fail-on never
-	@echo
-	$(BIN)/auditor query out/sample loaves --field-selector spec.flour=spelt
+# Each question is printed with the command that answers it. One in SQL over spec belongs to the end.
+audit: compiled ## Audit two nights of sample-data/, show what is new, answer questions
+	$(BIN)/auditor audit 'sample-data/monday/*.db.gz' --cluster-name '{1}' --report out/monday --force --fail-on never --quiet
+	$(BIN)/auditor audit 'sample-data/tuesday/*.db.gz' --cluster-name '{1}' --report out/tuesday --force --fail-on never --diff out/monday
+	@echo; echo "Which pods and ovens are not healthy, and why?"
+	$(BIN)/auditor query out/tuesday pods,ovens --unhealthy
+	@echo; echo "Which orders want more than 15 loaves?"
+	$(BIN)/auditor query out/tuesday orders --where 'spec.lines.map(line, line.count).sum() > 15'
 
 bench: compiled ## Measure beside the API server's own libraries
 	$(BIN)/python tests/benchmarks/run.py

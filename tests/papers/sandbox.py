@@ -71,10 +71,10 @@ def environment_of(folder: Path) -> dict[str, str]:
 def _definitions() -> list[dict[str, object]]:
     sys.path.insert(0, str(ROOT / "sample-data"))
     try:
-        import make
+        import bakery
     finally:
         sys.path.pop(0)
-    return list(make.DEFINITIONS)
+    return list(bakery.DEFINITIONS)
 
 
 def _kine(path: Path) -> None:

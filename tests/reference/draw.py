@@ -32,7 +32,7 @@ Suite = dict[str, Any]
 
 def bakery() -> Suite:
     """Every object of the sample, at every version, and as an update of itself and of one another."""
-    spec = importlib.util.spec_from_file_location("sample_data", ROOT / "sample-data" / "make.py")
+    spec = importlib.util.spec_from_file_location("sample_data", ROOT / "sample-data" / "bakery.py")
     assert spec is not None
     assert spec.loader is not None
     sample = importlib.util.module_from_spec(spec)
