@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from auditor.base.statuses import Impact
 from auditor.builtin.builtin_kinds import BUILTIN_KINDS
 from auditor.causes.severity import UPGRADE
 from auditor.crddiff.change import EFFECTS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from auditor.causes.keys import CauseKey
 
 
+_LOST_SERVICE: Final = re.compile(r'conversion webhook for .*https://([^/.]+)\.([^/.]+)\.svc:.*service "\1" not found')
 IMPACT_TITLES: Final = {
     "crashes-server": "ends the API server process when it is read",
     "breaks-list": "cannot be listed or watched",
@@ -104,8 +108,17 @@ def _impact_title(key: CauseKey) -> str:
     return f"{title}; /readyz fails" if kind is not None and key.impact in ("breaks-list", "breaks-watch") else title
 
 
-def remedy_of(impact: str, type_: str) -> str:
+def lost_service_of(message: str) -> str:
+    """Return namespace/name of the Service that a conversion webhook lacks (`auditor.plan.run_plan`); empty if none."""
+    match = _LOST_SERVICE.search(message)
+    return f"{match[2]}/{match[1]}" if match else ""
+
+
+def remedy_of(impact: str, type_: str, messages: Iterable[str] = ()) -> str:
     """Return what to do about a cause; empty for what an upgrade does, which its answer says."""
+    services = set(map(lost_service_of, messages)) if impact == Impact.BREAKS_LIST else set()
+    if len(services) == 1 and all(services):
+        return f"restore the Service {services.pop()} of the conversion webhook; delete no object for that"
     return REMEDIES_OF_IMPACT.get(impact, "").replace("`", "") if impact else REMEDIES_OF_TYPE.get(type_, _OTHER)
 
 

@@ -129,7 +129,7 @@ class Cause:
     @property
     def remedy(self) -> str:
         """What to do about it; empty for what an upgrade does."""
-        return remedy_of(self.impact or "", self.type or "")
+        return remedy_of(self.impact or "", self.type or "", self.messages)
 
 
 @dataclass(frozen=True, slots=True)

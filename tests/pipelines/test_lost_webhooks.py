@@ -85,6 +85,8 @@ def test_without_its_service_the_kind_cannot_be_listed(tmp_path: Path, form: str
     assert "repair or delete" not in shown
     assert (code, cause["severity"], cause["impact"], cause["objects"]) == (1, "critical", "breaks-list", 1)
     assert WORDS in json.dumps(cause).replace('\\"', '"')
+    shown = " ".join(auditor("findings", tmp_path / "r", cause["cause"]).stdout.split())
+    assert "what to do: restore the Service guild/hook of the conversion webhook; delete no object for that" in shown
     asked = auditor("query", path, "pilots", "-A", "--as-server")
     assert asked.code != 0
     assert WORDS in asked.stderr

@@ -5,7 +5,6 @@ It is an all-clear only if every key was read and judged, and no problem was fou
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from auditor.base.statuses import Impact, Status
 from auditor.base.visible import shell_word, visible
 from auditor.base.wording import by_count, counted, objects
 from auditor.causes.row_causes import IMPACTS, OF_NAMESPACES
+from auditor.causes.titles import lost_service_of
 from auditor.output.views.upgrade_view import next_of_upgrade
 from auditor.sources.source_plan import NOT_OPENED, UNREAD_DEFINITIONS
 from auditor.store.allclear import failed_helpers, judged_rows, leftovers, not_judged, unexpected, unread_of
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 _HARMLESS = frozenset(impact for impact in Impact if impact.is_harmless)
 _CAUSES = frozenset(map(Impact, IMPACTS))
 """Impacts that are causes, so that `auditor findings` lists them."""
-_LOST_SERVICE = re.compile(r'conversion webhook for .*https://([^/.]+)\.([^/.]+)\.svc:.*service "\1" not found')
-"""Why lists of a kind fail whose conversion webhook has no Service (`auditor.plan.run_plan`): name and namespace."""
 _CRDS = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
@@ -165,8 +163,8 @@ def _repair(manifest: dict[str, Any]) -> str:
             "audit it before you repair or delete anything: this one is damaged, and may show faults that the "
             "cluster does not have."
         )
-    lost = [match for entry in broken if (match := _LOST_SERVICE.search(entry["reason"]))]
-    services = _some(dict.fromkeys(f"{match[2]}/{match[1]}" for match in lost))
+    lost = [service for entry in broken if (service := lost_service_of(entry["reason"]))]
+    services = _some(dict.fromkeys(lost))
     restore = f"restore the Service {services} of the conversion webhook: without it no client can list its kinds. "
     restore += "Delete none of their objects for that."
     if len(lost) == len(broken):
