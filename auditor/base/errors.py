@@ -107,6 +107,12 @@ class PlanError(AuditorError):
     """The options, folders or kinds of a call do not fit together or do not exist."""
 
 
+class NotFound(PlanError):
+    """The kind, key or object that a command is about does not exist."""
+
+    exit_code = 1
+
+
 class ReportNotWritable(PlanError):
     """The operating system refuses the folder of a report: no permission, no space."""
 

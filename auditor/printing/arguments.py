@@ -20,7 +20,7 @@ NO_RESOURCE = (
 )
 _SEPARATE_TYPE = (
     "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form "
-    "(e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'"
+    "(e.g. '{command} resource/<resource_name>' instead of '{command} resource resource/<resource_name>'"
 )
 
 
@@ -44,7 +44,13 @@ class Wanted:
 
 
 def read_arguments(
-    discovery: Discovery, args: Sequence[str], *, selective: bool, all_namespaces: bool, warn: Callable[[str], None]
+    discovery: Discovery,
+    args: Sequence[str],
+    *,
+    selective: bool,
+    all_namespaces: bool,
+    warn: Callable[[str], None],
+    command: str = "kubectl get",
 ) -> Wanted:
     """Parse the arguments.
 
@@ -52,13 +58,14 @@ def read_arguments(
         selective: A label or field selector is given.
         all_namespaces: ``-A`` is given.
         warn: Called with a warning about ambiguous short names.
+        command: The command, for an error.
     Raises:
         UsageError, UnknownResource: The text is kubectl's.
     """
     pairs: list[tuple[str, str]] = []
     kinds: list[str] = []
     if any("/" in arg for arg in args):
-        pairs = _combined(args)
+        pairs = _combined(args, command)
         if selective:
             raise UsageError("selectors and the all flag cannot be used when passing resource/name arguments")
     elif len(args) > 1:
@@ -86,12 +93,12 @@ def read_arguments(
     return Wanted(names=names, single=len(names) == 1)
 
 
-def _combined(args: Sequence[str]) -> list[tuple[str, str]]:
+def _combined(args: Sequence[str], command: str) -> list[tuple[str, str]]:
     pairs = []
     for arg in args:
         parts = arg.split("/")
         if len(parts) == 1:
-            raise UsageError(_SEPARATE_TYPE)
+            raise UsageError(_SEPARATE_TYPE.format(command=command))
         if len(parts) > 2:
             raise UsageError("arguments in resource/name form may not have more than one slash")
         pairs.append((parts[0], parts[1]))

@@ -217,3 +217,18 @@ class Discovery:
 def _list_kind(one: Resource) -> Resource:
     plural = f"{one.kind.lower()}lists"
     return Resource(one.group, one.version, f"{one.kind}List", plural, plural[:-1], is_list_kind=True)
+
+
+def stored_kinds(*discoveries: Discovery) -> list[Resource]:
+    """Return each kind that is stored once, at its preferred version; Events are stored as those of the core group."""
+    kinds: dict[tuple[str, str], Resource] = {}
+    for discovery in discoveries:
+        for resource in discovery.resources:
+            if resource.is_stored and (resource.group, resource.plural) != ("events.k8s.io", "events"):
+                kinds.setdefault((resource.group, resource.plural), resource)
+    return list(kinds.values())
+
+
+def kinds_named(resources: Iterable[Resource], wanted: Resource) -> list[Resource]:
+    """Return the kinds that are the wanted one, at any version."""
+    return [resource for resource in resources if (resource.group, resource.plural) == (wanted.group, wanted.plural)]

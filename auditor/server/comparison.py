@@ -132,17 +132,6 @@ def _few(paths: Sequence[str]) -> str:
     return ", ".join(paths[:_SHOWN]) + (", ..." if len(paths) > _SHOWN else "")
 
 
-def compared_kinds(old: DumpStore, new: DumpStore) -> Iterator[Resource]:
-    """Yield each kind of either dump once, at its preferred version."""
-    seen: set[str] = set()
-    for store in (new, old):
-        for resource in store.discovery.resources:
-            prefix = store.catalog.key_prefix(resource)
-            if resource.is_stored and prefix not in seen:
-                seen.add(prefix)
-                yield resource
-
-
 def differences(
     old: DumpStore, new: DumpStore, resource: Resource, *, namespace: str = "", name: str = ""
 ) -> Iterator[ObjectChange | None]:
@@ -249,8 +238,3 @@ def _paths(old: Any, new: Any, path: str) -> Iterator[str]:
         )
     elif old != new or type(old) is not type(new):
         yield path
-
-
-def kinds_named(resources: Sequence[Resource], wanted: Resource) -> list[Resource]:
-    """Return the kinds that are the wanted one, at any version."""
-    return [resource for resource in resources if (resource.group, resource.plural) == (wanted.group, wanted.plural)]

@@ -22,7 +22,7 @@ from auditor.server.catalog import Catalog, resource_name
 from auditor.server.dump_rows import DumpRows
 from auditor.server.live_list import Selection, corrupt_value, in_cache_order, live_list, table_order
 from auditor.server.not_read import CorruptObjects, NotRead, unlisted
-from auditor.server.object_reader import ObjectReader, UndecodedObject
+from auditor.server.object_reader import ObjectReader, SealedObject, UndecodedObject
 from auditor.server.printer import Printer, deprecation_warning
 from auditor.sources.registry_key import printable_key
 from auditor.sources.storage_value import ENCRYPTED_PREFIX
@@ -187,19 +187,19 @@ class DumpStore:
         fields: Sequence[FieldRequirement],
     ) -> Iterator[tuple[int, JsonObject]]:
         corrupt = CorruptObjects(self.warn)
-        notes = NotRead(resource, self.reader.unsealer)
+        namespace = namespace if resource.namespaced else ""
+        notes = NotRead(resource, self.reader.left_out, lambda row: self._is_in(namespace, resource, row))
         steps = self.steps[resource_name(resource)] = Steps()
         if self.query.max_scan is not None:
             self.refuse_scan(resource, sum(1 for _ in self.rows.of(resource)))
-        cached = self._is_cached(resource)
-        for row in self.rows.of(resource, "" if cached else namespace):
+        for row in self._rows_read(resource, namespace):
             steps.rows += 1
             steps.read += 1
             if not steps.rows % _ROWS_BETWEEN:
                 tell("reading", steps.rows, None, "objects")
             try:
                 obj = self.reader.read_or_stored(resource, row, notes)
-                if obj is None or (cached and namespace and namespace_of(obj) != namespace):
+                if obj is None or not self._is_in(namespace, resource, row, obj):
                     continue
                 if self.selection.matches(resource, obj, labels, fields):
                     steps.fitted += 1
@@ -207,7 +207,8 @@ class DumpStore:
                         steps.kept += 1
                         yield row.source, self.reader.shown(resource, row, obj)
             except UndecodedObject as error:
-                corrupt.add(self.rows.place(row), str(error))
+                if notes.is_requested(row):
+                    corrupt.add(self.rows.place(row), str(error))
             except Exception as error:  # noqa: BLE001 - it is left out
                 self.leave_out(self.rows.place(row), error)
         self.reader.left_out.corrupt += corrupt.count
@@ -215,6 +216,23 @@ class DumpStore:
         if corrupt.count:
             self.warn(unlisted(resource))
         notes.note(self.warn)
+
+    def _rows_read(self, resource: Resource, namespace: str) -> Iterator[StoredRow]:
+        """Return the rows that may be in a namespace; the watch cache goes by the objects, which may name another."""
+        return self.rows.of(resource, "" if self._is_cached(resource) else namespace)
+
+    def namespace_at(self, resource: Resource, row: StoredRow, obj: JsonObject | None = None) -> str:
+        """Return the namespace in which a LIST finds an object: of one that cannot be read that of its key."""
+        if not resource.namespaced:
+            return ""
+        if obj is not None and self._is_cached(resource):
+            return namespace_of(obj)
+        return (self.rows.place_in(resource, row) or ("", ""))[0]
+
+    def _is_in(self, namespace: str, resource: Resource, row: StoredRow, obj: JsonObject | None = None) -> bool:
+        """Return whether a LIST of a namespace has an object, or could have one that cannot be read; empty for all."""
+        where = self.namespace_at(resource, row, obj) if namespace else ""
+        return where == namespace or (obj is None and not where)
 
     def stored_objects(
         self, kinds: Iterable[Resource], namespace: str = "", containing: bytes = b""
@@ -230,23 +248,25 @@ class DumpStore:
         for resource in kinds:
             if namespace and not resource.namespaced:
                 continue
-            notes = NotRead(resource, self.reader.unsealer)
-            for row in self.rows.of(resource, namespace):
+            notes = NotRead(resource, self.reader.left_out)
+            for row in self._rows_read(resource, namespace):
                 stored = self.rows.stored_bytes(row) if containing else b""
                 if containing not in stored and not stored.startswith(ENCRYPTED_PREFIX):
                     continue
-                obj = None
+                obj, unread = None, None
                 try:
-                    obj = self.reader.as_stored(resource, row)
-                except UndecodedObject as error:
-                    if error.lacks_key:
-                        notes.sealed += 1
-                    else:
-                        corrupt.add(self.rows.place(row), str(error))
+                    obj = self.reader.as_stored_if_read(resource, row)
                 except Exception as error:  # noqa: BLE001 - it is left out
-                    self.leave_out(self.rows.place(row), error)
+                    unread = error
+                if not self._is_in(namespace, resource, row, obj):
+                    continue
+                if isinstance(unread, SealedObject):
+                    notes.add(row, unread.count)
+                elif isinstance(unread, UndecodedObject):
+                    corrupt.add(self.rows.place(row), str(unread))
+                elif unread is not None:
+                    self.leave_out(self.rows.place(row), unread)
                 yield resource, row, obj
-            self.reader.left_out.sealed += notes.sealed
             notes.note(self.warn)
         self.reader.left_out.corrupt += corrupt.count
         corrupt.end()
@@ -310,7 +330,7 @@ class DumpStore:
         known = bool(namespace) or not resource.namespaced
         rows = self.rows.of(resource, namespace, name) if known else self.rows.anywhere(resource, name)
         for row in rows:
-            notes = NotRead(resource, self.reader.unsealer)
+            notes = NotRead(resource, self.reader.left_out)
             try:
                 obj = self._got(resource, row, notes)
                 notes.note(self.warn)
@@ -337,14 +357,18 @@ class DumpStore:
             raise StatusError(500, "", "*unstructured.Unstructured is not a list: no Items field in this object")
         return obj
 
+    def namespaces(self) -> set[str]:
+        """Return the names of the Namespaces that the dump holds; none if part of it could not be read."""
+        if any(source.damage for source in self.plan.sources):
+            return set()
+        resource = self.discovery.resolve("namespaces.")
+        places = (self.rows.place_in(resource, row) for row in self.rows.of(resource))
+        return {place[1] for place in places if place is not None}
+
     def has_namespace(self, name: str) -> bool:
-        """Whether the dump holds that Namespace; an export without Namespaces counts as having all of them."""
-        resource = next(
-            resource for resource in self.discovery.resources if resource.plural == "namespaces" and not resource.group
-        )
-        if any(True for _ in self.rows.of(resource, "", name)):
-            return True
-        return not any(True for _ in self.rows.of(resource))
+        """Whether the dump holds that Namespace; one without Namespaces counts as having all of them."""
+        names = self.namespaces()
+        return not names or name in names
 
     def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
         """Return what field selectors see of an object; raises StatusError."""

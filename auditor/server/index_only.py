@@ -30,7 +30,7 @@ from auditor.selectors.row_groups import FAILS, UNDECIDED, UNKNOWN, Scan
 from auditor.selectors.selectable_fields import field_text
 from auditor.selectors.where import Failures, compile_where, place_of
 from auditor.server.dump import Query
-from auditor.server.not_read import unlisted
+from auditor.server.not_read import CorruptObjects, unlisted
 from auditor.shards.result import NOT_JUDGED
 from auditor.store.selected_rows import is_one_of, rows_where
 
@@ -133,7 +133,7 @@ class IndexOnlyStore:
                 index_rows = self._rows_where(resource, place, partition_filter(place, namespace, *wanted))
             else:
                 index_rows = self.index_rows(place, namespace, *wanted, None)
-            self.tell_missing(resource, place)
+            self.tell_missing(resource, place, namespace)
             for table in in_key_order(index_rows, self.manifest["inputs"]):
                 for row in table.to_pylist():
                     yield _from_index(resource, row)
@@ -157,14 +157,20 @@ class IndexOnlyStore:
             "--subresource", f"{subresource} of an object is not in the index", "", "name its dump with --dump"
         )
 
-    def tell_missing(self, resource: Resource, place: IndexedKind) -> None:
-        """Report which objects of a kind are not in the index."""
+    def tell_missing(self, resource: Resource, place: IndexedKind, namespace: str) -> None:
+        """Report which objects of a kind, by their keys in a namespace, are not in the index."""
         kinds = self.manifest["kinds"]
-        self.corrupt += tell_missing(
-            self.report, kinds, resource, place, lambda row: row["reason"] or _unconverted(resource, row), self.warn
-        )
+
+        def why(row: dict[str, Any]) -> str:
+            return row["reason"] or _unconverted(resource, row)
+
+        self.corrupt += tell_missing(self.report, kinds, resource, place, namespace, why, self.warn)
         counts = [kind for kind in kinds if (kind["group"], kind["kind"]) == (resource.group, resource.kind)]
-        if number := sum(count["statuses"].get(Status.SEALED, 0) for count in counts):
+        number = sum(count["statuses"].get(Status.SEALED, 0) for count in counts)
+        if number and namespace:
+            wanted = _is_of(resource, (Status.SEALED,), **_below(resource, namespace))
+            number = sum(table.num_rows for table in _objects(_parts(self.report), wanted))
+        if number:
             self.sealed += number
             self.warn(
                 f"note: {objects(number)} of {resource.group_resource} {are(number)} sealed, and not in the index\n"
@@ -185,10 +191,14 @@ class IndexOnlyStore:
             return obj
         raise not_found(resource, name)
 
+    def namespaces(self) -> set[str]:
+        """Return the names of the Namespaces that the report has."""
+        return namespaces_of(self.report, self.manifest)
+
     def has_namespace(self, name: str) -> bool:
-        """Return True: the index does not show which namespaces exist."""
-        del name
-        return True
+        """Whether the report has that Namespace; one without Namespaces counts as having all of them."""
+        names = self.namespaces()
+        return not names or name in names
 
     def _fields(self, resource: Resource) -> list[str]:
         names = pq.read_schema(self._place(resource).parts[0]).names
@@ -281,6 +291,7 @@ def tell_missing(
     kinds: Sequence[Mapping[str, Any]],
     resource: Resource,
     place: IndexedKind,
+    namespace: str,
     why: Callable[[dict[str, Any]], str],
     warn: Callable[[str], None],
 ) -> int:
@@ -290,13 +301,14 @@ def tell_missing(
         kinds: The counts of the report's manifest.
         resource: The kind and version.
         place: The partition of `resource`.
+        namespace: Only objects whose key is in this namespace; empty for all.
         why: Returns the reason for a row of the report's objects that was read only at another version.
         warn: Called with the text.
 
     Returns:
         How many objects no server can read, or the audit did not judge.
     """
-    parts = sorted((report / "objects").glob("*.parquet"))
+    parts = _parts(report)
     for part in parts:
         parquet_footer(part)
     rows = sum(parquet_footer(part).num_rows for part in place.parts)
@@ -307,8 +319,9 @@ def tell_missing(
         for source, own in _by_source(read_parquet(part, ["source", "offset"])):
             indexed.setdefault(source, []).append(own["offset"].to_numpy())
     offsets = {source: np.sort(np.concatenate(some)) for source, some in indexed.items()}
-    corrupt = unconverted = unjudged = 0
-    for row in _not_indexed(parts, resource, offsets):
+    corrupt = CorruptObjects(warn)
+    unconverted = unjudged = 0
+    for row in _not_indexed(parts, _is_of(resource, _READ, **_below(resource, namespace)), offsets):
         here = row["reason"] and row["audited_version"] in (None, resource.version)
         reason = row["reason"] if here else why(row)
         if reason.startswith(NEEDS_WEBHOOK):
@@ -320,12 +333,9 @@ def tell_missing(
             if unjudged <= _MOST_NAMED:
                 warn(f"note: {name} is not in the index: {reason[:297]}\n")
             continue
-        corrupt += 1
-        if corrupt <= _MOST_NAMED:
-            warn(f"500: corrupt object {name}: {reason[:297]}\n")
-    if corrupt > _MOST_NAMED:
-        warn(f"500: and {corrupt - _MOST_NAMED} more corrupt objects\n")
-    if corrupt:
+        corrupt.add(name, reason)
+    corrupt.end()
+    if corrupt.count:
         warn(unlisted(resource))
     if unjudged > _MOST_NAMED:
         warn(f"note: and {unjudged - _MOST_NAMED} more, which the audit did not judge\n")
@@ -335,16 +345,18 @@ def tell_missing(
             f"{resource.version}, "
             "where only the conversion webhook can read them; the dump has them as stored\n"
         )
-    return corrupt + unjudged
+    return corrupt.count + unjudged
 
 
-def _not_indexed(parts: Sequence[Path], resource: Resource, offsets: dict[str, Numbers]) -> Iterator[dict[str, Any]]:
-    """Yield the first row of each object of a kind whose offset is not among the given offsets, which ascend."""
+def _not_indexed(
+    parts: Sequence[Path], wanted: Callable[[pa.Table], Numbers], offsets: dict[str, Numbers]
+) -> Iterator[dict[str, Any]]:
+    """Yield the first row of each object that is wanted and whose offset is not among the given, which ascend."""
     seen: set[tuple[str, int]] = set()  # an object that was read at several versions has several rows
-    for table in _objects(parts, _is_of(resource)):
+    for table in _objects(parts, wanted):
         for source, own in _by_source(table):
-            known, wanted = offsets.get(source, _NO_OFFSETS), own["offset"].to_numpy()
-            left = np.searchsorted(known, wanted) == np.searchsorted(known, wanted, side="right")
+            known, own_offsets = offsets.get(source, _NO_OFFSETS), own["offset"].to_numpy()
+            left = np.searchsorted(known, own_offsets) == np.searchsorted(known, own_offsets, side="right")
             for row in own.filter(pa.array(left)).to_pylist():
                 if (source, row["offset"]) not in seen:
                     seen.add((source, row["offset"]))
@@ -372,25 +384,42 @@ def rows_named(
         inputs: The dumps, as the manifest lists them.
         namespace: The namespace of the key; empty for any.
     """
-    parts = sorted((report / "objects").glob("*.parquet"))
-    names = {"name": name, **({"namespace": namespace} if namespace and resource.namespaced else {})}
+    names = {"name": name, **_below(resource, namespace)}
     dumps = [source["name"] for source in inputs]
-    objects = [row for table in _objects(parts, _is_of(resource, **names)) for row in table.to_pylist()]
+    objects = [row for table in _objects(_parts(report), _is_of(resource, _READ, **names)) for row in table.to_pylist()]
     return sorted(objects, key=lambda row: _place((row["source"], row["namespace"]), dumps))
 
 
-def _is_of(resource: Resource, **names: str) -> Callable[[pa.Table], Numbers]:
-    """Return a condition that selects the rows of a kind, and optionally of some names."""
+def namespaces_of(report: Path, manifest: Mapping[str, Any]) -> set[str]:
+    """Return the names of the Namespaces of a report; none if part of its dumps could not be read."""
+    if any(source["damage"] for source in manifest["inputs"]):
+        return set()
+    wanted = _is_of(Resource("", "v1", "Namespace", "namespaces", namespaced=False), tuple(Status))
+    tables = _objects(_parts(report), wanted)
+    return {name for table in tables for name in table["name"].to_pylist()}
+
+
+def _below(resource: Resource, namespace: str) -> dict[str, str]:
+    """Return a namespace as a condition on the rows of a kind; none if it is empty, or the kind has none."""
+    return {"namespace": namespace} if namespace and resource.namespaced else {}
+
+
+def _is_of(resource: Resource, statuses: Sequence[Status], **names: str) -> Callable[[pa.Table], Numbers]:
+    """Return a condition that selects the rows of a kind with some statuses, and optionally of some names."""
 
     def wanted(rows: pa.Table) -> Numbers:
         mask = is_one_of(rows["plural"], resource.plural)  # a value of an export that was not judged has its kind alone
         mask |= is_one_of(rows["plural"], None) & is_one_of(rows["kind"], resource.kind)
-        mask &= is_one_of(rows["group"], resource.group) & is_one_of(rows["status"], *_READ)
+        mask &= is_one_of(rows["group"], resource.group) & is_one_of(rows["status"], *statuses)
         for column, value in names.items():
             mask &= is_one_of(rows[column], value)
         return mask
 
     return wanted
+
+
+def _parts(report: Path) -> list[Path]:
+    return sorted((report / "objects").glob("*.parquet"))
 
 
 def _objects(parts: Sequence[Path], wanted: Callable[[pa.Table], Numbers]) -> Iterator[pa.Table]:

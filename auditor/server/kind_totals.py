@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from auditor.base.records import metadata_of, place_text
 from auditor.builtin.loose_values import many, seconds_of, text, texts
+from auditor.printing.discovery import stored_kinds
 from auditor.server.clock import deletion_time, write_times
-from auditor.server.comparison import compared_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,14 +87,14 @@ def totals(store: DumpStore, namespace: str = "", *, by_namespace: bool = False)
         namespace: Only objects in this namespace; empty for all.
         by_namespace: Return them for each namespace, only where there are objects.
     """
-    kinds = list(compared_kinds(store, store))
+    kinds = stored_kinds(store.discovery)
     counted: dict[tuple[Resource, str], KindTotals] = {}
     for resource in kinds if not (namespace or by_namespace) else ():
         if (definition := store.catalog.definition(resource)) is not None:
             counted[resource, ""] = KindTotals(resource, definition)
     for resource, row, obj in store.stored_objects(kinds, namespace):
         place = store.rows.place_in(resource, row) or ("", "")
-        part = place[0] if by_namespace else ""
+        part = store.namespace_at(resource, row, obj) if by_namespace else ""
         kind = counted.get((resource, part))
         if kind is None:
             kind = counted[resource, part] = KindTotals(resource, store.catalog.definition(resource), part)
@@ -114,7 +114,7 @@ def deletions(store: DumpStore, namespace: str = "") -> Iterator[JsonObject]:
         finalizers: those of its metadata and of a Namespace's spec, it exists as long as it has one; messages: what the
         conditions of a Namespace say that it waits for.
     """
-    for resource, row, obj in store.stored_objects(compared_kinds(store, store), namespace):
+    for resource, row, obj in store.stored_objects(stored_kinds(store.discovery), namespace):
         if obj is None or not is_deleting(obj):
             continue
         place = store.rows.place_in(resource, row) or ("", "")

@@ -109,7 +109,7 @@ class _Kind:
     """The objects of a kind as a server reads them."""
 
     def __init__(self, reader: ObjectReader, resource: Resource, rows: DumpRows) -> None:
-        self.notes = NotRead(resource, reader.unsealer)
+        self.notes = NotRead(resource, reader.left_out)
         self._reader = reader
         self._resource = resource
         self._rows = rows
@@ -124,7 +124,7 @@ class _Kind:
                 break
         if not problem:
             return objects, None
-        self.notes = NotRead(self._resource, self._reader.unsealer)
+        self.notes = NotRead(self._resource, self._reader.left_out)
         text = f"storage is (re)initializing: {problem}"
         return [], StatusError(429, "TooManyRequests", text, {"retryAfterSeconds": 1})
 

@@ -6,6 +6,8 @@ is left out of the answer, the latter is shown as stored.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.wording import are, by_count, objects
@@ -13,11 +15,11 @@ from auditor.printing.get.server_errors import NotShown
 from auditor.shards.sealed import sealed_by
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable
 
     from auditor.printing.discovery import Resource
-    from auditor.sources.encryption import SealedCount, Unsealer
+    from auditor.server.dump_rows import StoredRow
+    from auditor.sources.encryption import SealedCount
 
 
 _MOST_REPORTED: Final = 10
@@ -58,27 +60,50 @@ class CorruptObjects:
             self._warn(f"500: and {self.count - _MOST_REPORTED} more corrupt objects\n")
 
 
+@dataclass(slots=True)
+class LeftOut:
+    """How many objects are left out of the answers, by reason.
+
+    Attributes:
+        sealed: Encrypted, without a key for them.
+        failed: This program failed on them.
+        corrupt: No server can read them.
+    """
+
+    sealed: int = 0
+    failed: int = 0
+    corrupt: int = 0
+
+
 class NotRead:
     """Counts the objects of one answer that could not be read, and reports them once.
 
     Args:
         resource: The kind and the requested version.
-        unsealer: Opens the values; it counts those that lack a key.
+        left_out: Counts what is left out of all answers.
+        is_requested: Whether an object that cannot be read could belong to the answer.
     """
 
-    def __init__(self, resource: Resource, unsealer: Unsealer) -> None:
+    def __init__(
+        self, resource: Resource, left_out: LeftOut, is_requested: Callable[[StoredRow], bool] = lambda _: True
+    ) -> None:
         self.resource = resource
-        self.sealed = 0
+        self.is_requested = is_requested
         self.unconverted = 0
-        self._unsealer = unsealer
-        self._before: Counter[SealedCount] = unsealer.counts.copy()
+        self._left_out = left_out
+        self._sealed: Counter[SealedCount] = Counter()
+
+    def add(self, row: StoredRow, sealed: SealedCount) -> None:
+        """Count an object that is encrypted, and left out."""
+        if self.is_requested(row):
+            self._sealed[sealed] += 1
+            self._left_out.sealed += 1
 
     def note(self, warn: Callable[[str], None]) -> None:
         """Write the notes, if there are any."""
         kind = self.resource.group_resource
-        if self.sealed:
-            text = "; ".join(sealed_by(self._entries()))
-            warn(f"note: {objects(self.sealed)} of {kind} {are(self.sealed)} not shown: {text}\n")
+        if number := self._sealed.total():
+            warn(f"note: {objects(number)} of {kind} {are(number)} not shown: {self._providers()}\n")
         if self.unconverted:
             number, part, them = self.unconverted, self.resource.version, by_count(self.unconverted, "it", "them")
             warn(
@@ -88,12 +113,8 @@ class NotRead:
 
     def error(self, name: str) -> NotShown:
         """Return the error for a request for one object that is encrypted."""
-        return NotShown(f"{self.resource.group_resource} {name} is not shown: {'; '.join(sealed_by(self._entries()))}")
+        return NotShown(f"{self.resource.group_resource} {name} is not shown: {self._providers()}")
 
-    def _entries(self) -> list[dict[str, object]]:
-        counts = self._unsealer.counts - self._before
-        return [
-            {**reason._asdict(), "values": number, "sealed": True}
-            for reason, number in sorted(counts.items())
-            if reason.lacks_key
-        ]
+    def _providers(self) -> str:
+        counts = sorted(self._sealed.items())
+        return "; ".join(sealed_by({**by._asdict(), "values": number, "sealed": True} for by, number in counts))

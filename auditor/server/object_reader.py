@@ -5,6 +5,7 @@ Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/value/encrypt
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,8 @@ from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
 from auditor.builtin.scheme import target_of
 from auditor.builtin.stored import UndecodableError, stored_object
 from auditor.crds.as_v1 import as_v1
-from auditor.sources.encryption import make_unsealer
+from auditor.server.not_read import LeftOut
+from auditor.sources.encryption import make_unsealer, sealed_count
 from auditor.storage_read.read import ReadError, decode_value, read_object
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from auditor.server.catalog import Catalog
     from auditor.server.dump_rows import DumpRows, StoredRow
     from auditor.server.not_read import NotRead
+    from auditor.sources.encryption import SealedCount
 
 
 REDACTED: Final = "(redacted)"
@@ -54,21 +57,6 @@ class ReadMode:
     show_secrets: bool = False
 
 
-@dataclass(slots=True)
-class LeftOut:
-    """How many objects are left out of the answers, by reason.
-
-    Attributes:
-        sealed: Encrypted, without a key for them.
-        failed: This program failed on them.
-        corrupt: No server can read them.
-    """
-
-    sealed: int = 0
-    failed: int = 0
-    corrupt: int = 0
-
-
 class UndecodedObject(Exception):
     """An object that the server cannot decode; the text is the reason."""
 
@@ -83,10 +71,14 @@ class _Closed(UndecodedObject):
     closed = True
 
 
-class _Sealed(_Closed):
+class SealedObject(_Closed):
     """An encrypted value for which no key was given."""
 
     lacks_key = True
+
+    def __init__(self, reason: str, count: SealedCount) -> None:
+        super().__init__(reason)
+        self.count = count
 
 
 class _Unconverted(UndecodedObject):
@@ -124,7 +116,8 @@ class ObjectReader:
         if opened.data is None:
             if opened.lacks_key and self.mode.as_server:  # the answer of a server that has the keys given here
                 raise _Closed("identity transformer tried to read encrypted data")
-            raise (_Sealed if opened.lacks_key else _Closed)(opened.reason or "encrypted")
+            reason = opened.reason or "encrypted"
+            raise SealedObject(reason, sealed_count(data, opened)) if opened.lacks_key else _Closed(reason)
         return opened.data
 
     # ---- objects
@@ -165,9 +158,8 @@ class ObjectReader:
         """
         try:
             return self.read(resource, row)
-        except _Sealed:
-            notes.sealed += 1
-            self.left_out.sealed += 1
+        except SealedObject as error:
+            notes.add(row, error.count)
             return None
         except _Unconverted:
             if self.mode.as_server:  # the webhook of the kind does not answer
@@ -179,12 +171,27 @@ class ObjectReader:
         return self.as_stored(resource, row)
 
     def as_stored(self, resource: Resource, row: StoredRow) -> JsonObject:
-        """Return the object of a row as stored."""
+        """Return the object of a row as stored.
+
+        A server decodes a value of a built-in kind by its key: it may be empty, YAML, or without a kind.
+        """
         data = self.plain_bytes(row, resource)
         try:
             return decode_stored(data) if data.startswith(MAGIC) else decode_value(data)
         except (ReadError, WireError) as error:
+            if self._catalog.definition(resource) is None:
+                return _builtin_object(resource, data)
             raise UndecodedObject(str(error)) from None
+
+    def as_stored_if_read(self, resource: Resource, row: StoredRow) -> JsonObject:
+        """Return the object of a row as stored; raises UndecodedObject unless it is read, or only a webhook could."""
+        if self._catalog.definition(resource) is None:
+            return _builtin_object(resource, self.plain_bytes(row, resource))
+        obj = self.as_stored(resource, row)
+        if (obj.get("apiVersion"), obj.get("kind")) != (resource.api_version, resource.kind):
+            with suppress(_Unconverted):
+                self.read(resource, row)
+        return obj
 
     def shown(self, resource: Resource, row: StoredRow, obj: JsonObject) -> JsonObject:
         """Return the printed form of an object that was selected."""

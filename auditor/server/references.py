@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from auditor.printing.discovery import UnknownResource
-from auditor.server.comparison import compared_kinds, kinds_named
+from auditor.printing.discovery import stored_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,7 +93,7 @@ class References:
 
     def __init__(self, store: DumpStore) -> None:
         self._store = store
-        self.kinds = list(compared_kinds(store, store))
+        self.kinds = stored_kinds(store.discovery)
         self.not_judged: Counter[tuple[str, str]] = Counter()
         self._uids: dict[Target, tuple[str, ...]] = {}
         self._resolved: dict[tuple[str | None, str], Resource | None] = {}
@@ -115,20 +114,6 @@ class References:
             name: The name.
         """
         return [reference for reference in self.all(name) if is_at(reference.target, resource, namespace, name)]
-
-    def kind_named(self, word: str) -> Resource:
-        """Return a kind of the dump.
-
-        Args:
-            word: The kind, as an argument of `query` names it.
-
-        Raises:
-            UnknownResource: There is no such kind.
-        """
-        resource = self._store.discovery.resolve(word)
-        if not kinds_named(self.kinds, resource):
-            raise UnknownResource(resource.plural, resource.group)
-        return resource
 
     def is_of_another_uid(self, reference: Reference) -> bool:
         """Return whether the owner has another uid than its reference says, by the objects that `all` read so far."""

@@ -34,7 +34,7 @@ from auditor.selectors.where import Failures, unparse
 from auditor.server.catalog import resource_name
 from auditor.server.dump import DumpStore, Steps
 from auditor.server.dump_rows import DumpRows, StoredRow
-from auditor.server.index_only import in_key_order, partition_filter, rows_named, tell_missing
+from auditor.server.index_only import in_key_order, namespaces_of, partition_filter, rows_named, tell_missing
 from auditor.server.not_read import NotRead
 from auditor.server.object_reader import UndecodedObject
 from auditor.sources.files.state import states_below
@@ -171,8 +171,8 @@ class ReportStore(DumpStore):
         self.refuse_scan(
             resource, self.index.rows_to_scan(place, partition_filter(place, namespace, labels, fields), predicate)
         )
-        self.tell_missing(resource, place)
-        notes = NotRead(resource, self.reader.unsealer)
+        self.tell_missing(resource, place, namespace)
+        notes = NotRead(resource, self.reader.left_out)
         steps = self.steps[resource_name(resource)] = Steps()
         self.scan = Scan()
         failures = Failures()
@@ -231,7 +231,7 @@ class ReportStore(DumpStore):
         if self.partition(resource) is not None:
             for row in rows_named(self.report, self.manifest["inputs"], resource, namespace, name):
                 stored = self._stored_row(resource, row)
-                notes = NotRead(resource, self.reader.unsealer)
+                notes = NotRead(resource, self.reader.left_out)
                 try:
                     obj = self._got(resource, stored, notes)
                     notes.note(self.warn)
@@ -242,6 +242,10 @@ class ReportStore(DumpStore):
                     self.leave_out(place := printable_key(stored.key or b""), error)
                     raise NotShown(f"{place} is not shown") from None
         return super().get_object(resource, namespace, name)
+
+    def namespaces(self) -> set[str]:
+        """Return the names of the Namespaces that the report has; the dump is not read for them."""
+        return namespaces_of(self.report, self.manifest)
 
     def plan_of(self, resource: Resource) -> str:
         """Return the plan for the rows of a kind, as text."""
@@ -261,8 +265,8 @@ class ReportStore(DumpStore):
             lines.append(f"  {how}: {visible(unparse(part))}")
         return "\n".join(lines) + "\n"
 
-    def tell_missing(self, resource: Resource, place: IndexedKind) -> None:
-        """Report which objects of a kind are not in the index."""
+    def tell_missing(self, resource: Resource, place: IndexedKind, namespace: str) -> None:
+        """Report which objects of a kind, by their keys in a namespace, are not in the index."""
 
         def why(row: dict[str, Any]) -> str:
             try:
@@ -272,7 +276,7 @@ class ReportStore(DumpStore):
             return f"not in the index at {resource.version}"
 
         self.reader.left_out.corrupt += tell_missing(
-            self.report, self.manifest["kinds"], resource, place, why, self.warn
+            self.report, self.manifest["kinds"], resource, place, namespace, why, self.warn
         )
 
 

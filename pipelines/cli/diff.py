@@ -17,7 +17,7 @@ from pipelines.progress import BAR
 @click.command(short_help="Compare the objects of two dumps, or of two revisions of one.")
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
-@click.argument("wanted", metavar="[KIND[/NAME]]", default="")
+@click.argument("args", metavar="[KIND[/NAME]]", nargs=-1)
 @options(
     "output fail_on namespace show_secrets kubernetes",
     output=("text", *FORMS),
@@ -25,7 +25,7 @@ from pipelines.progress import BAR
     namespace="Only objects of this namespace.",
 )
 @source_options
-def diff(old: str, new: str, wanted: str, *, output: str, fail_on: str, **flags: Any) -> None:
+def diff(old: str, new: str, args: tuple[str, ...], *, output: str, fail_on: str, **flags: Any) -> None:
     """Print the objects that were added, removed or changed from one dump to another, with all fields that differ.
 
     OLD and NEW are dumps, DUMP@REVISION for the state of an etcd snapshot at a revision, or reports, whose dumps are
@@ -34,7 +34,7 @@ def diff(old: str, new: str, wanted: str, *, output: str, fail_on: str, **flags:
     each; with KIND or -o each is printed. With KIND/NAME the lines of one object's YAML that differ; with -o json, yaml
     or ndjson each with the object before and after.
 
-    Exit code 3: part of a dump could not be read.
+    Exit codes: 0; 1 no such kind or object; 2 usage; 3 part of a dump could not be read.
 
     \b
     Examples:
@@ -48,7 +48,9 @@ def diff(old: str, new: str, wanted: str, *, output: str, fail_on: str, **flags:
 
     if fail_on:
         raise click.UsageError("--fail-on is about findings: `auditor findings NEW --against OLD --fail-on LEVEL`")
-    code = run_diff_dumps(query_options(old, flags), new, wanted, write_or_drop, output=output)
+    asked = query_options(old, flags)
+    asked.args = args
+    code = run_diff_dumps(asked, new, write_or_drop, output=output)
     with ignore_closed_stdout():
         sys.stdout.flush()
     sys.exit(code)

@@ -122,13 +122,13 @@ def events(target: str, **flags: Any) -> None:
 
 @click.command(short_help="Show who refers to an object, and references to nothing.")
 @click.argument("target", metavar="DUMP|REPORT")
-@click.argument("wanted", metavar="[KIND/NAME]", default="")
+@click.argument("args", metavar="[KIND/NAME]", nargs=-1)
 @options(
     "dangling namespace output dumps kubernetes",
     namespace="Namespace of KIND/NAME; with --dangling: of the objects that refer. Without it all namespaces.",
 )
 @source_options
-def refs(target: str, wanted: str, *, dangling: bool, output: str, **flags: Any) -> None:
+def refs(target: str, args: tuple[str, ...], *, dangling: bool, output: str, **flags: Any) -> None:
     """Print the objects that name an object, and the field in which each does.
 
     References are owner references, names of Secrets, ConfigMaps, ServiceAccounts, claims, classes and Services, roles
@@ -137,8 +137,8 @@ def refs(target: str, wanted: str, *, dangling: bool, output: str, **flags: Any)
     Ref is not judged, but counted, if it does not tell its kind, or the dump has no such kind, or several.
 
     \b
-    Exit codes: 0; 1 neither the object nor a reference to it exists; 2 usage, or no such kind; 3 part of the dump
-      could not be read.
+    Exit codes: 0; 1 no such kind, or neither the object nor a reference to it exists; 2 usage; 3 part of the dump could
+      not be read.
 
     \b
     Examples:
@@ -148,6 +148,8 @@ def refs(target: str, wanted: str, *, dangling: bool, output: str, **flags: Any)
     """
     from pipelines.run.objects.refs import run_refs  # noqa: PLC0415 - help stays light
 
-    if bool(wanted) is dangling or (wanted and not wanted.partition("/")[2]):
+    if bool(args) is dangling or (len(args) == 1 and not args[0].partition("/")[2]):
         raise click.UsageError("give KIND/NAME, or --dangling")
-    run(lambda: run_refs(query_options(target, flags), wanted, dangling=dangling, output=output))
+    asked = query_options(target, flags)
+    asked.args = args
+    run(lambda: run_refs(asked, dangling=dangling, output=output))

@@ -40,7 +40,7 @@ def show(target: str, args: tuple[str, ...], *, output: str, now: float | None, 
     -o yaml and json print each object as stored and as a server reads it, with all that is known about it.
 
     \b
-    Exit codes: 0; 1 object or kind not found; 2 usage, or no such key; 3 part of the dump could not be read.
+    Exit codes: 0; 1 object, key or kind not found; 2 usage; 3 part of the dump could not be read.
 
     \b
     Examples:

@@ -8,27 +8,25 @@ import re
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.errors import PlanError, SelectorError, SourceError
+from auditor.base.errors import PlanError, SourceError
 from auditor.base.machine import processors
 from auditor.base.visible import label
-from auditor.base.wording import are, counted
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import DefinitionsFile
 from auditor.plan.options import AuditOptions
 from auditor.plan.run_plan import damage_text, look_again, make_plan
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.command import get
-from auditor.printing.get.server_errors import StatusError
 from auditor.releases import RELEASES, Release, active, running_as
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet_store import AnyStore, FleetStore, OneStore
 from auditor.server.history import plan_as_of, revision_at
 from auditor.server.index_only import IndexOnlyStore
-from auditor.server.live_list import Selection
 from auditor.server.object_reader import REDACTED
 from auditor.server.report import OtherDump, ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
 from auditor.sources.files.work_folder import temporary_folder
@@ -37,12 +35,13 @@ from auditor.store.check import check_earlier
 from auditor.store.clusters import chosen_clusters, cluster_view, is_fleet
 from auditor.store.damage_lines import damage_lines
 from auditor.store.manifest import MANIFEST, whole_report
+from pipelines.run.objects.chosen_kinds import every_kind
 from pipelines.run.query_output import extra_formats
 from pipelines.run.remote import query_here
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from auditor.plan.run_plan import Plan
     from auditor.printing.discovery import Resource
@@ -103,7 +102,9 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
                 chosen = chosen_clusters(manifest, options.clusters)
             stack.enter_context(running_as(_release_of(manifest, chosen, options.kubernetes, warn)))
         if manifest is None or not is_fleet(manifest):
-            yield Opened({"": stack.enter_context(_open_local(local, warn))})
+            store = stack.enter_context(_open_local(local, warn))
+            _note_namespace(options, [store], warn)
+            yield Opened({"": store})
             return
         folder = Path(stack.enter_context(temporary_folder("fleet")))
         stores = {
@@ -116,7 +117,17 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
         for source in unread:
             for line in damage_lines(source):
                 warn(f"cluster {source.get('cluster')}: {line}\n")
+        _note_namespace(options, stores.values(), warn)
         yield Opened(stores, is_fleet=True, has_unread=bool(unread))
+
+
+def _note_namespace(options: QueryOptions, stores: Iterable[OneStore], warn: Callable[[str], None]) -> None:
+    """Report a namespace whose Namespace no store has, if all have some."""
+    held = [store.namespaces() for store in stores] if options.namespace else []
+    if all(held) and (names := set().union(*held)) and options.namespace not in names:
+        near = " or ".join(map(label, get_close_matches(options.namespace, sorted(names), 3, 0.65)))
+        advice = f" (did you mean {near}?)" if near else ""
+        warn(f"note: {label(options.target)} has no Namespace {label(options.namespace)}{advice}\n")
 
 
 def _release_of(manifest: dict[str, Any], chosen: list[str], asked: str, warn: Callable[[str], None]) -> Release:
@@ -326,7 +337,7 @@ def run_query(options: QueryOptions) -> int:
             raise PlanError(options.target, "an index has no whole objects", "", "name its dump with --dump")
         if options.args == (_EVERY_KIND,):
             none = "pods" if asked.answer else "namespaces"  # of these there are none either
-            asked.args = (_every_kind(store, options, err) or none,)
+            asked.args = (every_kind(store, options, err) or none,)
         names_only = (asked.output == "name" or asked.count) and not asked.sort_by and not asked.count_by
         query = Query(options.where, options.max_scan, names_only)
         if isinstance(store, FleetStore):
@@ -350,61 +361,6 @@ def run_query(options: QueryOptions) -> int:
         incomplete = is_incomplete(store) or has_failed
     sys.stdout.flush()
     return 3 if code == 0 and incomplete else code
-
-
-def _every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], None]) -> str:
-    """Return all kinds that have objects and take the selectors, as an argument of `query`.
-
-    Raises:
-        SelectorError, StatusError: No kind takes them.
-    """
-    kinds: dict[tuple[str, str], Resource] = {}
-    refused: list[Exception] = []
-    only_namespaced = bool(options.get.answer and options.namespace)  # kubectl lists the others with -n, too
-    for resource in store.discovery.resources:
-        if resource.is_stored and (resource.group, resource.plural) != ("events.k8s.io", "events"):  # stored as core's
-            kinds.setdefault((resource.group, resource.plural), resource)
-    for part in store.stores.values() if isinstance(store, FleetStore) else (store,):
-        if isinstance(part, DumpStore) and (values := of_no_kind(part, list(kinds.values()), "searched")):
-            part.warn(f"note: {values}\n")
-    for place, resource in list(kinds.items()):
-        if only_namespaced and not resource.namespaced:
-            del kinds[place]
-            continue
-        serving, own = store.serving(resource) if isinstance(store, FleetStore) else (store, resource)
-        if not isinstance(serving, DumpStore):
-            continue
-        if serving is store and next(serving.rows.of(resource), None) is None:
-            del kinds[place]
-            continue
-        selection = Selection(serving.catalog, any_field=options.mode.any_field, where=options.where)
-        try:
-            selection.parsed(own, options.labels, options.fields)
-            if options.where:
-                selection.where_of(own)
-        except (SelectorError, StatusError) as error:
-            refused.append(error)
-            del kinds[place]
-    if refused and not kinds:
-        raise refused[0]
-    if refused:
-        err(not_searched(len(refused)))
-    return ",".join(f"{resource.plural}.{resource.version}.{resource.group}" for resource in kinds.values())
-
-
-def not_searched(kinds: int) -> str:
-    """Return the note on a number of kinds that do not take the selectors."""
-    return f"note: {counted(kinds, 'kind')} without such a field {are(kinds)} not searched\n"
-
-
-def of_no_kind(store: DumpStore, kinds: Sequence[Resource], done: str) -> str:
-    """Return how many values of a dump belong to none of some kinds, so that a command did nothing with them."""
-    rows = list(store.rows.outside(kinds))
-    if not rows:
-        return ""
-    values, first = counted(len(rows), "value"), store.rows.place(rows[0])
-    advice = "; --crds gives definitions" if rows[0].key is None else ""
-    return f"{values} of no kind that its definitions name, not {done}; first {first}{advice}"
 
 
 def _tell_failures(store: AnyStore, code: int, err: Callable[[str], None]) -> tuple[int, bool]:

@@ -60,14 +60,14 @@ class _Get:
                 selective=bool(options.labels or options.fields),
                 all_namespaces=options.across or (options.all_namespaces and bool(options.namespace)),
                 warn=lambda text: self.err(text + "\n"),
+                command="auditor query DUMP" if options.hints else "kubectl get",
             )
             form = self.form(wanted)
             refused = self.print(form, wanted, self.fetch.fetch(wanted))
         except RequestRefused as error:
             return self.refuse(str(error), *error.more)
         except UsageError as error:
-            text = str(error)
-            return self.refuse(text.replace("kubectl get", "auditor query DUMP") if options.hints else text)
+            return self.refuse(str(error))
         except UnknownResource as error:
             self.refuse(str(error), *(self.hint(error) if options.hints else ()))
             return 1

@@ -13,7 +13,7 @@ Source: apiserver pkg/server/options/encryptionconfig, pkg/storage/value.
 from auditor.sources.encryption.ciphers import require_packages
 from auditor.sources.encryption.config import EncryptionConfig, Key, Provider, load_config
 from auditor.sources.encryption.kms import KmsCommand
-from auditor.sources.encryption.unseal import Sealed, SealedCount, Unsealer, make_unsealer, resource_of
+from auditor.sources.encryption.unseal import Sealed, SealedCount, Unsealer, make_unsealer, resource_of, sealed_count
 
 __all__ = [
     "EncryptionConfig",
@@ -27,4 +27,5 @@ __all__ = [
     "make_unsealer",
     "require_packages",
     "resource_of",
+    "sealed_count",
 ]

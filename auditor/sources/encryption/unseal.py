@@ -133,7 +133,7 @@ class Unsealer:
         except NotDecrypted as refused:
             opened = Sealed(None, str(refused))
         if encrypted:
-            self.counts[_count(data, opened)] += 1
+            self.counts[sealed_count(data, opened)] += 1
         return opened
 
     def _first(self, providers: Iterable[Provider], key: bytes, data: bytes, *, ruled: bool) -> bytes:
@@ -225,7 +225,8 @@ def _key_id(version: str, data: bytes) -> str:
         return ""
 
 
-def _count(data: bytes, opened: Sealed) -> SealedCount:
+def sealed_count(data: bytes, opened: Sealed) -> SealedCount:
+    """Return what an encrypted value, and what came of opening it, is counted by."""
     sealed, outcome = envelope(data), (opened.data is not None, opened.lacks_key, opened.error)
     if sealed is None:
         return SealedCount("unknown", "", "", *outcome)

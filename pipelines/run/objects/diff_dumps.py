@@ -8,28 +8,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.errors import PlanError
+from auditor.base.errors import NotFound, PlanError
 from auditor.base.records import place_text
 from auditor.base.wording import first_of
 from auditor.golang import jsontext
-from auditor.printing.discovery import UnknownResource
+from auditor.printing.discovery import UnknownResource, kinds_named, stored_kinds
 from auditor.printing.print_rows import format_table, print_rows
 from auditor.printing.yamltext import yaml_diff
 from auditor.server.comparison import (
     ObjectChange,
-    compared_kinds,
     differences,
-    kinds_named,
     without_bookkeeping,
 )
 from auditor.server.dump import DumpStore
 from auditor.server.fleet_store import FleetStore
 from auditor.server.report import ReportStore
-from pipelines.run.query import is_incomplete, of_no_kind, open_store
+from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, note_of_no_kind, refusal
+from pipelines.run.query import is_incomplete, open_store
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from auditor.printing.discovery import Resource
     from auditor.server.fleet_store import AnyStore
@@ -43,23 +42,26 @@ _NAMED = 3
 _COLUMNS = ("change", "group", "kind", "namespace", "name", "paths", "stored_paths", "reason")
 
 
-def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable[[str], None], *, output: str) -> int:
+def run_diff_dumps(options: QueryOptions, new: str, write: Callable[[str], None], *, output: str) -> int:
     """Compare two dumps; return the exit code.
 
     Args:
-        options: Options for opening both; the target is the older one: a dump, DUMP@REVISION, or a report.
+        options: Options for opening both; the target is the older one: a dump, DUMP@REVISION, or a report; and kinds,
+            or one object; none for everything.
         new: The newer one.
-        wanted: KIND or KIND/NAME; empty for everything.
         write: Called with the output.
         output: text, or a form of rows.
     Raises:
-        PlanError: There is no such kind or object.
+        NotFound: There is no such object.
     """
     err = ErrorLines()
     with open_store(_at_revision(options), err) as old_store, open_store(_at_revision(options, new), err) as new_store:
         before, after = _of_one_dump(old_store, options.target), _of_one_dump(new_store, new)
-        kind, _, name = wanted.partition("/")
-        kinds = _kinds(before, after, kind)
+        wanted = "/".join(options.args)
+        try:
+            kinds, name = _wanted(before, after, options.args, err)
+        except REFUSED as error:
+            return refusal(error, after.discovery, err)
         differences = _all(before, after, kinds, options.namespace, name)
         unread = _printed(
             differences,
@@ -71,13 +73,12 @@ def run_diff_dumps(options: QueryOptions, new: str, wanted: str, write: Callable
             folded=() if wanted else _FOLDED,
         )
         if name and not any(differences.counts.values()):
-            raise PlanError("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
+            raise NotFound("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
         for dump, store, change in (("OLD", before, "added"), ("NEW", after, "removed")):
             if missing := _not_exported(store, differences.one_sided[change].values()):
                 err(f"note: {dump}: {missing}\n")
         for dump, store in (("OLD", before), ("NEW", after)) if not wanted else ():
-            if values := of_no_kind(store, kinds, "compared"):
-                err(f"{dump}: {values}\n")
+            note_of_no_kind(store, kinds, "compared", err, f"{dump}: ")
         if isinstance(before, ReportStore) and isinstance(after, ReportStore):
             err(f"these are objects: `auditor findings {new} --against {options.target}` compares the findings\n")
         return 3 if unread or any([is_incomplete(before), is_incomplete(after)]) else 0
@@ -104,16 +105,18 @@ def _of_one_dump(store: AnyStore, target: str) -> DumpStore:
     raise PlanError(target, reason, "a dump, or the report of one beside its dump")
 
 
-def _kinds(before: DumpStore, after: DumpStore, kind: str) -> list[Resource]:
-    kinds = list(compared_kinds(before, after))
-    if not kind:
-        return kinds
-    for store in (after, before):
-        try:
-            return kinds_named(kinds, store.discovery.resolve(kind))
-        except UnknownResource:
-            continue
-    raise PlanError("", f"neither dump has a kind {kind}", "", "auditor kinds DUMP prints the kinds")
+def _wanted(
+    before: DumpStore, after: DumpStore, args: Sequence[str], err: Callable[[str], None]
+) -> tuple[list[Resource], str]:
+    """Return the kinds that are compared, by either dump, and the name of one object; raises one of `REFUSED`."""
+    kinds = stored_kinds(after.discovery, before.discovery)
+    if not args:
+        return kinds, ""
+    try:
+        wanted, name = kinds_and_name(after.discovery, args, "diff", err)
+    except UnknownResource:
+        wanted, name = kinds_and_name(before.discovery, args, "diff", err)
+    return [same for resource in wanted for same in kinds_named(kinds, resource)], name
 
 
 def _not_exported(store: DumpStore, kinds: Iterable[Resource]) -> str:

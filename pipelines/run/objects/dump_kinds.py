@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
 from auditor.base.visible import label, visible
+from auditor.printing.discovery import stored_kinds
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
 from auditor.server.clock import reference_time, time_text
-from auditor.server.comparison import compared_kinds
 from auditor.server.dump import DumpStore
 from auditor.server.kind_totals import deletions, totals
-from pipelines.run.query import TextWriter, of_no_kind, open_stores
+from pipelines.run.objects.chosen_kinds import note_of_no_kind
+from pipelines.run.query import TextWriter, open_stores
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -82,8 +83,7 @@ def _note_others(store: DumpStore, err: Callable[[str], None]) -> None:
     """Report the definitions that no server serves, and the values of no kind."""
     for name, reason in store.catalog.broken.items():
         err(f"note: definition {label(name)} is not served: {visible(reason)}\n")
-    if others := of_no_kind(store, list(compared_kinds(store, store)), "counted"):
-        err(f"note: {others}\n")
+    note_of_no_kind(store, stored_kinds(store.discovery), "counted", err)
 
 
 def _totals(kind: KindTotals, now: float, *, whole: bool) -> dict[str, Any]:

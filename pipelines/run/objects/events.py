@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError
 from auditor.base.wording import are, counted
-from auditor.printing.discovery import UnknownResource
 from auditor.printing.eventlist import event_columns, involved_object, last_seen, sorted_events
 from auditor.printing.get.fetch import without_managed_fields
-from auditor.printing.get.server_errors import StatusError
 from auditor.printing.jsonpath import JsonPathError, relaxed
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
@@ -18,6 +16,7 @@ from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
 from auditor.server.clock import reference_time
 from auditor.server.dump import DumpStore
 from auditor.server.references import References
+from pipelines.run.objects.chosen_kinds import REFUSED, refusal
 from pipelines.run.query import TextWriter, is_incomplete, open_store
 from pipelines.streams import ErrorLines
 
@@ -70,12 +69,8 @@ def run_events(
             shown = _recent(events, moment, since, err) if events and since is not None else events
             if sort_by and shown:
                 shown = [shown[number] for number in order_by(shown, relaxed(sort_by))]
-        except (UnknownResource, FieldNotFound, JsonPathError, Unsortable) as error:
-            err(f"error: {error}\n")
-            return 1
-        except StatusError as error:
-            err(f"Error from server ({error.reason}): {error.message}\n")
-            return 1
+        except (*REFUSED, FieldNotFound, JsonPathError, Unsortable) as error:
+            return refusal(error, store.discovery, err)
         columns: Any = event_columns(moment, with_namespace=not options.namespace)
         rows = map(without_managed_fields, shown)
         out("".join(print_rows(rows, columns, output, headers=headers, named=not options.namespace)))

@@ -21,11 +21,12 @@ from auditor.selectors.selectable_fields import field_types
 from auditor.server.dump import DumpStore
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import ReportStore
+from pipelines.run.objects.chosen_kinds import refusal
 from pipelines.run.query import TextWriter, open_stores
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.printing.discovery import Resource
@@ -75,7 +76,7 @@ def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive
             shown = _visible_names(schema) if sys.stdout.isatty() else schema
             text = explained(shown, names, recursive=recursive, most_levels=most_levels)
         except UnknownResource as error:
-            return _no_kind(store, error, err)
+            return refusal(error, store.discovery, err, lead="")  # as kubectl explain
         except (LookupError, NoSuchField) as error:
             err(f"error: {error.args[0]}\n")
             return 1
@@ -110,26 +111,18 @@ def run_values(options: QueryOptions, path: str, *, api_version: str, limit: int
             except UnknownResource as error:
                 unknown[cluster] = error
             except StatusError as error:
-                err(f"Error from server ({error.reason}): {error.message}\n")
-                return 1
+                return refusal(error, store.discovery, err)
             except (LookupError, NoSuchField) as error:
                 err(f"error: {error.args[0]}\n")
                 return 1
         if len(unknown) == len(opened.stores):
-            return _no_kind(next(iter(opened.stores.values())), next(iter(unknown.values())), err)
+            return refusal(next(iter(unknown.values())), next(iter(opened.stores.values())).discovery, err)
         for cluster, missing in unknown.items():
             err(f"note: cluster {cluster} does not serve {missing.name}\n")
         lead = ["cluster"] if opened.is_fleet else []
         columns = [*lead, "apiVersion", "field", "type", "objects", "value"]
         out("".join(print_rows(_lines(rows, limit=None if output in DATA else limit), columns, output)))
         return 3 if opened.is_incomplete() else 0
-
-
-def _no_kind(store: OneStore, error: UnknownResource, err: Callable[[str], None]) -> int:
-    err(f"{error}\n")
-    if near := store.discovery.similar(error.name):
-        err(f"did you mean {' or '.join(near)}?\n")
-    return 1
 
 
 def _rows(store: OneStore, cluster: str, path: str, api_version: str, namespace: str) -> Iterator[_Row]:
@@ -251,7 +244,7 @@ def _values(store: OneStore, resource: Resource, namespace: str) -> dict[str, Co
     place = store.partition(resource) if isinstance(store, (ReportStore, IndexOnlyStore)) else None
     if place is not None and isinstance(store, (ReportStore, IndexOnlyStore)):
         columns = {"metadata.name": "name", "metadata.namespace": "namespace"}
-        store.tell_missing(resource, place)
+        store.tell_missing(resource, place, namespace)
         names = [label for label, _ in _fields(store, resource)]
         wanted = [columns.get(label, f"field:{label}") for label in names]
         for table in store.index_rows(place, namespace, (), (), wanted):

@@ -10,21 +10,17 @@ from auditor.base.records import metadata_of, place_text
 from auditor.base.visible import visible
 from auditor.base.wording import are, counted
 from auditor.golang import jsontext
-from auditor.printing.arguments import UsageError, read_arguments
-from auditor.printing.discovery import UnknownResource
+from auditor.printing.discovery import stored_kinds
 from auditor.printing.get.server_errors import StatusError, not_found
 from auditor.printing.print_rows import NDJSON, print_rows
 from auditor.printing.yamltext import yaml_diff
 from auditor.server.clock import time_text
-from auditor.server.comparison import (
-    compared_kinds,
-    difference_of,
-    without_bookkeeping,
-)
+from auditor.server.comparison import difference_of, without_bookkeeping
 from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, revision_at, writes
 from auditor.sources.registry_key import printable_key
-from pipelines.run.query import TextWriter, not_searched, open_stores
+from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, kinds_that_take, refusal
+from pipelines.run.query import TextWriter, open_stores
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -64,15 +60,8 @@ def run_history(options: QueryOptions, *, begin: Point | None, end: Point | None
             for text in history.texts(begin, end, output, as_diff=as_diff):
                 out(text)
             history.tell(is_table=output in ("table", "wide"))
-        except (UnknownResource, UsageError) as error:
-            near = store.discovery.similar(error.name) if isinstance(error, UnknownResource) else ()
-            err(f"error: {error}\n")
-            if near:
-                err(f"did you mean {' or '.join(near)}?\n")
-            return 2 if isinstance(error, UsageError) else 1
-        except StatusError as error:
-            err(f"Error from server ({error.reason}): {error.message}\n")
-            return 1
+        except REFUSED as error:
+            return refusal(error, store.discovery, err)
         return 3 if opened.is_incomplete() or history.unread else 0
 
 
@@ -114,34 +103,17 @@ class _History:
 
     def _choose(self) -> None:
         """Choose kinds, and the name or key, by the arguments; without any, all kinds that take the selectors."""
-        args, options = self._options.args, self._options
-        kinds = list(compared_kinds(self._store, self._store))
+        args, options, store = self._options.args, self._options, self._store
         if args and not args[0].startswith("/"):
-            wanted = read_arguments(
-                self._store.discovery,
-                args,
-                selective=bool(options.labels or options.fields),
-                all_namespaces=False,
-                warn=lambda text: self._err(f"{text}\n"),
-            )
-            self._kinds = list(wanted.kinds) or [resource for resource, _ in wanted.names]
-            self._name = wanted.names[0][1] if wanted.names else ""
-            if len(wanted.names) > 1:
-                raise UsageError("give one KIND/NAME, kinds, or nothing for everything")
+            selective = bool(options.labels or options.fields)
+            self._kinds, self._name = kinds_and_name(store.discovery, args, "history", self._err, selective=selective)
             return
         self._key = args[0] if args else ""
-        refused: list[StatusError] = []
-        for resource in kinds:
-            try:
-                self._store.selection.parsed(resource, options.labels, options.fields)
-                self._kinds.append(resource)
-            except StatusError as error:
-                refused.append(error)
-        if not self._kinds:
-            raise refused[0]
-        self._is_all = not refused
-        if refused:
-            self._err(not_searched(len(refused)))
+        kinds = stored_kinds(store.discovery)
+        self._kinds = kinds_that_take(
+            kinds, lambda resource: store.selection.parsed(resource, options.labels, options.fields), self._err
+        )
+        self._is_all = self._kinds == kinds
 
     def _writes(self) -> Iterator[Write]:
         options = self._options

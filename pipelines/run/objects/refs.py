@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.errors import PlanError
 from auditor.base.records import place_text
 from auditor.base.wording import are, by_count, counted, first_of
-from auditor.printing.discovery import UnknownResource
 from auditor.printing.print_rows import print_rows
 from auditor.server.dump import DumpStore
 from auditor.server.references import Reference, References, Target, is_at
-from pipelines.run.query import TextWriter, is_incomplete, of_no_kind, open_store
+from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, note_of_no_kind, refusal
+from pipelines.run.query import TextWriter, is_incomplete, open_store
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -24,17 +24,16 @@ _SHOWN = 3
 """Names at most that a note has."""
 
 
-def run_refs(options: QueryOptions, wanted: str, *, dangling: bool, output: str) -> int:
+def run_refs(options: QueryOptions, *, dangling: bool, output: str) -> int:
     """Print references; return the exit code: 1 if neither the object exists nor a reference to it.
 
     Args:
-        options: The dump or report, and how it is read.
-        wanted: KIND/NAME; empty with `dangling`.
+        options: The dump or report, how it is read, and the object; none with `dangling`.
         dangling: Print the references to objects that do not exist.
         output: A form of rows.
 
     Raises:
-        PlanError: There is no such kind, or the dump of a report is missing.
+        PlanError: The dump of a report is missing.
     """
     out, err = TextWriter(sys.stdout), ErrorLines()
     with open_store(options, err) as store:
@@ -46,11 +45,10 @@ def run_refs(options: QueryOptions, wanted: str, *, dangling: bool, output: str)
         if dangling:
             rows = _dangling(store, references, options.namespace, err)
         else:
-            kind, _, name = wanted.partition("/")
             try:
-                resource = references.kind_named(kind)
-            except UnknownResource as error:
-                raise PlanError("", str(error), "", "`auditor kinds DUMP` prints the kinds") from None
+                [resource], name = kinds_and_name(store.discovery, options.args, "refs", err)
+            except REFUSED as error:
+                return refusal(error, store.discovery, err)
             named = references.to(resource, options.namespace, name)
             rows = [_row(references, reference) for reference in named]
             targets = {reference.target for reference in named}
@@ -63,8 +61,7 @@ def run_refs(options: QueryOptions, wanted: str, *, dangling: bool, output: str)
             has_target_column = len(targets | existing) > 1
         columns = {**_COLUMNS, **({"refers to": "target"} if has_target_column else {})}
         out("".join(print_rows(rows, columns, output)))
-        if values := of_no_kind(store, references.kinds, "searched"):
-            err(f"note: {values}\n")
+        note_of_no_kind(store, references.kinds, "searched", err)
         incomplete = is_incomplete(store)
         if missing:
             dump = "what could be read of the dump" if incomplete else "the dump"

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.errors import PlanError
+from auditor.base.errors import NotFound, PlanError
 from auditor.base.statuses import Status
-from auditor.printing.arguments import UsageError, read_arguments
+from auditor.printing.arguments import read_arguments
 from auditor.printing.discovery import Resource, UnknownResource
 from auditor.printing.get.server_errors import OF_THE_COMMAND, StatusError, left_out, not_found
 from auditor.printing.jsonprint import to_json
@@ -22,6 +22,7 @@ from auditor.server.history import HAS_HISTORY, key_revisions
 from auditor.sources.manifests.export_table import read_header
 from auditor.sources.registry_key import printable_key
 from auditor.store.manifest import MANIFEST
+from pipelines.run.objects.chosen_kinds import REFUSED, refusal
 from pipelines.run.objects.row_kind import resource_of
 from pipelines.run.objects.show_document import document_of
 from pipelines.run.objects.show_report import Place, of_cause, of_report
@@ -52,7 +53,8 @@ def run_show(options: QueryOptions, *args: str, output: str, now: float | None =
         writers: Print who wrote each field instead.
 
     Raises:
-        PlanError: There is no such key, or the report is of another release.
+        NotFound: There is no such key.
+        PlanError: The report is of another release, or the dump of a report is missing.
     """
     with query_here(options) as local:
         return _show(local, args, output, now=now, writers=writers)
@@ -94,7 +96,7 @@ def _show(options: QueryOptions, args: Sequence[str], output: str, *, now: float
             makers = [partial(_text, document, output, headers=not number) for number, document in enumerate(documents)]
         failed = _print_each(makers, out, err, args[0], _BETWEEN.get(output, ""))
         for error in errors if len(stores) == 1 else ():
-            _tell(error, err)
+            refusal(error, next(iter(stores.values())).discovery, err)
         is_incomplete = opened.is_incomplete() or failed
     return 1 if errors and len(stores) == 1 else 3 if is_incomplete else 0
 
@@ -119,11 +121,6 @@ def _print_each(makers: Sequence[Callable[[], str]], out: TextWriter, err: Error
     return failed
 
 
-def _tell(error: Exception, err: ErrorLines) -> None:
-    lead = f"Error from server ({error.reason})" if isinstance(error, StatusError) else "error"
-    err(f"{lead}: {error}\n")
-
-
 def _nothing(
     options: QueryOptions,
     args: Sequence[str],
@@ -134,7 +131,8 @@ def _nothing(
     """Report that there is no such object; return the exit code.
 
     Raises:
-        PlanError: It was asked for by its key.
+        NotFound: It was asked for by its key.
+        PlanError: The dump of a report is missing.
     """
     errors = list({str(error): error for error in errors}.values())
     unknown = [error for error in errors if not isinstance(error, StatusError)]
@@ -144,16 +142,12 @@ def _nothing(
     if len(args) == 1 and (unknown or not stores):
         is_report = (Path(options.target) / MANIFEST).exists()
         advice = "the column `key` of objects/ lists the keys" if is_report else "`auditor query` prints the names"
-        raise PlanError(options.target, f"there is no key {args[0]}", "", f"did you mean {near}?" if near else advice)
+        raise NotFound(options.target, f"there is no key {args[0]}", "", f"did you mean {near}?" if near else advice)
     if not stores:
         raise PlanError(options.target, "the dump of this report is not here", "", "--dump names it")
-    for error in errors:
-        _tell(error, err)
-    if near:
-        err(f"did you mean {near}?\n")
     if not errors:
         err(f"No resources found{f' in {options.namespace} namespace' if options.namespace else ''}.\n")
-    return 2 if any(isinstance(error, UsageError) for error in errors) else 1 if errors else 0
+    return max((refusal(error, next(iter(stores.values())).discovery, err) for error in errors), default=0)
 
 
 def _chosen(
@@ -174,10 +168,11 @@ def _chosen(
                 selective=bool(options.labels),
                 all_namespaces=False,
                 warn=lambda text: store.warn(f"{text}\n"),
+                command="auditor show DUMP",
             )
             if options.labels:
                 selectors = {kind: store.selection.parsed(kind, options.labels, "") for kind in wanted.kinds}
-        except (StatusError, UnknownResource, UsageError) as error:
+        except REFUSED as error:
             errors.append(error)
             return
         is_list = bool(wanted.kinds)

@@ -79,7 +79,7 @@ def _read(shown: Shown) -> JsonObject | None:
     """Return the object at the requested version, or as stored if only a webhook could read it."""
     if shown.resource is None or shown.is_unread:
         return None
-    store, notes = shown.store, NotRead(shown.resource, shown.store.reader.unsealer)
+    store, notes = shown.store, NotRead(shown.resource, shown.store.reader.left_out)
     try:
         obj = store.reader.read_or_stored(shown.resource, shown.row, notes)
     except UndecodedObject:

@@ -91,9 +91,26 @@ def test_a_sealed_object_and_a_kind_with_no_other_are_neither_missing_nor_corrup
         assert not any(
             word in reported.output for word in ("corrupt", "NotFound", "No resources found", "Error from server")
         )
-    reported = auditor("query", dump, "recipes", "-n", "nowhere")
-    assert reported.code == 3
-    assert "No resources found" not in reported.output
+
+
+@pytest.mark.parametrize("target", ["dump", "report", "index"])
+def test_a_list_of_a_namespace_is_whole_without_sealed_objects_of_others(target: str, tmp_path: Path) -> None:
+    dump = sealed = recorded("golden/encrypted/aescbc") / "snapshot.db.gz"
+    if target != "dump":
+        dump = tmp_path / "report"
+        auditor("audit", sealed, "--report", dump, "--fail-on", "never")
+    if target == "report":
+        (tmp_path / "snapshot.db.gz").symlink_to(sealed)
+    for namespace, code, number in (("nowhere", 0, 0), ("north", 3, 4), ("", 3, 12)):
+        words = ("-n", namespace) if namespace else ()
+        for command in (("query", dump, "recipes"), ("explain", dump, "recipes", "--values")):
+            reported = auditor(*command, *words)
+            assert (reported.code, reported.stderr.count(f"note: {number} objects")) == (code, int(code == 3)), (
+                namespace
+            )
+        if target != "index":
+            rows = json.loads(auditor("kinds", dump, *words, "-o", "json").stdout)
+            assert sum(row["notRead"] for row in rows if row["plural"] == "recipes") == number
 
 
 def test_show_says_that_a_value_is_sealed() -> None:

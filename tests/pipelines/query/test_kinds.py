@@ -178,6 +178,63 @@ def test_nothing_is_being_deleted_is_said_only_of_what_was_read(tmp_path: Path) 
     assert done.stderr.endswith("No objects of known kinds are being deleted among those that could be read.\n")
 
 
+def _map(namespace: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": namespace, "name": name}}
+
+
+VALUES: dict[str, tuple[bytes, bool]] = {
+    "/registry/configmaps/shop/empty": (b"", True),
+    "/registry/configmaps/shop/object": (b"{}", True),
+    "/registry/configmaps/shop/null": (b"null", True),
+    "/registry/configmaps/shop/yaml": (b"metadata:\n  name: yaml\n", True),
+    "/registry/configmaps/shop/torn": (b"{", False),
+    "/registry/configmaps/shop/list": (b'{"apiVersion":"v1","kind":"ConfigMap","data":[]}', False),
+    "/registry/bakery.example.com/loafs/north/empty": (b"", False),
+    "/registry/bakery.example.com/loafs/north/object": (b"{}", False),
+    "/registry/bakery.example.com/loafs/north/other": (json.dumps(loaf("other", version="v9")).encode(), False),
+    "/registry/bakery.example.com/loafs/north/fine": (json.dumps(loaf("fine")).encode(), True),
+}
+"""Values, and whether a server reads them."""
+
+
+@pytest.mark.parametrize(("key", "value", "is_read"), [(key, *value) for key, value in VALUES.items()])
+def test_what_cannot_be_read_is_so_in_every_command(key: str, value: bytes, is_read: bool, tmp_path: Path) -> None:
+    store = Store(definition())
+    store.put(value, key)
+    dump = store.write(tmp_path / "dump.json", "etcdctl")
+    plural = key.split("/")[-3]
+    for words in (("query", dump, plural), ("kinds", dump), ("refs", dump, "--dangling"), ("diff", dump, dump)):
+        done = auditor(*words)
+        assert done.code == (0 if is_read or words[0] == "diff" else 3), done.output
+        assert done.stderr.count("500: corrupt object") == int(done.code == 3)
+    [row] = [row for row in _rows(dump, code=0 if is_read else 3) if row["plural"] == plural]
+    assert (row["objects"], row["notRead"]) == (1, int(not is_read))
+
+
+def test_objects_are_counted_in_the_namespace_in_which_they_are_listed(tmp_path: Path) -> None:
+    store = Store(definition())
+    store.put(_map("shop", "own"), "/registry/configmaps/shop/own")
+    store.put(_map("shop", "moved"), "/registry/configmaps/lab/moved")
+    store.put(_map("lab", "other"), "/registry/configmaps/shop/other")
+    store.put(b"{", "/registry/configmaps/lab/torn")
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"namespace": "shop", "name": "e"}}
+    store.put(event, "/registry/events/lab/e")  # Events have no watch cache: etcd lists them by their keys
+    dump = store.write(tmp_path / "dump.json", "etcdctl")
+    by = [row for row in _rows(dump, "--by", "namespace", code=3) if row["namespace"]]
+    assert {(row["kind"], row["namespace"]): row["objects"] - row["notRead"] for row in by} == {
+        ("ConfigMap", "lab"): 1,
+        ("ConfigMap", "shop"): 2,
+        ("Event", "lab"): 1,
+    }
+    for namespace, code in (("shop", 0), ("lab", 3)):
+        rows = {row["plural"]: row for row in _rows(dump, "-n", namespace, code=code)}
+        for plural in ("configmaps", "events"):
+            listed = auditor("query", dump, plural, "-n", namespace, "-o", "name")
+            row = rows.get(plural, {"objects": 0, "notRead": 0})
+            assert len(listed.stdout.splitlines()) == row["objects"] - row["notRead"], (plural, namespace)
+            assert listed.code == (3 if row["notRead"] else 0)
+
+
 def test_a_report_answers_by_its_dump(store: Store, tmp_path: Path) -> None:
     dump = tmp_path / str(store.write(tmp_path / "dump.json", "etcdctl"))
     report = tmp_path / "report"

@@ -224,7 +224,7 @@ def test_what_is_not_searched_or_judged_is_said(tmp_path: Path, dump: Path) -> N
         assert note in auditor("refs", haunted, *words).stderr
     judged = "reference to unknown or ambiguous kinds is not judged: ovenRefs\n"
     assert auditor("refs", dump, "--dangling").stderr == f"note: 1 {judged}"
-    assert auditor("refs", dump, "--dangling", "-n", "other").stderr == "No references found.\n"
+    assert auditor("refs", dump, "--dangling", "-n", "other").stderr.endswith("other\nNo references found.\n")
     assert auditor("refs", dump, "secrets/tls").stderr == ""
     spec = {f"{word}Ref": {"name": "x", "kind": word} for word in ("Issuer", "Mill", "Oven", "Shop")}
     many = _dump(
@@ -242,6 +242,5 @@ def test_what_cannot_be_read_and_what_is_no_object_is_said(dump: Path, tmp_path:
     assert (done.code, done.stdout) == (3, "")
     assert "500: corrupt object /registry/pods/shop/torn" in done.stderr
     assert "secrets shop/tls does not exist in what could be read of the dump\n" in done.stderr
-    assert auditor("refs", dump, "nonsense/tls").code == 2
     assert auditor("refs", dump).code == 2
     assert auditor("refs", dump, "secrets").code == 2

@@ -30,6 +30,7 @@ USAGE = (
 )  # fmt: skip
 """Errors of usage, for which kubectl ends with 1 and the auditor with 2."""
 ADVICE = re.compile(r"\n(did you mean|hint: ) ?.*\n")
+NAMESPACE = re.compile(r"(?m)^note: .* has no Namespace .*\n")
 STAMP = re.compile(r"(?m)^F\d{4} [0-9:.]+ +\d+ ")
 
 
@@ -48,7 +49,7 @@ def _asked(dump: Path, answer: Any) -> tuple[int, str, str]:
             err = err.replace(name, "", 1)
     if code == 2 and any(text in err for text in USAGE):
         code = 1
-    return code, out, STAMP.sub("F ", ADVICE.sub("\n", err))
+    return code, out, STAMP.sub("F ", ADVICE.sub("\n", NAMESPACE.sub("", err)))
 
 
 def _recorded(answer: Any) -> tuple[int, str, str]:

@@ -1,0 +1,131 @@
+"""Which kinds and objects the arguments of a command mean, and what is said where there are none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from auditor.base.errors import SelectorError
+from auditor.base.wording import are, counted
+from auditor.printing.arguments import UsageError, read_arguments
+from auditor.printing.discovery import UnknownResource, stored_kinds
+from auditor.printing.get.server_errors import StatusError
+from auditor.server.dump import DumpStore
+from auditor.server.fleet_store import FleetStore
+from auditor.server.live_list import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from auditor.printing.discovery import Discovery, Resource
+    from auditor.server.fleet_store import AnyStore
+    from pipelines.run.objects.query_options import QueryOptions
+
+
+REFUSED = (StatusError, UnknownResource, UsageError)
+"""Errors in the arguments of a command that `refusal` reports."""
+
+
+def refusal(error: Exception, discovery: Discovery, err: Callable[[str], None], lead: str = "error: ") -> int:
+    """Report an error in the arguments of a command as kubectl does, with similar kinds; return the exit code."""
+    if isinstance(error, StatusError):
+        err(f"Error from server ({error.reason}): {error.message}\n")
+        return 1
+    err(f"{lead}{error}\n")
+    if isinstance(error, UnknownResource) and (near := discovery.similar(error.name)):
+        err(f"did you mean {' or '.join(near)}?\n")
+    return 2 if isinstance(error, UsageError) else 1
+
+
+def kinds_and_name(
+    discovery: Discovery, args: Sequence[str], command: str, err: Callable[[str], None], *, selective: bool = False
+) -> tuple[list[Resource], str]:
+    """Return the kinds that arguments name, and the name of the one object that they name; empty for all.
+
+    Args:
+        discovery: The kinds.
+        args: KIND, KIND NAME or KIND/NAME.
+        command: The command, for an error.
+        err: Called with warnings.
+        selective: Whether there are selectors.
+
+    Raises:
+        UnknownResource, UsageError: There is no such kind, or they name several objects.
+    """
+    wanted = read_arguments(
+        discovery,
+        args,
+        selective=selective,
+        all_namespaces=False,
+        warn=lambda text: err(f"{text}\n"),
+        command=f"auditor {command} DUMP",
+    )
+    if len(wanted.names) > 1:
+        raise UsageError("give one KIND/NAME, or kinds")
+    return list(wanted.kinds) or [resource for resource, _ in wanted.names], "".join(name for _, name in wanted.names)
+
+
+def kinds_that_take(
+    kinds: Iterable[Resource], check: Callable[[Resource], object], err: Callable[[str], None]
+) -> list[Resource]:
+    """Return the kinds that take the selectors; the others are counted in a note.
+
+    Args:
+        kinds: The kinds.
+        check: Raises SelectorError or StatusError for a kind that does not take them.
+        err: Called with the note.
+
+    Raises:
+        SelectorError, StatusError: No kind takes them.
+    """
+    taking: list[Resource] = []
+    refused: list[Exception] = []
+    for resource in kinds:
+        try:
+            check(resource)
+            taking.append(resource)
+        except (SelectorError, StatusError) as error:
+            refused.append(error)
+    if refused and not taking:
+        raise refused[0]
+    if refused:
+        err(f"note: {counted(len(refused), 'kind')} without such a field {are(len(refused))} not searched\n")
+    return taking
+
+
+def every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], None]) -> str:
+    """Return all kinds that have objects and take the selectors, as an argument of `query`.
+
+    Raises:
+        SelectorError, StatusError: No kind takes them.
+    """
+    kinds = stored_kinds(store.discovery)
+    for part in store.stores.values() if isinstance(store, FleetStore) else (store,):
+        if isinstance(part, DumpStore):
+            note_of_no_kind(part, kinds, "searched", part.warn)
+    only_namespaced = bool(options.get.answer and options.namespace)  # kubectl lists the others with -n, too
+    if only_namespaced:
+        kinds = [resource for resource in kinds if resource.namespaced]
+    if isinstance(store, DumpStore):
+        kinds = [resource for resource in kinds if next(store.rows.of(resource), None) is not None]
+
+    def check(resource: Resource) -> None:
+        serving, own = store.serving(resource) if isinstance(store, FleetStore) else (store, resource)
+        if isinstance(serving, DumpStore):
+            selection = Selection(serving.catalog, any_field=options.mode.any_field, where=options.where)
+            selection.parsed(own, options.labels, options.fields)
+            if options.where:
+                selection.where_of(own)
+
+    taking = kinds_that_take(kinds, check, err)
+    return ",".join(f"{resource.plural}.{resource.version}.{resource.group}" for resource in taking)
+
+
+def note_of_no_kind(
+    store: DumpStore, kinds: Sequence[Resource], done: str, warn: Callable[[str], None], dump: str = ""
+) -> None:
+    """Report how many values of a dump belong to none of some kinds, so that a command did nothing with them."""
+    rows = list(store.rows.outside(kinds))
+    if rows:
+        values, first = counted(len(rows), "value"), store.rows.place(rows[0])
+        advice = "; --crds gives definitions" if rows[0].key is None else ""
+        warn(f"note: {dump}{values} of no kind that its definitions name, not {done}; first {first}{advice}\n")

@@ -1,0 +1,66 @@
+"""How commands take a kind and a name, and what they say of one that does not exist: each in the same way."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import auditor
+from tests.pipelines.nights.support import Store, definition, loaf
+from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMANDS = {
+    "query": ("query", "DUMP"),
+    "show": ("show", "DUMP"),
+    "history": ("history", "DUMP"),
+    "refs": ("refs", "DUMP"),
+    "diff": ("diff", "DUMP", "DUMP"),
+}
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    history = History()
+    for obj in (definition(), loaf("a"), loaf("b")):
+        history.put(Store.key(obj).encode(), json.dumps(obj).encode())
+    path = tmp_path / "dump.db"
+    path.write_bytes(snapshot(bolt_file(etcd_buckets(history.rows))))
+    return str(path)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_kind_and_name_are_one_word_or_two(command: str, dump: str) -> None:
+    words = [dump if word == "DUMP" else word for word in COMMANDS[command]]
+    one, two = auditor(*words, "loafs/a"), auditor(*words, "loaf", "a")
+    assert one.code == two.code == 0, two.output
+    assert one.output == two.output
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "explain"])
+def test_an_unknown_kind_is_not_found(command: str, dump: str) -> None:
+    words = [dump if word == "DUMP" else word for word in COMMANDS.get(command, ("explain", "DUMP"))]
+    done = auditor(*words, "loafz" if command == "explain" else "loafz/a")
+    assert (done.code, done.stdout) == (1, "")
+    assert "loafz" in done.stderr
+    assert "did you mean loafs.bakery.example.com?" in done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_errors_in_arguments_name_the_command(command: str, dump: str) -> None:
+    words = [dump if word == "DUMP" else word for word in COMMANDS[command]]
+    done = auditor(*words, "loafs", "loafs/a")
+    assert (done.code, done.stdout) == (2, "")
+    assert f"'auditor {command} DUMP resource/<resource_name>'" in done.stderr
+    assert "kubectl" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["history", "refs", "diff"])
+def test_one_object_at_most_is_taken(command: str, dump: str) -> None:
+    words = [dump if word == "DUMP" else word for word in COMMANDS[command]]
+    done = auditor(*words, "loafs", "a", "b")
+    assert (done.code, done.stdout, "give one KIND/NAME" in done.stderr) == (2, "", True)
