@@ -38,3 +38,8 @@ def first_of(texts: Sequence[str], most: int, noun: str = "") -> str:
     rest = len(texts) - most
     more = counted(rest, f"more {noun}") if noun else f"{rest} more"
     return listed([*texts[:most], more] if rest > 0 else texts)
+
+
+def shortened(text: str, most: int | None) -> str:
+    """Return a text of that many characters at most, which ends in three dots if it is cut; None is no bound."""
+    return text if most is None or len(text) <= most else f"{text[: most - 3]}..."

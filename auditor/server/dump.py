@@ -226,7 +226,8 @@ class DumpStore:
         if not resource.namespaced:
             return ""
         if obj is not None and self._is_cached(resource):
-            return namespace_of(obj)
+            own: object = namespace_of(obj)
+            return own if type(own) is str else ""  # a read drops it
         return (self.rows.place_in(resource, row) or ("", ""))[0]
 
     def _is_in(self, namespace: str, resource: Resource, row: StoredRow, obj: JsonObject | None = None) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from heapq import nlargest
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.records import metadata_of, place_text
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.printing.discovery import Resource
     from auditor.server.dump import DumpStore
+    from auditor.server.dump_rows import StoredRow
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -103,6 +106,26 @@ def totals(store: DumpStore, namespace: str = "", *, by_namespace: bool = False)
     return sorted(counted.values(), key=lambda kind: (kind.resource.group_resource, kind.namespace))
 
 
+def biggest(store: DumpStore, most: int, namespace: str = "") -> list[JsonObject]:
+    """Return the objects with the largest values, the largest first; what cannot be read is reported by the store.
+
+    Args:
+        store: The dump.
+        most: How many.
+        namespace: Only objects in this namespace; empty for all.
+    """
+    found = (
+        _place_of(store, resource, row) | {"bytes": len(store.rows.stored_bytes(row))}
+        for resource, row, _ in store.stored_objects(stored_kinds(store.discovery), namespace)
+    )
+    return nlargest(most, found, key=itemgetter("bytes"))
+
+
+def _place_of(store: DumpStore, resource: Resource, row: StoredRow) -> JsonObject:
+    namespace, name = store.rows.place_in(resource, row) or ("", "")
+    return {"kind": resource.kind, "group": resource.group, "namespace": namespace, "name": name}
+
+
 def deletions(store: DumpStore, namespace: str = "") -> Iterator[JsonObject]:
     """Yield the objects that are being deleted, by kind; what cannot be read is reported by the store.
 
@@ -117,13 +140,9 @@ def deletions(store: DumpStore, namespace: str = "") -> Iterator[JsonObject]:
     for resource, row, obj in store.stored_objects(stored_kinds(store.discovery), namespace):
         if obj is None or not is_deleting(obj):
             continue
-        place = store.rows.place_in(resource, row) or ("", "")
         conditions = many(obj, "status.conditions") if _is_namespace(obj) else ()
         yield {
-            "kind": resource.kind,
-            "group": resource.group,
-            "namespace": place[0],
-            "name": place[1],
+            **_place_of(store, resource, row),
             "since": deletion_time(metadata_of(obj)),
             "finalizers": texts(obj, "metadata.finalizers")
             + (texts(obj, "spec.finalizers") if _is_namespace(obj) else []),

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from auditor.base.wording import are, by_count, objects
+from auditor.base.wording import are, by_count, objects, shortened
 from auditor.printing.get.server_errors import NotShown
 from auditor.shards.sealed import sealed_by
 
@@ -51,8 +51,7 @@ class CorruptObjects:
         """Count and report an object."""
         self.count += 1
         if self.count <= _MOST_REPORTED:
-            short = reason if len(reason) <= _LONGEST else reason[: _LONGEST - 3] + "..."
-            self._warn(f"500: corrupt object {place}: {short}\n")
+            self._warn(f"500: corrupt object {place}: {shortened(reason, _LONGEST)}\n")
 
     def end(self) -> None:
         """Report how many were not named."""

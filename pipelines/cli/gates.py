@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from auditor.base.visible import label, visible
-from auditor.base.wording import counted
+from auditor.base.wording import counted, shortened
 from auditor.printing.print_rows import DATA, FORMS
 from pipelines.cli.options.made import ONE_PREFIX, options
 from pipelines.console import echo_rows, ignore_closed_stdout
@@ -399,4 +399,4 @@ def _short(value: Any) -> str | None:
     if value is None:
         return None
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shortened(text, 60)

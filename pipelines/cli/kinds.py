@@ -13,7 +13,7 @@ from pipelines.cli.query import KubectlCommand, query_options, run, source_optio
 @click.command(cls=KubectlCommand, short_help="Show what a dump has of each kind, and what is being deleted.")
 @click.argument("target", metavar="DUMP|REPORT")
 @options(
-    "clusters_of_report namespace by_namespace deleting sort_by output now dumps",
+    "clusters_of_report namespace by_namespace deleting biggest sort_by output now dumps",
     namespace="Only objects of this namespace.",
     sort_by={
         "words": "--sort-by",
@@ -24,17 +24,26 @@ from pipelines.cli.query import KubectlCommand, query_options, run, source_optio
 )
 @source_options
 def kinds(
-    target: str, *, by_namespace: str | None, deleting: bool, sort_by: str, output: str, now: float | None, **flags: Any
+    target: str,
+    *,
+    by_namespace: str | None,
+    deleting: bool,
+    biggest: int | None,
+    sort_by: str,
+    output: str,
+    now: float | None,
+    **flags: Any,
 ) -> None:
     """Print a row for each kind that has objects or a definition: how many, how large, how old, at which versions.
 
     STORED counts the objects at each version in etcd; a version in brackets is only in status.storedVersions. An export
-    does not say at which version an object was stored. BYTES are those of the values, BIGGEST the largest
-    one. DELETING counts the objects with a deletionTimestamp. OLDEST is the age of the oldest creation, NEWEST that of
-    the newest write that objects name. -o wide adds what `kubectl api-resources` prints, and the versions of a
-    definition: * is its storage version, ! is not served.
+    does not say at which version an object was stored. BYTES are those of the values. DELETING counts the objects with
+    a deletionTimestamp. The table cuts long names; -o wide prints them whole, and adds the kind, the BIGGEST object, the
+    age of the OLDEST creation and of the NEWEST write that objects name, what `kubectl api-resources` prints, and the
+    versions of a definition: * is its storage version, ! is not served.
 
-    --deleting prints each object that is being deleted, for how long, and the finalizers that it waits for.
+    --deleting prints each object that is being deleted, for how long, and the finalizers that it waits for; --biggest
+    the objects of all kinds with the largest values.
 
     \b
     Exit codes: 0; 2 usage; 3 part of the dump could not be read.
@@ -43,13 +52,16 @@ def kinds(
     Examples:
       auditor kinds snapshot.db --sort-by bytes
       auditor kinds snapshot.db --by namespace
+      auditor kinds snapshot.db --biggest 10
       auditor kinds snapshot.db --deleting -o wide
     """
     from pipelines.run.objects.dump_kinds import run_kinds  # noqa: PLC0415 - help stays light
 
+    if biggest and (deleting or by_namespace):
+        raise click.UsageError(f"--biggest and {'--deleting' if deleting else '--by'} exclude each other")
     asked = query_options(target, flags)
-    by = bool(by_namespace)
-    run(lambda: run_kinds(asked, by_namespace=by, deleting=deleting, sort_by=sort_by, output=output, now=now))
+    own = {"deleting": deleting, "most": biggest, "sort_by": sort_by, "output": output, "now": now}
+    run(lambda: run_kinds(asked, by_namespace=bool(by_namespace), **own))
 
 
 @click.command(cls=KubectlCommand, short_help="Print the fields of a kind as kubectl explain does, and their values.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from auditor.base.errors import AuditorError, TooMuchToReport
 from auditor.base.visible import visible
+from auditor.base.wording import shortened
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
@@ -75,9 +76,7 @@ def left_out(place: str, error: Exception) -> str:
     """Return the message for an object on which this program failed unexpectedly."""
     if isinstance(error, TooMuchToReport):
         return f"error: {place} is left out: {error}\n"
-    text = f"{type(error).__name__}: {error}".removesuffix(": ")
-    if len(text) > _MOST:
-        text = text[: _MOST - 3] + "..."
+    text = shortened(f"{type(error).__name__}: {error}".removesuffix(": "), _MOST)
     return f"error: {place} is left out, for this program failed on it: {text}\n"
 
 
@@ -87,7 +86,6 @@ def given_up_cells(columns: list[str]) -> str:
     Args:
         columns: The name of the column of each.
     """
-    names = ", ".join(sorted({visible(name) for name in columns})[:_MOST_COLUMNS])
-    names = names if len(names) <= _MOST else names[: _MOST - 3] + "..."
+    names = shortened(", ".join(sorted({visible(name) for name in columns})[:_MOST_COLUMNS]), _MOST)
     count = f"{len(columns)} cell{'s are' if len(columns) > 1 else ' is'}"
     return f"error: {count} left out: the path of the column looks at too many values of the object: {names}\n"

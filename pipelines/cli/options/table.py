@@ -121,6 +121,7 @@ TABLE: Final[dict[str, Declared]] = {
     "deleting": _off(
         "--deleting", "Print the objects that are being deleted, and the finalizers they wait for.", COUNTS
     ),
+    "biggest": Declared("--biggest N", "Print the N objects with the largest values.", COUNTS, None, form=1),
     "api_version": Declared("--api-version GROUP/VERSION", "The version to explain.", COUNTS),
     # how they are printed
     "output": Declared("-o --output", "", SHOWS, "table", form=FORMS),

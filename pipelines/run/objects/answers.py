@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.records import metadata_of
-from auditor.base.wording import are, by_count, counted, objects
+from auditor.base.wording import are, by_count, counted, objects, shortened
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
 from auditor.server.certificates import certificates_of
@@ -105,7 +105,7 @@ def print_unhealthy(
     columns: dict[str, Any] = {**_columns(options), "why": "why", "message": "message"}
     if options.output in ("", "table"):
         columns["why"] = lambda row: row["why"][0] + (f" (+{len(row['why']) - 1})" if len(row["why"]) > 1 else "")
-        columns["message"] = lambda row: _cut(next(iter(row["message"]), ""))
+        columns["message"] = lambda row: shortened(next(iter(row["message"]), ""), _MESSAGE)
     _print(rows, columns, options, out)
     if not total:
         err("no such objects were found\n")
@@ -114,10 +114,6 @@ def print_unhealthy(
     unknown = f"; {objects(number)} of {kinds} {by_count(number, 'does', 'do')} not show it" if number else ""
     err(f"{len(rows)} of {objects(total)} {are(len(rows))} not healthy{unknown}\n")
     return 0
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MESSAGE else f"{text[: _MESSAGE - 3]}..."
 
 
 def _objects(found: Iterable[Found]) -> Iterator[tuple[Resource, JsonObject]]:

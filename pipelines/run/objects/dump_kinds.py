@@ -1,20 +1,22 @@
-"""`auditor kinds`: what a dump has of each kind, and which objects are being deleted."""
+"""`auditor kinds`: what a dump has of each kind, which objects are being deleted, and which are the biggest."""
 
 from __future__ import annotations
 
 import sys
 from functools import partial
+from heapq import nlargest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
 from auditor.base.visible import label, visible
+from auditor.base.wording import shortened
 from auditor.printing.discovery import stored_kinds
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
 from auditor.server.clock import reference_time, time_text
 from auditor.server.dump import DumpStore
-from auditor.server.kind_totals import deletions, totals
+from auditor.server.kind_totals import biggest, deletions, totals
 from pipelines.run.objects.chosen_kinds import note_of_no_kind
 from pipelines.run.query import TextWriter, open_stores
 from pipelines.streams import ErrorLines
@@ -26,21 +28,32 @@ if TYPE_CHECKING:
     from auditor.server.kind_totals import KindTotals
     from pipelines.run.objects.query_options import QueryOptions
 
-_PLACE: Final = 24
-"""Characters of the biggest object's name in a table."""
-_WIDE: Final = ("shortnames", "apiversion", "namespaced", "verbs", "categories", "versions", "conversion")
+_NAME: Final = 27
+_STORED: Final = 17
+"""Characters of a name and of the stored versions in a table: their columns, and the others, fit into 80."""
+_API: Final = ("shortnames", "apiversion", "namespaced", "verbs", "categories", "versions", "conversion")
+_WIDE: Final = ("kind", "biggest", "oldest", "newest", *_API)
+"""Columns that make a table wider than a terminal."""
 _DESCENDING: Final = ("objects", "bytes", "deleting")
 
 
 def run_kinds(
-    options: QueryOptions, *, by_namespace: bool, deleting: bool, sort_by: str, output: str, now: float | None
+    options: QueryOptions,
+    *,
+    by_namespace: bool,
+    deleting: bool,
+    most: int | None,
+    sort_by: str,
+    output: str,
+    now: float | None,
 ) -> int:
-    """Print the kinds of a dump, or its objects that are being deleted; return the exit code.
+    """Print the kinds of a dump, or its objects that are being deleted, or the biggest; return the exit code.
 
     Args:
         options: The dump or report, and how it is read.
         by_namespace: A row for each kind and namespace.
         deleting: Print the objects that are being deleted.
+        most: Print so many of the biggest objects instead.
         sort_by: name, kind, objects, bytes or deleting.
         output: A form of rows.
         now: Ages are relative to this time in seconds since 1970; None for the newest time in the dump.
@@ -60,6 +73,8 @@ def run_kinds(
                 rows += [
                     lead | row | _times("since", row["since"], moment) for row in deletions(store, options.namespace)
                 ]
+            elif most:
+                rows += [lead | row for row in biggest(store, most, options.namespace)]
             else:
                 partly = options.namespace or by_namespace or any(source.is_export for source in store.plan.sources)
                 rows += [
@@ -67,11 +82,17 @@ def run_kinds(
                     for kind in totals(store, options.namespace, by_namespace=by_namespace)
                 ]
             _note_others(store, err)
-        if not deleting:
-            rows.sort(key=itemgetter(sort_by), reverse=sort_by in _DESCENDING)
         columns: dict[str, Any] = {"cluster": "cluster"} if opened.is_fleet else {}
-        columns |= _DELETIONS if deleting else _columns(output, by_namespace=by_namespace)
-        out("".join(print_rows(rows, columns, output, wide=(*_WIDE, "message"))))
+        if most:
+            rows = nlargest(most, rows, key=itemgetter("bytes"))
+            columns |= {name: name for name in ("bytes", "kind", "namespace", "name")}
+        elif deleting:
+            columns |= _DELETIONS
+        else:
+            rows.sort(key=itemgetter(sort_by), reverse=sort_by in _DESCENDING)
+            columns |= _columns(output, by_namespace=by_namespace)
+        wide = (*(() if most or deleting else _WIDE), *(("stored",) if by_namespace else ()), "message")
+        out("".join(print_rows(rows, columns, output, wide=wide)))
         incomplete = opened.is_incomplete()
         if not rows and output in ("table", "wide"):
             among = " among those that could be read" if incomplete else ""
@@ -131,17 +152,18 @@ def _times(name: str, seconds: float | None, now: float) -> dict[str, Any]:
 
 
 def _columns(output: str, *, by_namespace: bool) -> dict[str, Any]:
+    is_cut = output == "table"
     return {
-        "name": "name",
+        "name": lambda row: shortened(row["name"], _NAME) if is_cut else row["name"],
         **({"namespace": "namespace"} if by_namespace else {}),
         "kind": "kind",
-        "stored": lambda row: " ".join(_stored(row)) or "-",
+        "stored": lambda row: shortened(" ".join(_stored(row)), _STORED if is_cut else None) or "-",
         **{name: name for name in ("objects", "bytes")},
-        "biggest": lambda row: _biggest(row, whole=output != "table"),
+        "biggest": lambda row: row["biggest"] and "{bytes} {name}".format_map(row["biggest"]),
         "deleting": "deleting",
         "oldest": "oldestAge",
         "newest": "newestAge",
-        **{name: partial(_cell, name) for name in _WIDE},
+        **{name: partial(_cell, name) for name in _API},
     }
 
 
@@ -150,19 +172,10 @@ def _cell(name: str, row: Row) -> Any:
 
 
 def _stored(row: Row) -> Iterator[str]:
-    yield from (f"{version or '?'}={count}" for version, count in row["storedVersions"].items())
-    yield from (f"[{version}]" for version in row["emptyVersions"])
     if row["notRead"]:
         yield f"not-read={row['notRead']}"
-
-
-def _biggest(row: Row, *, whole: bool) -> str | None:
-    if row["biggest"] is None:
-        return None
-    name = row["biggest"]["name"]
-    if not whole and len(name) > _PLACE:
-        name = f"{name[: _PLACE // 2 - 1]}...{name[2 - _PLACE // 2 :]}"
-    return f"{row['biggest']['bytes']} {name}"
+    yield from (f"{version or '?'}={count}" for version, count in row["storedVersions"].items())
+    yield from (f"[{version}]" for version in row["emptyVersions"])
 
 
 _DELETIONS: Final = {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+FAR = "south-of-the-very-far-river"
 CREATED = {"creationTimestamp": "2026-01-01T00:00:00Z"}
 WRITTEN = {"managedFields": [{"manager": "m", "operation": "Update", "time": "2026-01-11T00:00:00Z"}]}
 LEASE = {
@@ -52,7 +53,7 @@ NAMESPACE = {
 def store() -> Store:
     made = Store(definition(versions=("v2", "v1")), definition("Oven", scope="Cluster"))
     made.put(loaf("new", version="v2", metadata=CREATED | WRITTEN))
-    made.put(loaf("old", namespace="south-of-the-very-far-river", metadata=CREATED, note="much text, " * 20))
+    made.put(loaf("old", namespace=FAR, metadata=CREATED, note="much text, " * 20))
     made.put(loaf("held", metadata=GONE))
     made.put(LEASE, "/registry/leases/kube-system/l")
     made.put(POD, "/registry/pods/shop/p")
@@ -72,13 +73,47 @@ def test_each_kind_with_objects_or_a_definition_has_a_row(store: Store, tmp_path
     done = auditor("kinds", dump)
     assert done.code == 0, done.output
     assert [line.split() for line in done.stdout.splitlines()] == [
-        ["NAME", "KIND", "STORED", "OBJECTS", "BYTES", "BIGGEST", "DELETING", "OLDEST", "NEWEST"],
-        *([*row.split()] for row in _expected(store)),
+        ["NAME", "STORED", "OBJECTS", "BYTES", "DELETING"],
+        *([*f"{_cut(name)} {numbers} {deleting}".split()] for name, _, numbers, _, deleting, _ in _expected(store)),
     ]
     assert done.stderr == ""
+    wide = auditor("kinds", dump, "-o", "wide").stdout.splitlines()[1:]
+    rows = [" ".join(map(str, row)).split() for row in _expected(store)]
+    assert [line.split()[: len(row)] for line, row in zip(wide, rows, strict=True)] == rows
 
 
-def _expected(store: Store) -> list[str]:
+def _cut(name: str) -> str:
+    return name if len(name) <= 27 else f"{name[:24]}..."
+
+
+def test_a_table_of_kinds_fits_on_a_terminal(store: Store, tmp_path: Path) -> None:
+    for number in range(1000):
+        store.put(loaf(f"l{number}", version="v1alpha1", note="x" * 500))
+    store.put(b"{", "/registry/bakery.example.com/loafs/north/torn")
+    dump = store.write(tmp_path / "dump.json", "etcdctl")
+    for words in ((), ("--by", "namespace", "-n", "north"), ("--biggest", "3"), ("--deleting",)):
+        lines = auditor("kinds", dump, *words).stdout.splitlines()
+        assert max(map(len, lines)) <= 80, words
+    assert "loafs.bakery.example.com      not-read=1001 ..." in auditor("kinds", dump).stdout
+
+
+def test_the_biggest_objects_are_listed(store: Store, tmp_path: Path) -> None:
+    store.put(b"{" * 5000, "/registry/bakery.example.com/loafs/north/torn")
+    dump = store.write(tmp_path / "dump.json", "etcdctl")
+    sizes = sorted((len(value) for value, _ in store.kvs.values()), reverse=True)
+    rows = _rows(dump, "--biggest", "4", code=3)
+    assert [row["bytes"] for row in rows] == sizes[:4]
+    first = {"kind": "Loaf", "group": "bakery.example.com", "namespace": "north", "name": "torn", "bytes": 5000}
+    assert rows[0] == first
+    assert [(row["name"], row["bytes"]) for row in _rows(dump, "--biggest", "9", "-n", "shop")] == [
+        ("p", len(json.dumps(POD)))
+    ]
+    for words in (("--biggest", "0"), ("--biggest", "1", "--deleting"), ("--biggest", "1", "--by", "namespace")):
+        done = auditor("kinds", dump, *words)
+        assert (done.code, done.stdout, "--biggest" in done.stderr) == (2, "", True)
+
+
+def _expected(store: Store) -> list[tuple[Any, ...]]:
     def sizes(prefix: str) -> tuple[int, int]:
         lengths = [len(value) for key, (value, _) in store.kvs.items() if key.startswith(f"/registry/{prefix}/")]
         return sum(lengths), max(lengths)
@@ -87,12 +122,12 @@ def _expected(store: Store) -> list[str]:
     loafs, most_loafs = sizes("bakery.example.com/loafs")
     lease, pod, namespace = sizes("leases")[0], sizes("pods")[0], sizes("namespaces")[0]
     return [
-        f"{CRDS} CustomResourceDefinition v1=2 2 {crds} {most_crds} loafs.bakery.example.com 0 - -",
-        f"leases.coordination.k8s.io Lease v1=1 1 {lease} {lease} kube-system/l 0 30d 0s",
-        f"loafs.bakery.example.com Loaf v1=2 v2=1 3 {loafs} {most_loafs} south-of-th...-river/old 1 30d 60m",
-        f"namespaces Namespace v1=1 1 {namespace} {namespace} shop 1 30d 24h",
-        "ovens.bakery.example.com Oven - 0 0 - 0 - -",
-        f"pods Pod v1=1 1 {pod} {pod} shop/p 1 30d 60s",
+        (CRDS, "CustomResourceDefinition", f"v1=2 2 {crds}", f"{most_crds} loafs.bakery.example.com", 0, "- -"),
+        ("leases.coordination.k8s.io", "Lease", f"v1=1 1 {lease}", f"{lease} kube-system/l", 0, "30d 0s"),
+        ("loafs.bakery.example.com", "Loaf", f"v1=2 v2=1 3 {loafs}", f"{most_loafs} {FAR}/old", 1, "30d 60m"),
+        ("namespaces", "Namespace", f"v1=1 1 {namespace}", f"{namespace} shop", 1, "30d 24h"),
+        ("ovens.bakery.example.com", "Oven", "- 0 0", "-", 0, "- -"),
+        ("pods", "Pod", f"v1=1 1 {pod}", f"{pod} shop/p", 1, "30d 60s"),
     ]
 
 
@@ -101,12 +136,12 @@ def test_a_stored_version_that_no_object_has_is_in_brackets_if_all_objects_are_k
     made["status"]["storedVersions"] = ["v1", "v2"]
     store = Store(made, loaf("a", version="v2"))
     assert "v2=1 [v1] " in auditor("kinds", store.write(tmp_path / "dump.json", "etcdctl")).stdout
-    of_namespace = auditor("kinds", tmp_path / "dump.json", "--by", "namespace").stdout
+    of_namespace = auditor("kinds", tmp_path / "dump.json", "--by", "namespace", "-o", "wide").stdout
     assert ("v2=1 " in of_namespace, "[v1]" in of_namespace) == (True, False)
     exported = auditor("kinds", store.write(tmp_path / "export.json", "export")).stdout
     assert ("v2=1" in exported, "[v1]" in exported) == (False, False)
     store.put(b"{", "/registry/bakery.example.com/loafs/north/torn")
-    assert "v2=1 not-read=1 " in auditor("kinds", store.write(tmp_path / "torn.json", "etcdctl")).stdout
+    assert "not-read=1 v2=1 " in auditor("kinds", store.write(tmp_path / "torn.json", "etcdctl")).stdout
 
 
 def test_rows_are_by_namespace_and_sorted_as_asked(store: Store, tmp_path: Path) -> None:
@@ -140,9 +175,9 @@ def test_what_is_not_counted_or_not_read_is_said(store: Store, tmp_path: Path) -
     broken = definition("Broken")
     broken["status"]["conditions"] = []
     store.put(broken)
-    done = auditor("kinds", store.write(tmp_path / "dump.json", "etcdctl"))
+    done = auditor("kinds", store.write(tmp_path / "dump.json", "etcdctl"), "-o", "csv")
     assert done.code == 3
-    assert "v1=2 v2=1 not-read=1" in done.stdout
+    assert "not-read=1 v1=2 v2=1" in done.stdout
     assert done.stderr.splitlines() == [
         "500: corrupt object /registry/bakery.example.com/loafs/north/torn: unexpected end of JSON input",
         "note: definition brokens.bakery.example.com is not served: not established",
