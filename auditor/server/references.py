@@ -29,14 +29,24 @@ _NAMED: Final = {
     "secretName": "Secret", "configMapName": "ConfigMap", "serviceAccountName": "ServiceAccount",
     "claimName": "PersistentVolumeClaim", "storageClassName": "StorageClass", "ingressClassName": "IngressClass",
     "gatewayClassName": "GatewayClass", "priorityClassName": "PriorityClass", "runtimeClassName": "RuntimeClass",
-    "nodeName": "Node", "serviceName": "Service",
+    "nodeName": "Node", "serviceName": "Service", "persistentVolumeName": "PersistentVolume",
+    "persistentVolumeClaimName": "PersistentVolumeClaim", "resourceClaimName": "ResourceClaim",
+    "resourceClaimTemplateName": "ResourceClaimTemplate", "deviceClassName": "DeviceClass",
+    "volumeAttributesClassName": "VolumeAttributesClass", "volumeSnapshotClassName": "VolumeSnapshotClass",
+    "volumeSnapshotContentName": "VolumeSnapshotContent",
 }  # fmt: skip
 """Fields with the name of an object, and its kind."""
 _HOLDING: Final = {
     "configMap": "ConfigMap", "secret": "Secret", "service": "Service", "imagePullSecrets": "Secret",
-    "secrets": "Secret", "subjects": "",
+    "secrets": "Secret", "subjects": "", "priorityLevelConfiguration": "PriorityLevelConfiguration",
 }  # fmt: skip
 """Fields with an object, or a list of objects, that has the `name` of an object, and its kind if it has no `kind`."""
+_OWN: Final = {
+    "PersistentVolumeClaim": ("volumeName", "PersistentVolume"),
+    "ValidatingAdmissionPolicyBinding": ("policyName", "ValidatingAdmissionPolicy"),
+    "MutatingAdmissionPolicyBinding": ("policyName", "MutatingAdmissionPolicy"),
+}
+"""By built-in kind: a field of its spec with the name of an object, and the kind of that object."""
 _REFERENCE: Final = re.compile(r"(?P<kind>.*?)(?:Key)?Refs?\Z|ref\Z|refs\Z")
 _KINDS: Final = {
     "secret": "Secret", "configMap": "ConfigMap", "serviceAccount": "ServiceAccount", "claim": "PersistentVolumeClaim",
@@ -50,7 +60,10 @@ Place = tuple[str, str, str]
 
 
 class Target(NamedTuple):
-    """An object that is named: its kind's group and plural, its namespace if the kind has one, and its name."""
+    """An object that is named: its kind's group and plural, its namespace if the kind has one, and its name.
+
+    The namespace is also empty where an object without a namespace names an object, and does not say where that is.
+    """
 
     group: str
     plural: str
@@ -166,8 +179,10 @@ class References:
             if type(owner) is dict:
                 named.append((f"metadata.ownerReferences[{number}]", _text(owner.get("kind")), owner))
         spec = obj.get("spec")
-        if (resource.group, resource.kind) == ("", "PersistentVolumeClaim") and type(spec) is dict and not owners_only:
-            named.append(("spec.volumeName", "PersistentVolume", {"name": _text(spec.get("volumeName"))}))
+        is_builtin = self._store.catalog.definition(resource) is None
+        if is_builtin and resource.kind in _OWN and type(spec) is dict and not owners_only:
+            field, kind = _OWN[resource.kind]
+            named.append((f"spec.{field}", kind, {"name": _text(spec.get(field))}))
         if not owners_only and (uid := _text(metadata.get("uid"))):
             own = _object_at(resource, namespace, name)
             if uid not in (uids := self._uids.get(own, ())):
@@ -243,9 +258,9 @@ def _named(value: Any, path: str) -> Iterator[tuple[str, str, JsonObject]]:
 
 
 def is_at(target: Target, resource: Resource, namespace: str, name: str) -> bool:
-    """Return whether an object is of a kind and a name, and in a namespace; empty for any."""
+    """Return whether an object is of a kind and a name, and is or may be in a namespace; empty for any."""
     is_kind = (target.group, target.plural, target.name) == (resource.group, resource.plural, name)
-    return is_kind and (not namespace or not resource.namespaced or target.namespace == namespace)
+    return is_kind and (not namespace or not resource.namespaced or target.namespace in ("", namespace))
 
 
 def _object_at(resource: Resource, namespace: str, name: str) -> Target:

@@ -95,13 +95,17 @@ def _dangling(store: DumpStore, references: References, namespace: str, err: Err
     existing = references.existing()
     is_export = any(source.is_export for source in store.plan.sources)
     known = {(target.group, target.plural) for target in existing}
+    anywhere = {target._replace(namespace="") for target in existing}
     unknown = 0
-    candidates = []
+    candidates, somewhere = [], []
     for reference in references.all():
         target = reference.target
         if reference.is_optional or (namespace and reference.namespace != namespace):
             continue
         if target in existing and not reference.uid:
+            continue
+        if target not in existing and target in anywhere and not reference.uid:
+            somewhere.append(reference)
             continue
         if is_export and (target.group, target.plural) not in known:
             unknown += 1
@@ -110,6 +114,11 @@ def _dangling(store: DumpStore, references: References, namespace: str, err: Err
     if unknown:
         what = f"{counted(unknown, 'reference')} to kinds that the export has no object of"
         err(f"note: {what} {are(unknown)} not checked\n")
+    if somewhere:
+        names = [f"{one.resource.kind} {place_text(one.namespace, one.name)} {one.field}" for one in somewhere]
+        count = len(names)
+        what = f"{counted(count, 'reference')} of objects without a namespace {by_count(count, 'does', 'do')}"
+        err(f"note: {what} not name the namespace of an object that exists: unknown: {first_of(names, _SHOWN)}\n")
     not_judged = {
         place: count for place, count in references.not_judged.items() if not namespace or place[0] == namespace
     }

@@ -211,6 +211,65 @@ def test_an_owner_of_another_uid_is_marked(tmp_path: Path, form: str) -> None:
     assert _rows(dump, "--dangling", "-n", "other") == []
 
 
+ISSUER = definition("Issuer", scope="Cluster")
+VOLUME = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}}
+STORAGE = "storage.k8s.io/v1"
+
+
+def _attachment(volume: str) -> dict[str, Any]:
+    spec = {"source": {"persistentVolumeName": volume}, "nodeName": "n", "attacher": "a"}
+    return {"apiVersion": STORAGE, "kind": "VolumeAttachment", "metadata": {"name": f"to-{volume}"}, "spec": spec}
+
+
+def _issuer(name: str) -> dict[str, Any]:
+    refs = {"caRef": {"kind": "Secret", "name": "tls"}, "keyRef": {"kind": "Secret", "name": "gone"}}
+    body = {"spec": {**refs, "otherRef": {"kind": "Secret", "name": "tls", "namespace": "lab"}}}
+    return {"apiVersion": "bakery.example.com/v1", "kind": "Issuer", "metadata": {"name": name}, **body}
+
+
+def test_a_reference_without_a_namespace_is_dangling_only_if_no_namespace_has_the_object(tmp_path: Path) -> None:
+    objects = {
+        "apiextensions.k8s.io/customresourcedefinitions/issuers.bakery.example.com": ISSUER,
+        "secrets/shop/tls": OBJECTS["secrets/shop/tls"],
+        "namespaces/shop": OBJECTS["namespaces/shop"],
+        "bakery.example.com/issuers/all": _issuer("all"),
+    }
+    dump = _dump(tmp_path, objects)
+    done = auditor("refs", dump, "--dangling")
+    assert _rows(dump, "--dangling") == [
+        ("Issuer", "all", "spec.keyRef", "secrets gone"),
+        ("Issuer", "all", "spec.otherRef", "secrets lab/tls"),
+    ]
+    assert done.stderr == (
+        "note: 1 reference of objects without a namespace does not name the namespace of an object that exists: unknown: "
+        "Issuer all spec.caRef\n"
+    )
+    for words in ((), ("-n", "shop")):
+        assert ("Issuer", "all", "spec.caRef") in _rows(dump, "secrets/tls", *words)
+    assert ("Issuer", "all", "spec.otherRef") not in _rows(dump, "secrets/tls", "-n", "shop")
+
+
+def test_fields_of_built_in_kinds_that_name_objects_are_references(tmp_path: Path) -> None:
+    policy = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "p"}}
+    binding = {**policy, "kind": "ValidatingAdmissionPolicyBinding", "spec": {"policyName": "p"}}
+    base = "validatingadmissionpolic"
+    dump = _dump(tmp_path, {
+        "persistentvolumes/v": VOLUME,
+        "volumeattachments/to-v": _attachment("v"),
+        "volumeattachments/to-gone": _attachment("gone"),
+        "minions/n": {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}},
+        f"{base}ies/p": {**policy, "kind": "ValidatingAdmissionPolicy"},
+        f"{base}ybindings/p": binding,
+    })  # fmt: skip
+    assert _rows(dump, "pv/v") == [("VolumeAttachment", "to-v", "spec.source.persistentVolumeName")]
+    assert _rows(dump, "validatingadmissionpolicies/p") == [
+        ("ValidatingAdmissionPolicyBinding", "p", "spec.policyName")
+    ]
+    assert _rows(dump, "--dangling") == [
+        ("VolumeAttachment", "to-gone", "spec.source.persistentVolumeName", "persistentvolumes gone")
+    ]
+
+
 def test_what_is_not_searched_or_judged_is_said(tmp_path: Path, dump: Path) -> None:
     ghost = {
         "gone.example.com/ghosts/shop/g": _object(
