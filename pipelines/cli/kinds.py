@@ -38,9 +38,9 @@ def kinds(
 
     STORED counts the objects at each version in etcd; a version in brackets is only in status.storedVersions. An export
     does not say at which version an object was stored. BYTES are those of the values. DELETING counts the objects with
-    a deletionTimestamp. The table cuts long names; -o wide prints them whole, and adds the kind, the BIGGEST object, the
-    age of the OLDEST creation and of the NEWEST write that objects name, what `kubectl api-resources` prints, and the
-    versions of a definition: * is its storage version, ! is not served.
+    a deletionTimestamp. The table cuts long names; -o wide prints them whole, and adds the kind, the BIGGEST object,
+    the age of the OLDEST creation and of the NEWEST write that objects name, what `kubectl api-resources` prints, and
+    the versions of a definition: * is its storage version, ! is not served.
 
     --deleting prints each object that is being deleted, for how long, and the finalizers that it waits for; --biggest
     the objects of all kinds with the largest values.

@@ -99,7 +99,7 @@ def _since_six() -> set[str]:
 def _history(kind: str, name: str) -> set[str]:
     """Return the rows of the history of an object."""
     before: Object = {}
-    rows = {"revision,time,event,group,namespace,name,by,changed"}
+    rows = {"revision,time,event,group,namespace,name,by,fields"}
     for revision, (obj, is_deleted) in enumerate(steps(), 2):
         if (obj["kind"], obj["metadata"]["name"]) != (kind, name):
             continue
@@ -272,16 +272,16 @@ QUESTIONS: Final = (
              ("query", "DUMP", "widgets", "front", "-n", "shop", "--as-of", "2026-03-08T00:00:00Z", "-o", "jsonpath={.spec.color}"),
              lambda: {"blue"}, PAST),
     Question("Who wrote which field of front?", ("show", "DUMP", "widgets/front", "-n", "shop", "--writers", *ROWS),
-             lambda: {"path,manager,operation,subresource,time", *_writers()}),
+             lambda: {"field,manager,operation,subresource,time", *_writers()}),
     Question("Is the widget gone really gone?", ("show", "DUMP", "widgets/gone", "-n", "shop"),
              lambda: {f"  Deleted:   at revision {_deleted_at()}; this is its last value"}, PAST,
              read=lambda text: {line for line in text.splitlines() if "Deleted:" in line}),
     Question("Is there such a widget?", ("show", "DUMP", "widgets/never", "-n", "shop"), set, code=1),
     Question("What changed since the last revisions?", ("diff", "DUMP@{before}", "DUMP", *ROWS),
-             lambda: {"change,group,kind,namespace,name,paths,stored_paths,reason", "changed,,ConfigMap,shop,settings,data.mode,,",
+             lambda: {"change,group,kind,namespace,name,fields,stored_fields,reason", "changed,,ConfigMap,shop,settings,data.mode,,",
                       "removed,shop.example.com,Widget,shop,gone,,,"}, PAST),
     Question("Is anything different?", ("diff", "DUMP", "DUMP", *ROWS),
-             lambda: {"change,group,kind,namespace,name,paths,stored_paths,reason"}),
+             lambda: {"change,group,kind,namespace,name,fields,stored_fields,reason"}),
 )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ _FOLDED = ("leases.coordination.k8s.io", "events")
 """Kinds that change all the time: a list of all changes has a line for each kind, not for each object."""
 _NAMED = 3
 """Kinds that a note names."""
-_COLUMNS = ("change", "group", "kind", "namespace", "name", "paths", "stored_paths", "reason")
+_COLUMNS = ("change", "group", "kind", "namespace", "name", "fields", "stored_fields", "reason")
 
 
 def run_diff_dumps(options: QueryOptions, new: str, write: Callable[[str], None], *, output: str) -> int:
@@ -225,7 +225,11 @@ def _record(store: DumpStore, change: ObjectChange) -> dict[str, Any]:
     if change.reason:
         record["reason"] = change.reason
     difference = change.difference
-    columns = (("paths", difference.read), ("stored_paths", difference.stored), ("redacted_paths", difference.redacted))
+    columns = (
+        ("fields", difference.read),
+        ("stored_fields", difference.stored),
+        ("redacted_fields", difference.redacted),
+    )
     record |= {name: list(paths) for name, paths in columns if paths}
     for side, obj in (("old", change.old), ("new", change.new)):
         if obj is not None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipelines.run.objects.query_options import QueryOptions
 
 
-_COLUMNS: Final = ("revision", "time", "event", "group", "kind", "namespace", "name", "by", "changed")
+_COLUMNS: Final = ("revision", "time", "event", "group", "kind", "namespace", "name", "by", "fields")
 _PATHS: Final = 2
 
 
@@ -176,13 +176,13 @@ class _History:
             "namespace": write.place[0],
             "name": write.place[1],
             "by": manager,
-            "changed": self._changed(write),
+            "fields": self._fields(write),
         }
         if write.object is not None:
             row["object"] = self._store.reader.concealed(write.resource, write.object)
         return row
 
-    def _changed(self, write: Write) -> str:
+    def _fields(self, write: Write) -> str:
         """Return some paths that a write changed, or why they are not known."""
         if write.old is None or write.new is None:
             return write.reason[:200] or (f"not known ({_unknown(write)})" if write.type == "MODIFIED" else "")

@@ -264,7 +264,7 @@ def _documents(judged: dict[str, Any], objects: Sequence[Shown]) -> Iterator[dic
 def _writers(objects: Sequence[Shown], output: str, err: ErrorLines) -> str:
     """Return a table of the fields of objects and of those who wrote them."""
     rows = [row for shown in objects for row in writer_rows(shown)]
-    columns = ("path", "manager", "operation", "subresource", "time")
+    columns = ("field", "manager", "operation", "subresource", "time")
     names = ("namespace", "name") if len(objects) > 1 else ()
     if not rows:
         err("No managedFields can be read: who wrote is not known.\n")

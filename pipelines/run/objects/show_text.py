@@ -177,7 +177,7 @@ def writer_rows(shown: Shown) -> list[JsonObject]:
     return [
         {
             **place,
-            "path": path,
+            "field": path,
             **{name: getattr(entry, name) for name in ("manager", "operation", "subresource", "time")},
         }
         for entry in entries

@@ -142,7 +142,7 @@ def test_what_a_read_does_not_show_is_no_reason_to_say_the_same(tmp_path: Path) 
     _, out, _ = auditor("diff", old, new, "widgets/dropped", "-n", "shop")
     assert out == "shop/dropped: the stored value differs in spec.bogus, which a read does not show\n"
     _, out, _ = auditor("diff", old, new, "widgets", "-o", "ndjson")
-    stored = {row["name"]: row.get("stored_paths") for row in map(json.loads, out.splitlines())}
+    stored = {row["name"]: row.get("stored_fields") for row in map(json.loads, out.splitlines())}
     assert stored == {"both": ["spec.bogus"], "defaulted": ["spec.size"], "dropped": ["spec.bogus"], "number": None}
 
 

@@ -104,7 +104,7 @@ def test_a_deleted_object_is_found_in_the_revisions(dump: Path) -> None:
 
 def test_who_wrote_each_field_is_listed_by_time(dump: Path) -> None:
     rows = json.loads(auditor("show", dump, "pods/web-1", "-n", "shop", "--writers", "-o", "json").stdout)
-    assert [(row["path"], row["manager"], row["time"][-3:]) for row in rows] == [
+    assert [(row["field"], row["manager"], row["time"][-3:]) for row in rows] == [
         ("status.phase", "kubelet", "09Z"),
         ("spec.containers[name=web].image", "kubectl", "01Z"),
     ]

@@ -58,7 +58,7 @@ def _rows(text: str) -> list[dict[str, Any]]:
 def test_each_write_says_when_who_and_what(dump: Path) -> None:
     done = auditor("history", dump, "-o", "yaml")
     assert done.code == 3
-    columns = ("revision", "time", "event", "kind", "by", "changed")
+    columns = ("revision", "time", "event", "kind", "by", "fields")
     assert [tuple(row[name] for name in columns) for row in _rows(done.stdout)] == [
         (2, "2026-05-01T10:00:01Z", "ADDED", "ConfigMap", "kubectl", ""),
         (3, "2026-05-01T10:00:02Z", "ADDED", "Secret", "kubectl", ""),
@@ -81,7 +81,7 @@ def test_the_table_is_of_a_kind_or_an_object(dump: Path) -> None:
     done = auditor("history", dump, "secrets/s", "-n", "shop")
     assert (done.code, done.stderr) == (0, "")
     assert [line.split() for line in done.stdout.splitlines()] == [
-        ["REVISION", "TIME", "EVENT", "NAMESPACE", "NAME", "BY", "CHANGED"],
+        ["REVISION", "TIME", "EVENT", "NAMESPACE", "NAME", "BY", "FIELDS"],
         ["3", "2026-05-01T10:00:02Z", "ADDED", "shop", "s", "kubectl"],
         ["5", "2026-05-01T10:00:07Z", "MODIFIED", "shop", "s", "rotator", "data.pass"],
     ]
