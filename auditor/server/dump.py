@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from auditor.selectors.where import Failures
     from auditor.server.dump_rows import StoredRow
+    from auditor.server.not_read import LeftOut
     from auditor.server.object_reader import ReadMode
 
 
@@ -129,19 +130,9 @@ class DumpStore:
         return self.catalog.discovery
 
     @property
-    def sealed(self) -> int:
-        """Number of objects left out of the answers because they are encrypted and no key for them was given."""
-        return self.reader.left_out.sealed
-
-    @property
-    def failed(self) -> int:
-        """Number of objects left out because this program failed on them."""
-        return self.reader.left_out.failed
-
-    @property
-    def corrupt(self) -> int:
-        """Number of objects left out because no server can read them."""
-        return self.reader.left_out.corrupt
+    def left_out(self) -> LeftOut:
+        """How many objects are left out of the answers."""
+        return self.reader.left_out
 
     @property
     def where_failures(self) -> dict[Resource, Failures]:
@@ -365,11 +356,6 @@ class DumpStore:
         resource = self.discovery.resolve("namespaces.")
         places = (self.rows.place_in(resource, row) for row in self.rows.of(resource))
         return {place[1] for place in places if place is not None}
-
-    def has_namespace(self, name: str) -> bool:
-        """Whether the dump holds that Namespace; one without Namespaces counts as having all of them."""
-        names = self.namespaces()
-        return not names or name in names
 
     def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
         """Return what field selectors see of an object; raises StatusError."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from auditor.builtin.builtin_kinds import group_rank
-from auditor.printing.discovery import Discovery
+from auditor.printing.discovery import Discovery, kinds_named
 from auditor.printing.get.server_errors import StatusError, not_found
 from auditor.server.dump import DumpStore
 from auditor.server.index_only import IndexOnlyStore
@@ -62,19 +62,9 @@ class FleetStore:
             self.warn(f"note: objects of {len(seen)} clusters ({names}), without their names; --cluster chooses one\n")
 
     @property
-    def sealed(self) -> int:
-        """Number of objects left out of the answer because no key for them was given."""
-        return sum(store.sealed for store in self.stores.values())
-
-    @property
-    def failed(self) -> int:
-        """Objects left out because this program failed on them."""
-        return sum(store.failed for store in self.stores.values())
-
-    @property
-    def corrupt(self) -> int:
-        """Number of objects left out because no server can read them."""
-        return sum(store.corrupt for store in self.stores.values())
+    def left_out(self) -> bool:
+        """Whether the answer lacks objects, or all those of a cluster."""
+        return self.refused > 0 or any(store.left_out for store in self.stores.values())
 
     def place_of(self, resource: Resource, obj: JsonObject) -> str:
         """Return a description of where an object is, with its cluster."""
@@ -94,11 +84,7 @@ class FleetStore:
 
     def own(self, cluster: str, resource: Resource) -> Resource | None:
         """Return a kind as a cluster serves it: at the same version, or at its preferred one if none was requested."""
-        same = [
-            candidate
-            for candidate in self.stores[cluster].discovery.resources
-            if (candidate.group, candidate.plural) == (resource.group, resource.plural)
-        ]
+        same = kinds_named(self.stores[cluster].discovery.resources, resource)
         at_version = [candidate for candidate in same if candidate.version == resource.version]
         return next(iter(at_version or ([] if self.has_versions else same)), None)
 
@@ -171,9 +157,10 @@ class FleetStore:
         """Return the cluster of an object that this store returned."""
         return self._clusters[id(obj)][0]
 
-    def has_namespace(self, name: str) -> bool:
-        """Whether any cluster has such a namespace."""
-        return any(store.has_namespace(name) for store in self.stores.values())
+    def namespaces(self) -> set[str]:
+        """Return the names of the Namespaces of all clusters; none if those of one are not known."""
+        held = [store.namespaces() for store in self.stores.values()]
+        return set().union(*held) if all(held) else set()
 
     def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
         """Return what field selectors see of an object that this store returned."""

@@ -30,7 +30,7 @@ from auditor.selectors.row_groups import FAILS, UNDECIDED, UNKNOWN, Scan
 from auditor.selectors.selectable_fields import field_text
 from auditor.selectors.where import Failures, compile_where, place_of
 from auditor.server.dump import Query
-from auditor.server.not_read import CorruptObjects, unlisted
+from auditor.server.not_read import CorruptObjects, LeftOut, unlisted
 from auditor.shards.result import NOT_JUDGED
 from auditor.store.selected_rows import is_one_of, rows_where
 
@@ -64,7 +64,7 @@ class IndexOnlyStore:
         self.warn = warn
         self.index: Index = open_index(report)
         self.query = Query()
-        self.sealed = self.failed = self.corrupt = 0
+        self.left_out = LeftOut()
         self.scan = Scan()
         self.where_failures: dict[Resource, Failures] = {}
         self.discovery = Discovery.sorted_by_priority(
@@ -164,14 +164,14 @@ class IndexOnlyStore:
         def why(row: dict[str, Any]) -> str:
             return row["reason"] or _unconverted(resource, row)
 
-        self.corrupt += tell_missing(self.report, kinds, resource, place, namespace, why, self.warn)
+        self.left_out.corrupt += tell_missing(self.report, kinds, resource, place, namespace, why, self.warn)
         counts = [kind for kind in kinds if (kind["group"], kind["kind"]) == (resource.group, resource.kind)]
         number = sum(count["statuses"].get(Status.SEALED, 0) for count in counts)
         if number and namespace:
             wanted = _is_of(resource, (Status.SEALED,), **_below(resource, namespace))
             number = sum(table.num_rows for table in _objects(_parts(self.report), wanted))
         if number:
-            self.sealed += number
+            self.left_out.sealed += number
             self.warn(
                 f"note: {objects(number)} of {resource.group_resource} {are(number)} sealed, and not in the index\n"
             )
@@ -194,11 +194,6 @@ class IndexOnlyStore:
     def namespaces(self) -> set[str]:
         """Return the names of the Namespaces that the report has."""
         return namespaces_of(self.report, self.manifest)
-
-    def has_namespace(self, name: str) -> bool:
-        """Whether the report has that Namespace; one without Namespaces counts as having all of them."""
-        names = self.namespaces()
-        return not names or name in names
 
     def _fields(self, resource: Resource) -> list[str]:
         names = pq.read_schema(self._place(resource).parts[0]).names

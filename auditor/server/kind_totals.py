@@ -106,7 +106,7 @@ def totals(store: DumpStore, namespace: str = "", *, by_namespace: bool = False)
     return sorted(counted.values(), key=lambda kind: (kind.resource.group_resource, kind.namespace))
 
 
-def biggest(store: DumpStore, most: int, namespace: str = "") -> list[JsonObject]:
+def biggest_objects(store: DumpStore, most: int, namespace: str = "") -> list[JsonObject]:
     """Return the objects with the largest values, the largest first; what cannot be read is reported by the store.
 
     Args:

@@ -73,6 +73,9 @@ class LeftOut:
     failed: int = 0
     corrupt: int = 0
 
+    def __bool__(self) -> bool:
+        return bool(self.sealed or self.failed or self.corrupt)
+
 
 class NotRead:
     """Counts the objects of one answer that could not be read, and reports them once.

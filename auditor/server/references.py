@@ -62,7 +62,7 @@ Place = tuple[str, str, str]
 class Target(NamedTuple):
     """An object that is named: its kind's group and plural, its namespace if the kind has one, and its name.
 
-    The namespace is also empty where an object without a namespace names an object, and does not say where that is.
+    An object without a namespace may name one without saying where it is: then its namespace is empty, too.
     """
 
     group: str

@@ -199,7 +199,7 @@ class ReportStore(DumpStore):
                 try:
                     obj = self.reader.read_or_stored(resource, stored, notes)
                 except UndecodedObject as error:
-                    self.reader.left_out.corrupt += 1
+                    self.left_out.corrupt += 1
                     self.warn(f"500: corrupt object {printable_key(stored.key or b'')}: {error}\n")
                     continue
                 except Exception as error:  # noqa: BLE001 - it is left out
@@ -275,7 +275,7 @@ class ReportStore(DumpStore):
                 return str(error)
             return f"not in the index at {resource.version}"
 
-        self.reader.left_out.corrupt += tell_missing(
+        self.left_out.corrupt += tell_missing(
             self.report, self.manifest["kinds"], resource, place, namespace, why, self.warn
         )
 

@@ -19,7 +19,7 @@ from pipelines.progress import BAR
 @click.argument("new", metavar="NEW")
 @click.argument("args", metavar="[KIND[/NAME]]", nargs=-1)
 @options(
-    "output fail_on namespace show_secrets kubernetes",
+    "clusters_of_report output fail_on namespace show_secrets kubernetes",
     output=("text", *FORMS),
     fail_on={"words": "--fail-on", "form": None, "default": "", "hidden": True},
     namespace="Only objects of this namespace.",

@@ -23,17 +23,7 @@ from pipelines.cli.query import KubectlCommand, query_options, run, source_optio
     },
 )
 @source_options
-def kinds(
-    target: str,
-    *,
-    by_namespace: str | None,
-    deleting: bool,
-    biggest: int | None,
-    sort_by: str,
-    output: str,
-    now: float | None,
-    **flags: Any,
-) -> None:
+def kinds(target: str, **flags: Any) -> None:
     """Print a row for each kind that has objects or a definition: how many, how large, how old, at which versions.
 
     STORED counts the objects at each version in etcd; a version in brackets is only in status.storedVersions. An export
@@ -57,11 +47,11 @@ def kinds(
     """
     from pipelines.run.objects.dump_kinds import run_kinds  # noqa: PLC0415 - help stays light
 
-    if biggest and (deleting or by_namespace):
-        raise click.UsageError(f"--biggest and {'--deleting' if deleting else '--by'} exclude each other")
+    own = {name: flags.pop(name) for name in ("by_namespace", "deleting", "biggest", "sort_by", "output", "now")}
+    if own["biggest"] and (own["deleting"] or own["by_namespace"]):
+        raise click.UsageError(f"--biggest and {'--deleting' if own['deleting'] else '--by'} exclude each other")
     asked = query_options(target, flags)
-    own = {"deleting": deleting, "most": biggest, "sort_by": sort_by, "output": output, "now": now}
-    run(lambda: run_kinds(asked, by_namespace=bool(by_namespace), **own))
+    run(lambda: run_kinds(asked, **own))
 
 
 @click.command(cls=KubectlCommand, short_help="Print the fields of a kind as kubectl explain does, and their values.")
@@ -105,7 +95,7 @@ def explain(target: str, path: str, **flags: Any) -> None:
 @click.command(cls=KubectlCommand, short_help="Print the events of a dump as kubectl events does.")
 @click.argument("target", metavar="DUMP|REPORT")
 @options(
-    "namespace all_namespaces labels about types events_since sort_by output no_headers now dumps",
+    "clusters_of_report namespace all_namespaces labels about types events_since sort_by output no_headers now dumps",
     namespace="Only events of this namespace.",
     labels="Only events with these labels.",
     now=(
@@ -136,7 +126,7 @@ def events(target: str, **flags: Any) -> None:
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("args", metavar="[KIND/NAME]", nargs=-1)
 @options(
-    "dangling namespace output dumps kubernetes",
+    "clusters_of_report dangling namespace output dumps kubernetes",
     namespace="Namespace of KIND/NAME; with --dangling: of the objects that refer. Without it all namespaces.",
 )
 @source_options

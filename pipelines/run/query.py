@@ -67,6 +67,32 @@ def open_store(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[A
             yield opened.stores[""]
 
 
+@contextmanager
+def open_dump(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[DumpStore]:
+    """Open a dump, or a report of one cluster with its dump, as `open_stores` does.
+
+    Raises:
+        PlanError: It is the report of several clusters, or its dump is missing.
+    """
+    with open_stores(options, warn) as opened:
+        if opened.has_unread or len(opened.stores) != 1:
+            found = f"is the report of several clusters ({', '.join(opened.stores)})"
+            raise PlanError(options.target, found, "", "--cluster NAME chooses one")
+        [store] = opened.stores.values()
+        yield dump_of(store, options.target)
+
+
+def dump_of(store: OneStore, target: str) -> DumpStore:
+    """Return a store that reads a dump.
+
+    Raises:
+        PlanError: It has only the index of a report.
+    """
+    if isinstance(store, DumpStore):
+        return store
+    raise PlanError(target, "the dump of this report is not here", "", "--dump names it")
+
+
 @dataclass(slots=True)
 class Opened:
     """The stores of the clusters of a fleet by name, or one store with an empty name for anything else.
@@ -221,11 +247,10 @@ def is_incomplete(store: AnyStore) -> bool:
     """Return whether part of a dump could not be read, or objects were left out, which changes the exit code."""
     if isinstance(store, FleetStore):
         return any([store.has_unread, *map(is_incomplete, store.stores.values())])
-    is_left_out = bool(store.sealed or store.failed or store.corrupt)
     if isinstance(store, IndexOnlyStore):
-        return is_left_out or any(source["damage"] for source in store.manifest["inputs"])
+        return bool(store.left_out) or any(source["damage"] for source in store.manifest["inputs"])
     TextWriter(sys.stderr)(look_again(store.plan))
-    return is_left_out or any(source.damage for source in store.plan.sources)
+    return bool(store.left_out) or any(source.damage for source in store.plan.sources)
 
 
 def _dumps_of(path: Path, options: QueryOptions, asked: AuditOptions) -> AuditOptions:

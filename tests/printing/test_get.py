@@ -98,8 +98,8 @@ class FixtureStore:
                 return one
         raise not_found(resource, name)
 
-    def has_namespace(self, name: str) -> bool:
-        return any(one["metadata"].get("namespace") == name for one in self.objects)
+    def namespaces(self) -> set[str]:
+        return {one["metadata"]["namespace"] for one in self.objects if "namespace" in one["metadata"]}
 
     def table_order(self, resource: Resource, objects: Any) -> Any:
         del resource

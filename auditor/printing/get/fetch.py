@@ -183,7 +183,7 @@ class Fetch:
                 return self.options.clusters.get_objects(resource, namespace, name)
             return [self.store.get_object(resource, namespace, name)]
         except StatusError as error:
-            gone = namespace not in ("", "default") and not self.store.has_namespace(namespace)
-            if error.code == 404 and gone:
+            known = self.store.namespaces() if error.code == 404 and namespace not in ("", "default") else ()
+            if known and namespace not in known:
                 raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found') from None
             raise

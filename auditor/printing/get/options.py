@@ -29,8 +29,8 @@ class Store(Protocol):
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return one object. Raises StatusError."""
 
-    def has_namespace(self, name: str) -> bool:
-        """Whether such a namespace exists."""
+    def namespaces(self) -> set[str]:
+        """Return the names of the namespaces that exist; none if they are not known."""
 
     def table_order(self, resource: Resource, objects: Sequence[JsonObject]) -> Sequence[JsonObject]:
         """Return the objects of a LIST in the order of the rows that a server prints."""

@@ -269,8 +269,7 @@ class ObjectPrinter:
                 printed = True
                 part = Found(group.resource, objects, listed=group.listed)
                 self.out(self._table(table, part, store, with_kind=with_kind))
-        unseen = any(getattr(self.store, name, 0) for name in ("sealed", "corrupt", "refused"))
-        is_empty = not (printed or self.errors or self.left_out or unseen)
+        is_empty = not (printed or self.errors or self.left_out or getattr(self.store, "left_out", False))
         if is_empty and not options.ignore_not_found and wanted.kinds:
             everywhere = options.all_namespaces or any(not kind.namespaced for kind in wanted.kinds)
             where = "" if everywhere else f" in {options.namespace} namespace."

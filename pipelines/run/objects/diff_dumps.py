@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.errors import NotFound, PlanError
+from auditor.base.errors import NotFound
 from auditor.base.records import place_text
 from auditor.base.wording import first_of
 from auditor.golang import jsontext
@@ -20,18 +20,16 @@ from auditor.server.comparison import (
     differences,
     without_bookkeeping,
 )
-from auditor.server.dump import DumpStore
-from auditor.server.fleet_store import FleetStore
 from auditor.server.report import ReportStore
 from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, note_of_no_kind, refusal
-from pipelines.run.query import is_incomplete, open_store
+from pipelines.run.query import is_incomplete, open_dump
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from auditor.printing.discovery import Resource
-    from auditor.server.fleet_store import AnyStore
+    from auditor.server.dump import DumpStore
     from pipelines.run.objects.query_options import QueryOptions
 
 
@@ -55,8 +53,7 @@ def run_diff_dumps(options: QueryOptions, new: str, write: Callable[[str], None]
         NotFound: There is no such object.
     """
     err = ErrorLines()
-    with open_store(_at_revision(options), err) as old_store, open_store(_at_revision(options, new), err) as new_store:
-        before, after = _of_one_dump(old_store, options.target), _of_one_dump(new_store, new)
+    with open_dump(_at_revision(options), err) as before, open_dump(_at_revision(options, new), err) as after:
         wanted = "/".join(options.args)
         try:
             kinds, name = _wanted(before, after, options.args, err)
@@ -91,18 +88,6 @@ def _at_revision(options: QueryOptions, target: str = "") -> QueryOptions:
     if mark and revision.isdecimal() and not Path(target).exists() and Path(dump).exists():
         return replace(options, target=dump, as_of=int(revision))
     return replace(options, target=target)
-
-
-def _of_one_dump(store: AnyStore, target: str) -> DumpStore:
-    """Return the store of a dump.
-
-    Raises:
-        PlanError: It is another store.
-    """
-    if isinstance(store, DumpStore):
-        return store
-    reason = "is the report of a fleet" if isinstance(store, FleetStore) else "is a report whose dump is missing"
-    raise PlanError(target, reason, "a dump, or the report of one beside its dump")
 
 
 def _wanted(

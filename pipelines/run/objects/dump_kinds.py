@@ -8,23 +8,22 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.errors import PlanError
 from auditor.base.visible import label, visible
 from auditor.base.wording import shortened
 from auditor.printing.discovery import stored_kinds
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
 from auditor.server.clock import reference_time, time_text
-from auditor.server.dump import DumpStore
-from auditor.server.kind_totals import biggest, deletions, totals
+from auditor.server.kind_totals import biggest_objects, deletions, totals
 from pipelines.run.objects.chosen_kinds import note_of_no_kind
-from pipelines.run.query import TextWriter, open_stores
+from pipelines.run.query import TextWriter, dump_of, open_stores
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from auditor.printing.print_rows import Row
+    from auditor.server.dump import DumpStore
     from auditor.server.kind_totals import KindTotals
     from pipelines.run.objects.query_options import QueryOptions
 
@@ -40,9 +39,9 @@ _DESCENDING: Final = ("objects", "bytes", "deleting")
 def run_kinds(
     options: QueryOptions,
     *,
-    by_namespace: bool,
+    by_namespace: str | None,
     deleting: bool,
-    most: int | None,
+    biggest: int | None,
     sort_by: str,
     output: str,
     now: float | None,
@@ -53,7 +52,7 @@ def run_kinds(
         options: The dump or report, and how it is read.
         by_namespace: A row for each kind and namespace.
         deleting: Print the objects that are being deleted.
-        most: Print so many of the biggest objects instead.
+        biggest: Print so many of the biggest objects instead.
         sort_by: name, kind, objects, bytes or deleting.
         output: A form of rows.
         now: Ages are relative to this time in seconds since 1970; None for the newest time in the dump.
@@ -64,34 +63,33 @@ def run_kinds(
     out, err = TextWriter(sys.stdout), ErrorLines()
     with open_stores(options, err) as opened:
         rows: list[dict[str, Any]] = []
-        for cluster, store in opened.stores.items():
-            if not isinstance(store, DumpStore):
-                raise PlanError(options.target, "this needs the dump of the report", "", "--dump names it")
+        for cluster, opened_store in opened.stores.items():
+            store = dump_of(opened_store, options.target)
             moment = reference_time(store, now)
             lead = {"cluster": cluster} if opened.is_fleet else {}
             if deleting:
                 rows += [
                     lead | row | _times("since", row["since"], moment) for row in deletions(store, options.namespace)
                 ]
-            elif most:
-                rows += [lead | row for row in biggest(store, most, options.namespace)]
+            elif biggest:
+                rows += [lead | row for row in biggest_objects(store, biggest, options.namespace)]
             else:
                 partly = options.namespace or by_namespace or any(source.is_export for source in store.plan.sources)
                 rows += [
                     lead | _totals(kind, moment, whole=not partly)
-                    for kind in totals(store, options.namespace, by_namespace=by_namespace)
+                    for kind in totals(store, options.namespace, by_namespace=bool(by_namespace))
                 ]
             _note_others(store, err)
         columns: dict[str, Any] = {"cluster": "cluster"} if opened.is_fleet else {}
-        if most:
-            rows = nlargest(most, rows, key=itemgetter("bytes"))
+        if biggest:
+            rows = nlargest(biggest, rows, key=itemgetter("bytes"))
             columns |= {name: name for name in ("bytes", "kind", "namespace", "name")}
         elif deleting:
             columns |= _DELETIONS
         else:
             rows.sort(key=itemgetter(sort_by), reverse=sort_by in _DESCENDING)
-            columns |= _columns(output, by_namespace=by_namespace)
-        wide = (*(() if most or deleting else _WIDE), *(("stored",) if by_namespace else ()), "message")
+            columns |= _columns(output, by_namespace=bool(by_namespace))
+        wide = (*(() if biggest or deleting else _WIDE), *(("stored",) if by_namespace else ()), "message")
         out("".join(print_rows(rows, columns, output, wide=wide)))
         incomplete = opened.is_incomplete()
         if not rows and output in ("table", "wide"):

@@ -14,14 +14,14 @@ from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
 from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
 from auditor.server.clock import reference_time
-from auditor.server.dump import DumpStore
 from auditor.server.references import References
 from pipelines.run.objects.chosen_kinds import REFUSED, refusal
-from pipelines.run.query import TextWriter, is_incomplete, open_store
+from pipelines.run.query import TextWriter, is_incomplete, open_dump
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
+    from auditor.server.dump import DumpStore
     from pipelines.run.objects.query_options import QueryOptions
 
 
@@ -55,10 +55,7 @@ def run_events(
     wanted = {word.lower() for text in types for word in text.split(",") if word}
     if wanted - {"normal", "warning"}:
         raise PlanError("--types", ", ".join(sorted(wanted)), "Normal or Warning")
-    with open_store(options, err) as store:
-        if not isinstance(store, DumpStore):
-            advice = "name it in the place of the report"
-            raise PlanError(options.target, "this needs the dump of one cluster", "", advice)
+    with open_dump(options, err) as store:
         try:
             listed = list(store.list_objects(store.discovery.resolve("events"), options.namespace, options.labels, ""))
             events = _about(store, listed, about, options.namespace) if about else listed

@@ -12,7 +12,7 @@ from auditor.base.errors import PlanError
 from auditor.base.visible import visible
 from auditor.builtin.scheme import described_fields
 from auditor.builtin.selectable import rules_of
-from auditor.printing.discovery import UnknownResource
+from auditor.printing.discovery import UnknownResource, kinds_named
 from auditor.printing.explain import NoSuchField, explained, json_path, with_type_fields
 from auditor.printing.get.printer import value_counts
 from auditor.printing.get.server_errors import StatusError
@@ -22,7 +22,7 @@ from auditor.server.dump import DumpStore
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import ReportStore
 from pipelines.run.objects.chosen_kinds import refusal
-from pipelines.run.query import TextWriter, open_stores
+from pipelines.run.query import TextWriter, is_incomplete, open_dump, open_stores
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:
@@ -61,10 +61,7 @@ def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive
         PlanError: It is not the dump of one cluster.
     """
     out, err = TextWriter(plain(sys.stdout)), ErrorLines()  # the tabs are kubectl's; every other text is escaped here
-    with open_stores(options, err) as opened:
-        [store, *others] = opened.stores.values()
-        if others or not isinstance(store, DumpStore):
-            raise PlanError(options.target, "this needs the dump of one cluster", "", "--values also takes an index")
+    with open_dump(options, err) as store:
         try:
             resource, names = _resource_and_path(store, path, api_version)
             head = [("GROUP:", resource.group), ("KIND:", resource.kind), ("VERSION:", resource.version)]
@@ -85,7 +82,7 @@ def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive
             versions = _versions(store, resource, only=bool(api_version))
             rows = [(each.api_version, *field) for each in versions for field in _fields(store, each)]
             out(f"FIELD SELECTORS:\n{format_table(('APIVERSION', 'FIELD', 'TYPE'), rows, '  ')}\n")
-        return 3 if opened.is_incomplete() else 0
+        return 3 if is_incomplete(store) else 0
 
 
 def run_values(options: QueryOptions, path: str, *, api_version: str, limit: int, output: str) -> int:
@@ -213,12 +210,7 @@ def _at(store: OneStore, resource: Resource, api_version: str) -> Resource:
 
 def _versions(store: OneStore, wanted: Resource, *, only: bool) -> list[Resource]:
     """Return the kind at each version, or only at the given version."""
-    same = [
-        resource
-        for resource in store.discovery.resources
-        if (resource.group, resource.plural) == (wanted.group, wanted.plural)
-    ]
-    return [wanted] if only else same
+    return [wanted] if only else kinds_named(store.discovery.resources, wanted)
 
 
 def _fields(store: OneStore, resource: Resource) -> list[tuple[str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.errors import PlanError
 from auditor.base.records import metadata_of, place_text
 from auditor.base.visible import visible
 from auditor.base.wording import are, counted
@@ -16,17 +15,17 @@ from auditor.printing.print_rows import NDJSON, print_rows
 from auditor.printing.yamltext import yaml_diff
 from auditor.server.clock import time_text
 from auditor.server.comparison import difference_of, without_bookkeeping
-from auditor.server.dump import DumpStore
 from auditor.server.history import check_history, revision_at, writes
 from auditor.sources.registry_key import printable_key
 from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, kinds_that_take, refusal
-from pipelines.run.query import TextWriter, open_stores
+from pipelines.run.query import TextWriter, is_incomplete, open_dump
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from auditor.printing.discovery import Resource
+    from auditor.server.dump import DumpStore
     from auditor.server.history import Point, Write
     from pipelines.run.objects.query_options import QueryOptions
 
@@ -48,13 +47,7 @@ def run_history(options: QueryOptions, *, begin: Point | None, end: Point | None
         PlanError: There is no dump, or it has no history.
     """
     out, err = TextWriter(sys.stdout), ErrorLines()
-    with open_stores(options, err) as opened:
-        if len(opened.stores) > 1:
-            reason = f"this is the report of {len(opened.stores)} clusters ({', '.join(opened.stores)})"
-            raise PlanError("", reason, "", "each has its own revisions: --cluster NAME chooses one")
-        store = next(iter(opened.stores.values()))
-        if not isinstance(store, DumpStore):
-            raise PlanError(options.target, "the dump of this report is not here", "", "--dump names it")
+    with open_dump(options, err) as store:
         history = _History(store, options, err)
         try:
             for text in history.texts(begin, end, output, as_diff=as_diff):
@@ -62,7 +55,7 @@ def run_history(options: QueryOptions, *, begin: Point | None, end: Point | None
             history.tell(is_table=output in ("table", "wide"))
         except REFUSED as error:
             return refusal(error, store.discovery, err)
-        return 3 if opened.is_incomplete() or history.unread else 0
+        return 3 if is_incomplete(store) or history.unread else 0
 
 
 class _History:
@@ -143,7 +136,7 @@ class _History:
             StatusError: There is no write at all of the object that is asked for.
         """
         is_whole = all(span == (0, sys.maxsize) for span in self._spans)
-        is_whole = is_whole and not (self._options.labels or self._options.fields or self._store.failed)
+        is_whole = is_whole and not (self._options.labels or self._options.fields or self._store.left_out.failed)
         if self._name and not self._printed and is_whole:
             raise not_found(self._kinds[0], self._name)
         if not self._printed and is_table:

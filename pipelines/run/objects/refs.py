@@ -5,17 +5,16 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.errors import PlanError
 from auditor.base.records import place_text
 from auditor.base.wording import are, by_count, counted, first_of
 from auditor.printing.print_rows import print_rows
-from auditor.server.dump import DumpStore
 from auditor.server.references import Reference, References, Target, is_at
 from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, note_of_no_kind, refusal
-from pipelines.run.query import TextWriter, is_incomplete, open_store
+from pipelines.run.query import TextWriter, is_incomplete, open_dump
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
+    from auditor.server.dump import DumpStore
     from pipelines.run.objects.query_options import QueryOptions
 
 
@@ -36,9 +35,7 @@ def run_refs(options: QueryOptions, *, dangling: bool, output: str) -> int:
         PlanError: The dump of a report is missing.
     """
     out, err = TextWriter(sys.stdout), ErrorLines()
-    with open_store(options, err) as store:
-        if not isinstance(store, DumpStore):
-            raise PlanError(options.target, "is no single dump", "a dump, or the report of one beside its dump")
+    with open_dump(options, err) as store:
         references = References(store)
         missing: list[str] = []
         has_target_column = dangling

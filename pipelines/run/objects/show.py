@@ -76,7 +76,7 @@ def _show(options: QueryOptions, args: Sequence[str], output: str, *, now: float
             places[Place(args[0], clusters)] = []
         parts = [(of_report(options.target, place) if has_report else {}, shown) for place, shown in places.items()]
         parts = [(judged, shown) for judged, shown in parts if judged or shown]
-        if not parts and not any(store.failed for store in stores.values()):
+        if not parts and not any(store.left_out.failed for store in stores.values()):
             if has_report and len(args) == 1 and (first := of_cause(options, args[0])):
                 return _show(first[0], first[1:], output, now=now, writers=writers)
             return _nothing(options, args, errors, stores, err) or (3 if opened.is_incomplete() else 0)
@@ -214,8 +214,8 @@ def _is_unread(store: DumpStore, row: StoredRow, document: dict[str, Any]) -> bo
     status = document.get("status")
     if "read" in document or status not in (Status.UNREADABLE, Status.SEALED):
         return False
-    store.reader.left_out.sealed += status == Status.SEALED
-    store.reader.left_out.corrupt += status == Status.UNREADABLE
+    store.left_out.sealed += status == Status.SEALED
+    store.left_out.corrupt += status == Status.UNREADABLE
     lead = "500: corrupt object " if status == Status.UNREADABLE else ""
     store.warn(f"{lead}{store.rows.place(row)}: {document.get('reason')}\n")
     return True

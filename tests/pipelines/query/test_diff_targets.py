@@ -24,7 +24,7 @@ def test_a_report_stands_for_its_dump(sample: str, tmp_path: Path) -> None:
     (tmp_path / "cluster.db").unlink()
     done = auditor("diff", report, report)
     assert done.code == 2
-    assert "is a report whose dump is missing" in done.stderr
+    assert "the dump of this report is not here; --dump names it" in done.stderr
 
 
 def test_findings_are_compared_elsewhere(sample: str) -> None:

@@ -171,8 +171,8 @@ def test_fields_are_counted_by_cluster(fleet: Path) -> None:
 
 def test_kinds_are_counted_by_cluster(fleet: Path) -> None:
     lines = rows(auditor("kinds", fleet).stdout)
-    assert lines[0][:3] == ["CLUSTER", "NAME", "KIND"]
-    assert {line[0] for line in lines[1:] if line[2] == "Loaf"} == {"east", "west"}
+    assert lines[0][:3] == ["CLUSTER", "NAME", "STORED"]
+    assert {line[0] for line in lines[1:] if line[1] == "loafs.bakery.example.com"} == {"east", "west"}
     only = rows(auditor("kinds", fleet, "--cluster", "west").stdout)
     assert {line[0] for line in only[1:]} == {"west"}
 

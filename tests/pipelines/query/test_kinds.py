@@ -278,7 +278,7 @@ def test_a_report_answers_by_its_dump(store: Store, tmp_path: Path) -> None:
     dump.unlink()
     done = auditor("kinds", report)
     assert (done.code, done.stdout) == (2, "")
-    assert "this needs the dump of the report; --dump names it" in done.stderr
+    assert "the dump of this report is not here; --dump names it" in done.stderr
 
 
 def test_a_removed_command_names_the_one_in_its_place() -> None:
