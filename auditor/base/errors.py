@@ -113,6 +113,12 @@ class NotFound(PlanError):
     exit_code = 1
 
 
+class NotKnown(PlanError):
+    """Whether what a command is about exists is not known: part of a dump could not be read."""
+
+    exit_code = 3
+
+
 class ReportNotWritable(PlanError):
     """The operating system refuses the folder of a report: no permission, no space."""
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.errors import NotFound
+from auditor.base.errors import NotFound, NotKnown
 from auditor.base.records import place_text
 from auditor.base.wording import first_of
 from auditor.golang import jsontext
@@ -69,8 +69,12 @@ def run_diff_dumps(options: QueryOptions, new: str, write: Callable[[str], None]
             whole=bool(name),
             folded=() if wanted else _FOLDED,
         )
+        incomplete = any([is_incomplete(before), is_incomplete(after)])
         if name and not any(differences.counts.values()):
-            raise NotFound("", f"neither dump has {wanted}", "", "-n NAMESPACE says where; auditor query prints names")
+            advice = "-n NAMESPACE says where; auditor query prints names"
+            if incomplete:
+                raise NotKnown("", f"what could be read of the dumps has no {wanted}", "", advice)
+            raise NotFound("", f"neither dump has {wanted}", "", advice)
         for dump, store, change in (("OLD", before, "added"), ("NEW", after, "removed")):
             if missing := _not_exported(store, differences.one_sided[change].values()):
                 err(f"note: {dump}: {missing}\n")
@@ -78,7 +82,7 @@ def run_diff_dumps(options: QueryOptions, new: str, write: Callable[[str], None]
             note_of_no_kind(store, kinds, "compared", err, f"{dump}: ")
         if isinstance(before, ReportStore) and isinstance(after, ReportStore):
             err(f"these are objects: `auditor findings {new} --against {options.target}` compares the findings\n")
-        return 3 if unread or any([is_incomplete(before), is_incomplete(after)]) else 0
+        return 3 if unread or incomplete else 0
 
 
 def _at_revision(options: QueryOptions, target: str = "") -> QueryOptions:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.base.errors import NotFound, PlanError
+from auditor.base.errors import NotFound, NotKnown, PlanError
 from auditor.base.statuses import Status
 from auditor.printing.arguments import read_arguments
 from auditor.printing.discovery import Resource, UnknownResource
@@ -79,7 +79,8 @@ def _show(options: QueryOptions, args: Sequence[str], output: str, *, now: float
         if not parts and not any(store.left_out.failed for store in stores.values()):
             if has_report and len(args) == 1 and (first := of_cause(options, args[0])):
                 return _show(first[0], first[1:], output, now=now, writers=writers)
-            return _nothing(options, args, errors, stores, err) or (3 if opened.is_incomplete() else 0)
+            code = _nothing(options, args, errors, stores, err, incomplete=(incomplete := opened.is_incomplete()))
+            return 3 if incomplete and code < 2 else code
         every = [shown for _, several in parts for shown in several]
         if not every and (writers or options.shown_as == "stored") and parts:
             raise PlanError(options.target, "the dump of this report is not here", "", "--dump names it")
@@ -127,11 +128,13 @@ def _nothing(
     errors: Sequence[Exception],
     stores: dict[str, DumpStore],
     err: ErrorLines,
+    *,
+    incomplete: bool,
 ) -> int:
     """Report that there is no such object; return the exit code.
 
     Raises:
-        NotFound: It was asked for by its key.
+        NotFound, NotKnown: It was asked for by its key.
         PlanError: The dump of a report is missing.
     """
     errors = list({str(error): error for error in errors}.values())
@@ -142,6 +145,8 @@ def _nothing(
     if len(args) == 1 and (unknown or not stores):
         is_report = (Path(options.target) / MANIFEST).exists()
         advice = "the column `key` of objects/ lists the keys" if is_report else "`auditor query` prints the names"
+        if incomplete:
+            raise NotKnown(options.target, f"what could be read of it has no key {args[0]}", "", advice)
         raise NotFound(options.target, f"there is no key {args[0]}", "", f"did you mean {near}?" if near else advice)
     if not stores:
         raise PlanError(options.target, "the dump of this report is not here", "", "--dump names it")
