@@ -16,12 +16,14 @@ from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
 from auditor.builtin.scheme import target_of
 from auditor.builtin.stored import UndecodableError, stored_object
 from auditor.crds.as_v1 import as_v1
+from auditor.program.program import AuditProgram
 from auditor.server.not_read import LeftOut
 from auditor.sources.encryption import make_unsealer, sealed_count
 from auditor.storage_read.read import ReadError, decode_value, read_object
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
+    from auditor.crds.definition import CustomResourceDefinition
     from auditor.plan.run_plan import Plan
     from auditor.printing.discovery import Resource
     from auditor.server.catalog import Catalog
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from auditor.server.not_read import NotRead
     from auditor.sources.encryption import SealedCount
 
+
+_WARM_UP: Final = 20
+"""Number of first objects of a kind that are read exactly: generating code for fewer takes longer than it saves."""
 
 REDACTED: Final = "(redacted)"
 """What is printed in place of a value of a Secret."""
@@ -102,6 +107,7 @@ class ObjectReader:
         self.left_out = LeftOut()
         self._catalog = catalog
         self._rows = rows
+        self._programs: dict[tuple[str, str], AuditProgram | None] = {}
 
     def plain_bytes(self, row: StoredRow, resource: Resource) -> bytes:
         """Return the bytes of a row, decrypted.
@@ -133,14 +139,27 @@ class ObjectReader:
         if definition is None:
             obj = as_v1(event_at(_builtin_object(resource, data), resource.group))
         else:
-            result = read_object(definition, resource.version, data)
-            if result.object is None:
-                raise (_Unconverted if result.needs_conversion else UndecodedObject)(result.unreadable or "")
-            obj = result.object
+            obj = self._custom_object(definition, resource.version, data)
         metadata = obj.get("metadata")
         if row.mod_revision is not None and type(metadata) is dict:
             metadata["resourceVersion"] = str(row.mod_revision)
         return obj
+
+    def _custom_object(self, definition: CustomResourceDefinition, version: str, data: bytes) -> JsonObject:
+        """Return a stored value of a definition as read at a version, proven by generated code or read exactly."""
+        place = (definition.name, version)
+        if place not in self._programs:
+            known = definition.versions.get(version)
+            program = None if known is None else AuditProgram(definition, known, rules=False, warm_up=_WARM_UP)
+            self._programs[place] = program
+        program = self._programs[place]
+        obj = None if program is None else program.proven_object(data)
+        if obj is not None:
+            return obj
+        result = read_object(definition, version, data)
+        if result.object is None:
+            raise (_Unconverted if result.needs_conversion else UndecodedObject)(result.unreadable or "")
+        return result.object
 
     def read_or_stored(self, resource: Resource, row: StoredRow, notes: NotRead) -> JsonObject | None:
         """Return the object of a row as `read` does, or as stored if only a webhook could read it.

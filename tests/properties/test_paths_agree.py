@@ -2,7 +2,7 @@
 
 Each drawn object is judged by the reference, by the generated program, by the same program once more (what it remembers
 must not change what it says), by one that leaves its first objects to the reference, and decoded beforehand as the
-pipeline hands it over; and what the typed tier proves of its bytes must be so.
+pipeline hands it over; what the typed tier proves of its bytes must be so, and an object that is only read the same.
 """
 
 from __future__ import annotations
@@ -56,10 +56,14 @@ def differences(document, texts):
         reference = AuditProgram(definition, version, compiled=False)
         program = AuditProgram(definition, version)
         warming = AuditProgram(definition, version, warm_up=2)
+        reader = AuditProgram(definition, version, rules=False)
         for text in texts:
             data = text.encode()
             exact = reference.audit(data)
             expected = reported(exact)
+            read = reader.proven_object(data)
+            if read is not None and repr(_ordered(read)) != expected["object"]:
+                found.append((text, version.name, "read", repr(_ordered(read)), expected["object"]))
             if wrong := typed_difference(program, exact, data):
                 found.append((text, version.name, "typed", wrong))
             ways = {"generated": partial(program.audit, data)}
@@ -116,17 +120,20 @@ def test_generated_program_and_reference_agree_on_many_where_values_are_wild(ran
 
 def test_the_generated_program_has_its_say():
     """The properties above are worth something: many objects are proven."""
-    total = proven = typed = 0
+    total = proven = typed = read = 0
     for seed in range(120):
         drawer = Drawer(Random(seed))
         definition = parse_definition(document := drawer.definition())
         program = AuditProgram(definition, definition.storage_version)
+        reader = AuditProgram(definition, definition.storage_version, rules=False)
         for _ in range(8):
             data = drawer.object_text(document).encode()
+            read += reader.proven_object(data) is not None
             typed += typed_difference(program, program.audit(data), data) is not None
         total, proven = total + program.total, proven + program.proven
     assert total == 960
     assert proven > 100
+    assert read >= proven
     assert typed > 50
 
 
