@@ -3,7 +3,8 @@
 `decode` tries orjson first, which agrees with Go on nearly all texts and is fast. If orjson refuses a text, or if it
 may have an integer that Go would read as float64, our own exact decoder decides: it has the server's limits (10,000
 levels), accepts texts that orjson refuses (invalid UTF-8, lone surrogates), and raises Go's errors for others. There is
-no recursion: neither the C stack nor Python's limit restricts the depth.
+no recursion: neither the C stack nor Python's limit restricts the depth. `encode` asks orjson too, and takes its text if
+it proves that Go writes the same.
 """
 
 from __future__ import annotations
@@ -325,6 +326,41 @@ def encode(value: Any) -> str:
     kind = type(value)
     if kind is not dict and kind is not list:
         return _encode_scalar(value)
+    text = proven_text(value)
+    return encode_exactly(value) if text is None else text
+
+
+def proven_text(value: Any, option: int = 0) -> str | None:
+    """Return the text of orjson for a dict or list if it is that of Go; None if this is not known.
+
+    Args:
+        value: The value.
+        option: Further options of orjson.
+    """
+    try:
+        data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS | option)  # refuses lone surrogates and 255 levels
+    except TypeError:
+        return None
+    is_escaped = b"<" in data or b">" in data or b"&" in data or b"\xe2\x80" in data
+    return None if is_escaped or not has_no_floats(value) else data.decode()
+
+
+def has_no_floats(value: Any) -> bool:
+    """Return whether a dict or list holds nothing but texts, integers, booleans and nulls at its ends."""
+    for item in value.values() if type(value) is dict else value:
+        kind = type(item)
+        if kind is str:
+            continue
+        if kind is dict or kind is list:
+            if not has_no_floats(item):
+                return False
+        elif kind is not int and kind is not bool and item is not None:
+            return False
+    return True
+
+
+def encode_exactly(value: Any) -> str:
+    """Return the result of `encode` without orjson; slow, for values that orjson writes in another way, and for tests."""
     parts: list[str] = []
     pending: list[Any] = [value]
     while pending:

@@ -7,11 +7,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from auditor.golang import jsontext
 
 
 def to_json(value: Any) -> str:
     """Return a value as indented JSON, keys sorted, with the final newline."""
+    if (type(value) is dict or type(value) is list) and (text := jsontext.proven_text(value, orjson.OPT_INDENT_2)):
+        return _indented_by_four(text)
+    return to_json_exactly(value)
+
+
+def _indented_by_four(text: str) -> str:
+    """Return JSON that is indented by two, indented by four; tabs and newlines in its strings are escaped."""
+    level = 1
+    while "\n" + "  " * level in text:
+        level += 1
+    for each in range(level - 1, 0, -1):
+        text = text.replace("\n" + "  " * each, "\n" + "\t" * each)
+    return text.replace("\t", "    ") + "\n"
+
+
+def to_json_exactly(value: Any) -> str:
+    """Return the result of `to_json` without orjson; slow, for values that orjson writes in another way."""
     out: list[str] = []
     _write(value, "\n", out)
     out.append("\n")

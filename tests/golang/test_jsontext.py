@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from auditor.golang import jsontext
 from auditor.golang.go_text import display, float_json, float_v, quote
-from auditor.golang.jsontext import GoJsonError, decode, decode_exactly, decode_object, encode
+from auditor.golang.jsontext import (
+    GoJsonError,
+    decode,
+    decode_exactly,
+    decode_object,
+    encode,
+    encode_exactly,
+    proven_text,
+)
+from auditor.printing.jsonprint import to_json, to_json_exactly
 from tests.cases import of_each
 from tests.golang.recorded_answers import recorded, shown
 
@@ -184,6 +193,29 @@ JSON = st.recursive(
         | st.dictionaries(st.text(max_size=4).filter(lambda key: key.isprintable()), inner, max_size=4)
     ),
 )
+
+
+EDGES = [*map(chr, range(0x21)), *"<>&\"\\/\x7f\x80\u2027\u2028\u2029\u202a\ud800\ufffd😀"]
+PRINTED = st.recursive(
+    SCALARS | st.sampled_from(EDGES) | st.integers(2**63, 2**64),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=2) | st.sampled_from(EDGES), inner, max_size=4)
+    ),
+)
+
+
+@given(PRINTED)
+@settings(deadline=None)
+def test_what_orjson_writes_is_what_the_exact_encoder_writes(value):
+    assert encode([value]) == encode_exactly([value])
+    assert to_json({"a": value}) == to_json_exactly({"a": value})
+
+
+def test_usual_objects_are_written_by_orjson():
+    value = {"b": [1, True, None, {}], "a": "".join(set(EDGES) - set("<>&\u2027\u2028\u2029\u202a\ud800"))}
+    assert proven_text(value) == encode_exactly(value)
+    assert [proven_text([each]) for each in EDGES].count(None) == 8
+    assert proven_text([1.5]) is proven_text([{"a": 1.0}]) is None
 
 
 @given(JSON)

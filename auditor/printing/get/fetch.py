@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.records import metadata_of
 from auditor.golang.go_text import quote
+from auditor.golang.jsontext import has_no_floats
 from auditor.printing.get.options import Found
 from auditor.printing.get.server_errors import ConnectionClosed, NotShown, StatusError
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 def as_received(value: Any) -> Any:
     """Return a value as a client decodes it: a float that JSON writes without fraction or exponent is an integer."""
     kind = type(value)
+    if (kind is dict or kind is list) and has_no_floats(value):
+        return value
     if kind is dict:
         return {key: as_received(each) for key, each in value.items()}
     if kind is list:

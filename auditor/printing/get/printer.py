@@ -184,8 +184,9 @@ class ObjectPrinter:
                 emit()
         elif form.name == "name":
             for resource, pair in pairs:
-                kind = replace(resource, kind=pair.get("kind") or resource.kind).group_kind
-                self.out(visible(f"{kind}/{metadata_of(pair).get('name', '')}") + "\n")
+                kind = pair.get("kind") or resource.kind
+                shown = resource if kind == resource.kind else replace(resource, kind=kind)
+                self.out(visible(f"{shown.group_kind}/{metadata_of(pair).get('name', '')}") + "\n")
         elif form.custom is not None:
             text, failed = form.custom.render((obj for _, obj in pairs), headers=options.headers, shown=self._shown)
             self._out_of_template(text, found)
