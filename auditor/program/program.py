@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
+from msgspec import UNSET
 
 from auditor.base.errors import SelectorError, TooMuchToReport
 from auditor.base.paths import check_paths
@@ -307,6 +308,24 @@ class AuditProgram:
             log.clear()
         self.proven += is_proven
         return obj if is_proven else None
+
+    def proven_names(self, data: bytes) -> JsonObject | None:
+        """Do as `proven_object`, but return apiVersion, kind, and of the metadata the namespace and name alone."""
+        typed = self.typed()
+        made = None if typed is None else typed.prove(data)
+        if made is not None:
+            self.total += 1
+            self.proven += 1
+            return self._with_names(made.metadata.namespace, made.metadata.name)
+        if typed is not None and typed.refusal is not None:
+            self.total += 1
+            return None
+        obj = self.proven_object(data)
+        return None if obj is None else self._with_names(obj["metadata"].get("namespace", UNSET), obj["metadata"]["name"])
+
+    def _with_names(self, namespace: Any, name: str) -> JsonObject:
+        metadata = {"name": name} if namespace is UNSET else {"namespace": namespace, "name": name}
+        return {"apiVersion": self._api_version, "kind": self.definition.kind, "metadata": metadata}
 
     def proves(self, data: bytes) -> bool:
         """Return whether generated code proves an object valid that a read leaves as it is, except defaults."""

@@ -22,7 +22,7 @@ from auditor.server.catalog import Catalog, resource_name
 from auditor.server.dump_rows import DumpRows
 from auditor.server.live_list import Selection, corrupt_value, in_cache_order, live_list, table_order
 from auditor.server.not_read import CorruptObjects, NotRead, unlisted
-from auditor.server.object_reader import ObjectReader, SealedObject, UndecodedObject
+from auditor.server.object_reader import ObjectReader, SealedObject, UndecodedObject, with_names_only
 from auditor.server.printer import Printer, deprecation_warning
 from auditor.sources.registry_key import printable_key
 from auditor.sources.storage_value import ENCRYPTED_PREFIX
@@ -183,20 +183,23 @@ class DumpStore:
         steps = self.steps[resource_name(resource)] = Steps()
         if self.query.max_scan is not None:
             self.refuse_scan(resource, sum(1 for _ in self.rows.of(resource)))
+        names_only = self.query.names_only
+        are_enough = names_only and not (labels or fields or self.query.where or self.mode.stored)
         for row in self._rows_read(resource, namespace):
             steps.rows += 1
             steps.read += 1
             if not steps.rows % _ROWS_BETWEEN:
                 tell("reading", steps.rows, None, "objects")
             try:
-                obj = self.reader.read_or_stored(resource, row, notes)
+                obj = self.reader.read_or_stored(resource, row, notes, names_only=are_enough)
                 if obj is None or not self._is_in(namespace, resource, row, obj):
                     continue
                 if self.selection.matches(resource, obj, labels, fields):
                     steps.fitted += 1
                     if self.selection.passes(resource, obj):
                         steps.kept += 1
-                        yield row.source, self.reader.shown(resource, row, obj)
+                        shown = self.reader.shown(resource, row, obj)
+                        yield row.source, with_names_only(shown) if names_only else shown
             except UndecodedObject as error:
                 if notes.is_requested(row):
                     corrupt.add(self.rows.place(row), str(error))

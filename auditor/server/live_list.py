@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import SelectorError, TooMuchToReport
-from auditor.base.records import namespace_of
+from auditor.base.records import labels_of, namespace_of
 from auditor.builtin.scheme import schema_of_kind
 from auditor.builtin.selectable import Rules, builtin_selectable, rules_of
 from auditor.printing.get.server_errors import NotShown, StatusError
@@ -217,6 +217,7 @@ class Selection:
         self._catalog = catalog
         self._any_field = any_field
         self._wheres: dict[Resource, Where] = {}
+        self._last: tuple[Resource, Where, Failures] | None = None
         self.failures: dict[Resource, Failures] = {}
         """The objects on which the evaluation of the predicate failed, by kind."""
 
@@ -288,13 +289,11 @@ class Selection:
         self,
         resource: Resource,
         obj: JsonObject,
-        labels: Iterable[LabelRequirement],
+        labels: Sequence[LabelRequirement],
         fields: Sequence[FieldRequirement],
     ) -> bool:
         """Whether an object is selected: labels first, then fields, as the server does it."""
-        metadata = obj.get("metadata")
-        found = metadata.get("labels") if type(metadata) is dict else None
-        if not all(requirement.matches(found if type(found) is dict else {}) for requirement in labels):
+        if labels and not all(requirement.matches(labels_of(obj)) for requirement in labels):
             return False
         if not fields:
             return True
@@ -307,7 +306,9 @@ class Selection:
         """Whether an object matches the requested predicate."""
         if not self.where:
             return True
-        return self.where_of(resource).test(obj, self.failures.setdefault(resource, Failures()))
+        if self._last is None or self._last[0] is not resource:  # hashing one takes longer than many a predicate
+            self._last = resource, self.where_of(resource), self.failures.setdefault(resource, Failures())
+        return self._last[1].test(obj, self._last[2])
 
     def where_of(self, resource: Resource) -> Where:
         """Return the predicate for a kind.

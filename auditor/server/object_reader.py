@@ -128,8 +128,13 @@ class ObjectReader:
 
     # ---- objects
 
-    def read(self, resource: Resource, row: StoredRow) -> JsonObject:
+    def read(self, resource: Resource, row: StoredRow, *, names_only: bool = False) -> JsonObject:
         """Return the object of a row at the requested version.
+
+        Args:
+            resource: The kind and version.
+            row: The row.
+            names_only: Whether apiVersion, kind, namespace and name are enough; there may be more.
 
         Raises:
             Unreadable: A server cannot read it.
@@ -139,13 +144,15 @@ class ObjectReader:
         if definition is None:
             obj = as_v1(event_at(_builtin_object(resource, data), resource.group))
         else:
-            obj = self._custom_object(definition, resource.version, data)
+            obj = self._custom_object(definition, resource.version, data, names_only=names_only)
         metadata = obj.get("metadata")
         if row.mod_revision is not None and type(metadata) is dict:
             metadata["resourceVersion"] = str(row.mod_revision)
         return obj
 
-    def _custom_object(self, definition: CustomResourceDefinition, version: str, data: bytes) -> JsonObject:
+    def _custom_object(
+        self, definition: CustomResourceDefinition, version: str, data: bytes, *, names_only: bool
+    ) -> JsonObject:
         """Return a stored value of a definition as read at a version, proven by generated code or read exactly."""
         place = (definition.name, version)
         if place not in self._programs:
@@ -153,21 +160,25 @@ class ObjectReader:
             program = None if known is None else AuditProgram(definition, known, rules=False, warm_up=_WARM_UP)
             self._programs[place] = program
         program = self._programs[place]
-        obj = None if program is None else program.proven_object(data)
-        if obj is not None:
-            return obj
+        if program is not None:
+            obj = program.proven_names(data) if names_only else program.proven_object(data)
+            if obj is not None:
+                return obj
         result = read_object(definition, version, data)
         if result.object is None:
             raise (_Unconverted if result.needs_conversion else UndecodedObject)(result.unreadable or "")
         return result.object
 
-    def read_or_stored(self, resource: Resource, row: StoredRow, notes: NotRead) -> JsonObject | None:
+    def read_or_stored(
+        self, resource: Resource, row: StoredRow, notes: NotRead, *, names_only: bool = False
+    ) -> JsonObject | None:
         """Return the object of a row as `read` does, or as stored if only a webhook could read it.
 
         Args:
             resource: The kind and version.
             row: The row.
             notes: Counts what was not read.
+            names_only: As in `read`.
 
         Returns:
             The object, or None if no key for its value was given.
@@ -176,7 +187,7 @@ class ObjectReader:
             Unreadable: A server cannot read it.
         """
         try:
-            return self.read(resource, row)
+            return self.read(resource, row, names_only=names_only)
         except SealedObject as error:
             notes.add(row, error.count)
             return None
@@ -223,6 +234,14 @@ class ObjectReader:
         if resource.kind == "Secret" and not resource.group and not self.mode.show_secrets:
             return _without_secrets(obj)
         return obj
+
+
+def with_names_only(obj: JsonObject) -> JsonObject:
+    """Return of an object what `ObjectReader.read` returns at least."""
+    out = {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
+    metadata = metadata_of(obj)
+    out["metadata"] = {key: metadata[key] for key in ("namespace", "name") if key in metadata}
+    return out
 
 
 def _builtin_object(resource: Resource, data: bytes) -> JsonObject:
