@@ -5,52 +5,65 @@ Source: cli-runtime pkg/printers/json.go, encoding/json.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from auditor.golang import jsontext
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def to_json(value: Any) -> str:
     """Return a value as indented JSON, keys sorted, with the final newline."""
-    if (type(value) is dict or type(value) is list) and (text := jsontext.proven_text(value, orjson.OPT_INDENT_2)):
-        return _indented_by_four(text)
-    return to_json_exactly(value)
+    out: list[str] = []
+    _write(value, "\n", out, jsontext.proven_text)
+    out.append("\n")
+    return "".join(out)
 
 
-def _indented_by_four(text: str) -> str:
-    """Return JSON that is indented by two, indented by four; tabs and newlines in its strings are escaped."""
+def to_json_exactly(value: Any) -> str:
+    """Return the result of `to_json` without orjson; slow, for tests."""
+    out: list[str] = []
+    _write(value, "\n", out, lambda *_: None)
+    out.append("\n")
+    return "".join(out)
+
+
+def _indented(text: str, margin: str) -> str:
+    """Return JSON that is indented by two, indented by four; tabs and newlines in its strings are escaped.
+
+    Args:
+        text: The JSON.
+        margin: A newline, and the spaces that come before the last line.
+    """
     level = 1
     while "\n" + "  " * level in text:
         level += 1
     for each in range(level - 1, 0, -1):
         text = text.replace("\n" + "  " * each, "\n" + "\t" * each)
-    return text.replace("\t", "    ") + "\n"
+    text = text.replace("\t", "    ")
+    return text if margin == "\n" else text.replace("\n", margin)
 
 
-def to_json_exactly(value: Any) -> str:
-    """Return the result of `to_json` without orjson; slow, for values that orjson writes in another way."""
-    out: list[str] = []
-    _write(value, "\n", out)
-    out.append("\n")
-    return "".join(out)
-
-
-def _write(value: Any, margin: str, out: list[str]) -> None:
+def _write(value: Any, margin: str, out: list[str], prove: Callable[[Any, int], str | None]) -> None:
     inner = margin + "    "
-    if type(value) is dict and value:
+    is_container = type(value) is dict or type(value) is list
+    if is_container and value and (text := prove(value, orjson.OPT_INDENT_2)) is not None:
+        out.append(_indented(text, margin))
+    elif type(value) is dict and value:
         opening = "{"
         for key in sorted(value):
             out.append(f"{opening}{inner}{jsontext.encode(key)}: ")
-            _write(value[key], inner, out)
+            _write(value[key], inner, out, prove)
             opening = ","
         out.append(f"{margin}}}")
     elif type(value) is list and value:
         opening = "["
         for item in value:
             out.append(f"{opening}{inner}")
-            _write(item, inner, out)
+            _write(item, inner, out, prove)
             opening = ","
         out.append(f"{margin}]")
     else:

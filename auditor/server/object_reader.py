@@ -128,17 +128,19 @@ class ObjectReader:
 
     # ---- objects
 
-    def read(self, resource: Resource, row: StoredRow, *, names_only: bool = False) -> JsonObject:
+    def read(self, resource: Resource, row: StoredRow) -> JsonObject:
         """Return the object of a row at the requested version.
-
-        Args:
-            resource: The kind and version.
-            row: The row.
-            names_only: Whether apiVersion, kind, namespace and name are enough; there may be more.
 
         Raises:
             Unreadable: A server cannot read it.
         """
+        return self._read(resource, row, names_only=False)
+
+    def read_names(self, resource: Resource, row: StoredRow) -> JsonObject:
+        """Do as `read`, but return at least apiVersion, kind, namespace and name."""
+        return self._read(resource, row, names_only=True)
+
+    def _read(self, resource: Resource, row: StoredRow, *, names_only: bool) -> JsonObject:
         data = self.plain_bytes(row, resource)
         definition = self._catalog.definition(resource)
         if definition is None:
@@ -178,7 +180,7 @@ class ObjectReader:
             resource: The kind and version.
             row: The row.
             notes: Counts what was not read.
-            names_only: As in `read`.
+            names_only: Whether what `read_names` returns is enough.
 
         Returns:
             The object, or None if no key for its value was given.
@@ -187,7 +189,7 @@ class ObjectReader:
             Unreadable: A server cannot read it.
         """
         try:
-            return self.read(resource, row, names_only=names_only)
+            return self.read_names(resource, row) if names_only else self.read(resource, row)
         except SealedObject as error:
             notes.add(row, error.count)
             return None
@@ -237,7 +239,7 @@ class ObjectReader:
 
 
 def with_names_only(obj: JsonObject) -> JsonObject:
-    """Return of an object what `ObjectReader.read` returns at least."""
+    """Return of an object what `ObjectReader.read_names` returns at least."""
     out = {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
     metadata = metadata_of(obj)
     out["metadata"] = {key: metadata[key] for key in ("namespace", "name") if key in metadata}

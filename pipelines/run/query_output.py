@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from auditor.base.errors import PlanError
 from auditor.golang import jsontext
+from auditor.printing.get.fetch import without_own_managed_fields
 from auditor.printing.print_rows import DATA, FORMS, print_rows
 from auditor.server.fleet_store import FleetStore
 
@@ -43,7 +44,8 @@ def _printed(
     store: AnyStore, options: QueryOptions, out: Callable[[str], None], form: str, pairs: Pairs
 ) -> Callable[[], None]:
     if form in DATA:
-        parts = print_rows([_shown(obj, options) for _, obj in pairs], (), form, encode=jsontext.encode)
+        shown = (obj if options.get.show_managed_fields else without_own_managed_fields(obj) for _, obj in pairs)
+        parts = print_rows(list(shown), (), form, encode=jsontext.encode)
     else:
         labels, rows = _rows(store, pairs)
         columns: dict[str, Any] = {
@@ -54,13 +56,6 @@ def _printed(
         parts = print_rows(rows, columns, form, headers=options.get.headers)
     text = "".join(parts)
     return lambda: out(text)
-
-
-def _shown(obj: JsonObject, options: QueryOptions) -> JsonObject:
-    metadata = obj.get("metadata")
-    if not options.get.show_managed_fields and type(metadata) is dict and "managedFields" in metadata:
-        return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
-    return obj
 
 
 def _rows(store: AnyStore, pairs: Pairs) -> tuple[list[str], list[dict[str, Any]]]:

@@ -67,6 +67,11 @@ def without_managed_fields(value: JsonObject) -> JsonObject:
     """Return an object, or a List of objects, without metadata.managedFields."""
     if "items" in value and value.get("kind") == "List":
         return {**value, "items": [without_managed_fields(item) for item in value["items"]]}
+    return without_own_managed_fields(value)
+
+
+def without_own_managed_fields(value: JsonObject) -> JsonObject:
+    """Return an object without metadata.managedFields, whatever else is in it."""
     metadata = metadata_of(value)
     if "managedFields" not in metadata:
         return value

@@ -23,6 +23,7 @@ from auditor.printing.get.fetch import (
     joined,
     place_of,
     without_managed_fields,
+    without_own_managed_fields,
 )
 from auditor.printing.get.options import Found
 from auditor.printing.get.server_errors import OF_THE_COMMAND, NotShown, StatusError, left_out
@@ -168,7 +169,9 @@ class ObjectPrinter:
         if form.is_table:
             self._tables(wanted, found)
             return
-        pairs = [(group.resource, self._received(obj)) for group in found for obj in group.objects]
+        as_read = options.show_managed_fields or options.sort_by or form.template or form.custom
+        shorten = without_own_managed_fields if not as_read else None
+        pairs = [(group.resource, self._received(obj, shorten)) for group in found for obj in group.objects]
         if options.sort_by and not wanted.single and len(pairs) > 0:
             try:
                 order = order_by([obj for _, obj in pairs], relaxed(options.sort_by))
@@ -212,9 +215,9 @@ class ObjectPrinter:
                 self.errors.append(Unrecognized(str(api_version), str(kind)))
         return replace(group, objects=objects)
 
-    def _received(self, obj: JsonObject) -> JsonObject:
-        """Return an object as a client receives it."""
-        out: JsonObject = as_received(obj)
+    def _received(self, obj: JsonObject, shorten: Callable[[JsonObject], JsonObject] | None) -> JsonObject:
+        """Return an object as a client receives it; `shorten` drops what is not printed."""
+        out: JsonObject = as_received(obj if shorten is None else shorten(obj))
         return out if self.options.clusters is None else self.options.clusters.copied(obj, out)
 
     def _shown(self, text: str) -> str:
