@@ -29,6 +29,7 @@ from auditor.server.history import plan_as_of, revision_at
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.object_reader import REDACTED
 from auditor.server.report import OtherDump, ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
+from auditor.sources.crd_files import no_collector
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote
 from auditor.store.check import check_earlier
@@ -373,7 +374,8 @@ def run_query(options: QueryOptions) -> int:
         asked.extra_formats = extra_formats(store, options, out)
         if isinstance(store, (DumpStore, FleetStore)):
             asked.place = store.place_of
-        code = get(store, asked, out, err)
+        with no_collector():
+            code = get(store, asked, out, err)
         if isinstance(store, FleetStore):
             code = code or int(store.refused > 0)
             has_names = options.output.partition("=")[0] in ("", "table", "wide", "csv", "parquet") and not asked.count
