@@ -17,7 +17,7 @@ from pipelines.progress import BAR
 @click.command(short_help="Compare the objects of two dumps, or of two revisions of one.")
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
-@click.argument("args", metavar="[KIND[/NAME]]", nargs=-1)
+@click.argument("args", metavar="[KIND[/NAME]|KIND NAME]", nargs=-1)
 @options(
     "clusters_of_report output fail_on namespace show_secrets kubernetes",
     output=("text", *FORMS),

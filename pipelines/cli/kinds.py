@@ -124,7 +124,7 @@ def events(target: str, **flags: Any) -> None:
 
 @click.command(short_help="Show who refers to an object, and references to nothing.")
 @click.argument("target", metavar="DUMP|REPORT")
-@click.argument("args", metavar="[KIND/NAME]", nargs=-1)
+@click.argument("args", metavar="[KIND/NAME|KIND NAME]", nargs=-1)
 @options(
     "clusters_of_report dangling namespace output dumps kubernetes",
     namespace="Namespace of KIND/NAME; with --dangling: of the objects that refer. Without it all namespaces.",

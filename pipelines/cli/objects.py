@@ -58,7 +58,7 @@ def show(target: str, args: tuple[str, ...], *, output: str, now: float | None, 
 
 @click.command(cls=KubectlCommand, short_help="Print the writes that a snapshot has, oldest first.")
 @click.argument("target", metavar="DUMP|REPORT")
-@click.argument("args", nargs=-1, metavar="[KIND[/NAME]]")
+@click.argument("args", nargs=-1, metavar="[KIND[/NAME]|KIND NAME]")
 @options(
     "clusters_of_report namespace labels fields any_field first last output as_diff show_secrets dumps kubernetes",
     namespace="Only objects of this namespace.",

@@ -60,7 +60,7 @@ def kinds_and_name(
         command=f"auditor {command} DUMP",
     )
     if len(wanted.names) > 1:
-        raise UsageError("give one KIND/NAME, or kinds")
+        raise UsageError("give one KIND/NAME")
     return list(wanted.kinds) or [resource for resource, _ in wanted.names], "".join(name for _, name in wanted.names)
 
 
