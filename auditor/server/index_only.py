@@ -390,7 +390,8 @@ def namespaces_of(report: Path, manifest: Mapping[str, Any]) -> set[str]:
     if any(source["damage"] for source in manifest["inputs"]):
         return set()
     wanted = _is_of(Resource("", "v1", "Namespace", "namespaces", namespaced=False), tuple(Status))
-    tables = _objects(_parts(report), wanted)
+    compared = ("group", "plural", "kind", "status")
+    tables = (table for part in _parts(report) for table in rows_where(part, wanted, compared, ["name"]))
     return {name for table in tables for name in table["name"].to_pylist()}
 
 
