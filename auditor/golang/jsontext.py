@@ -3,8 +3,8 @@
 `decode` tries orjson first, which agrees with Go on nearly all texts and is fast. If orjson refuses a text, or if it
 may have an integer that Go would read as float64, our own exact decoder decides: it has the server's limits (10,000
 levels), accepts texts that orjson refuses (invalid UTF-8, lone surrogates), and raises Go's errors for others. There is
-no recursion: neither the C stack nor Python's limit restricts the depth. `encode` asks orjson too, and takes its text if
-it proves that Go writes the same.
+no recursion: neither the C stack nor Python's limit restricts the depth. `encode` takes the text of orjson if it is
+proven to be Go's.
 """
 
 from __future__ import annotations
@@ -360,7 +360,7 @@ def has_no_floats(value: Any) -> bool:
 
 
 def encode_exactly(value: Any) -> str:
-    """Return the result of `encode` without orjson; slow, for values that orjson writes in another way, and for tests."""
+    """Return the result of `encode` without orjson; for what it writes in another way, and for tests."""
     parts: list[str] = []
     pending: list[Any] = [value]
     while pending:

@@ -302,7 +302,8 @@ class AuditProgram:
                 obj["metadata"].setdefault("creationTimestamp", None)
         except OSError:
             raise
-        except Exception:  # noqa: BLE001 - whatever is wrong, the reference can name it
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, the reference can name it
+            self.fallbacks.caught(Part.OBJECT, error)
             return None
         finally:
             log.clear()
@@ -321,7 +322,9 @@ class AuditProgram:
             self.total += 1
             return None
         obj = self.proven_object(data)
-        return None if obj is None else self._with_names(obj["metadata"].get("namespace", UNSET), obj["metadata"]["name"])
+        return (
+            None if obj is None else self._with_names(obj["metadata"].get("namespace", UNSET), obj["metadata"]["name"])
+        )
 
     def _with_names(self, namespace: Any, name: str) -> JsonObject:
         metadata = {"name": name} if namespace is UNSET else {"namespace": namespace, "name": name}

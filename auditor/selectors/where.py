@@ -38,6 +38,7 @@ from auditor.cel.syntax.ast import (
     descendants,
 )
 from auditor.golang.go_text import without_broken
+from auditor.selectors.where_code import WhereCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,6 +60,7 @@ class Where:
     text: str
     program: Program
     names: tuple[str, ...]
+    code: WhereCode
 
     @property
     def root(self) -> Expr:
@@ -75,7 +77,8 @@ class Where:
 
     def test(self, obj: JsonObject, failures: Failures | None = None) -> bool:
         """Whether an object is selected; `failures` count it."""
-        value = self.value(obj)
+        decided = self.code.decide(obj)
+        value = self.value(obj) if decided is None else decided
         if failures is not None:
             failures.tried += 1
             if type(value) is not bool:
@@ -146,7 +149,8 @@ def compile_where(text: str, fields: Iterable[str] = ()) -> Where:
         checked = environment.check(text, _as_times)
         if checked.type not in (BOOL, DYN):
             raise SelectorError("--where", f"is of type {checked.type}", "a predicate, which is true or false")
-        return Where(text, environment.program(checked), names)
+        program = environment.program(checked)
+        return Where(text, program, names, WhereCode(environment, checked, names, _COST_LIMIT))
     except CompileError as error:
         raise SelectorError("--where", f"does not compile:\n{error}") from None
 

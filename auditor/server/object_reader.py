@@ -240,7 +240,7 @@ class ObjectReader:
 
 def with_names_only(obj: JsonObject) -> JsonObject:
     """Return of an object what `ObjectReader.read_names` returns at least."""
-    out = {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
+    out: JsonObject = {key: obj[key] for key in ("apiVersion", "kind") if key in obj}
     metadata = metadata_of(obj)
     out["metadata"] = {key: metadata[key] for key in ("namespace", "name") if key in metadata}
     return out

@@ -195,7 +195,7 @@ JSON = st.recursive(
 )
 
 
-EDGES = [*map(chr, range(0x21)), *"<>&\"\\/\x7f\x80\u2027\u2028\u2029\u202a\ud800\ufffd😀"]
+EDGES = [*map(chr, range(0x21)), *'<>&"\\/\x7f\x80\u2027\u2028\u2029\u202a\ud800\ufffd😀']
 PRINTED = st.recursive(
     SCALARS | st.sampled_from(EDGES) | st.integers(2**63, 2**64),
     lambda inner: (

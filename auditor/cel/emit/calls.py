@@ -46,10 +46,17 @@ def emit_equality(emitter: CodeWriter, left: Value, right: Value, *, negated: bo
     shape, other = left.shape, right.shape
     total = left.total and right.total
     if Form.NULL in (shape.form, other.form):
-        # Null is never a value here, so a side is null only if it is a literal.
+        if any(each.constant not in (UNKNOWN, None) for each in (left, right)):
+            raise NotEmittable("null beside a constant")  # Python warns where a constant is compared by `is`
+        # Null is never a value of a schema, so there a side is null only if it is a literal.
         return Value(
             f"(({left.code} is None) {'is not' if negated else 'is'} ({right.code} is None))", BOOL, total=total
         )
+    if Form.DYN in (shape.form, other.form):
+        if Form.STRING in (shape.form, other.form):  # a text equals texts alone
+            return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
+        same = f"_true_or_false({emitter.slot(equal)}({argument(left)}, {argument(right)}))"
+        return Value(f"(not {same})" if negated else same, BOOL)
     if shape.form is other.form and shape.form in _SAME:
         return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
     if {shape.form, other.form} <= _TEXT_OR_NUMBER:
@@ -101,11 +108,16 @@ def emit_membership(emitter: CodeWriter, value: Value, container: Value) -> Valu
         if shape.item is not None and shape.item.convert is not None and shape.item.form is not Form.DOUBLE:
             raise NotEmittable("key of a value that may be unreadable, which is an error")
         return Value(f"({value.code} in {container.code})", BOOL, total=total)
+    if shape.form is Form.DYN and value.shape.form is Form.STRING:
+        return Value(f"({value.code} in _each({container.code}))", BOOL)
     if shape.form is not Form.LIST or shape.item is None:
         raise NotEmittable("in dyn")
     if container.constant == () and container.constant is not UNKNOWN:
         raise NotEmittable("in an empty list")
     item = shape.item.present
+    if value.shape.form is Form.DYN and container.constant is not UNKNOWN and item.form in (Form.STRING, Form.INT):
+        guard = "_is_str" if item.form is Form.STRING else "_is_int"
+        return Value(f"({guard}({value.code}) in {emitter.slot(frozenset(container.constant))})", BOOL)
     pair = {value.shape.form, item.form}
     if item.convert is not None or not ((len(pair) == 1 and pair <= _SAME) or pair <= _TEXT_OR_NUMBER):
         raise NotEmittable(f"{value.shape.form.name} in a list of {item.form.name}")
@@ -162,6 +174,8 @@ def _ordering(emitter: CallWriter, word: str, left: Value, right: Value) -> Valu
                 for each in (left, right)
             ]
             return Value(f"({codes[0]} {word} {codes[1]})", BOOL)
+    if Form.DYN in forms:
+        return Value(f"({emitter.slot(compare)}({argument(left)}, {argument(right)}) {word} 0)", BOOL)
     if forms <= {Form.INT, Form.DOUBLE}:
         if all(_is_plain_number(each) for each in (left, right)):
             return Value(f"({left.code} {word} {right.code})", BOOL, total=total)
@@ -232,6 +246,8 @@ def _invoke(emitter: CallWriter, expr: Call, declaration: Declaration, args: lis
     only = args[0] if args else None
     code = declaration.code
     of_text = code.is_remembered and not (code.makes_width and _sees_width(emitter))
+    if of_text and only is not None and only.shape.form is Form.DYN and shape.form in (Form.DURATION, Form.TIMESTAMP):
+        return Value(f"{emitter.remember((declaration.name, overload), unpacked)}[{only.code}]", shape, extent)
     if of_text and len(args) == 1 and only is not None and only.shape.form is Form.STRING:
         if type(only.constant) is str:
             return _computed(emitter, unpacked, only.constant, shape, extent)

@@ -23,6 +23,7 @@ from auditor.cel.emit.value_shapes import (
     BOOL,
     BYTES,
     DOUBLE,
+    DYN,
     INT,
     NULL,
     STRING,
@@ -192,6 +193,10 @@ class ExpressionEmitter:
         if operand.shape.form is Form.OPTIONAL:
             field = self.optional_field(operand, expr.field)
             return Value(f"({field.code} is not _NO)", BOOL, total=field.total) if expr.test_only else field
+        if operand.shape.form is Form.DYN:
+            if expr.test_only:
+                return Value(f"({expr.field!r} in _is_dict({operand.code}))", BOOL)
+            return Value(f"{operand.code}[{expr.field!r}]", DYN, extent_of(DYN))
         if not expr.test_only:
             return self._field(operand, expr.field)
         if operand.shape.form is Form.OBJECT:
@@ -273,6 +278,8 @@ class ExpressionEmitter:
         """Return the code of ``operand[index]`` or ``operand[?index]``."""
         is_optional = operand.shape.form is Form.OPTIONAL
         shape = operand.shape.item if is_optional else operand.shape
+        if operand.shape.form is Form.DYN and not optional and index.shape.form in (Form.STRING, Form.INT, Form.DYN):
+            return Value(f"_part({operand.code}, {index.code})", DYN, extent_of(DYN))
         if shape is None or shape.item is None or shape.form not in (Form.LIST, Form.MAP):
             raise NotEmittable("index of dyn")
         if index.shape.form is not (Form.INT if shape.form is Form.LIST else Form.STRING):
@@ -382,6 +389,8 @@ class ExpressionEmitter:
     def test(self, expr: Expr) -> Value:
         """Return the code of an operand of logic: it must be a bool."""
         value = self.emit(expr)
+        if value.shape.form is Form.DYN:
+            return Value(f"_true_or_false({value.code})", BOOL)
         if value.shape.form is not Form.BOOL:
             raise NotEmittable("logic on dyn")
         return value
@@ -477,6 +486,11 @@ class ExpressionEmitter:
     def _head(self, expr: Comprehension, range_: Value) -> tuple[str, dict[str, Value]]:
         """Return the ``for`` of a comprehension, and the values of its variables."""
         shape = range_.shape
+        if shape.form is Form.DYN and expr.variable2 is None:
+            first = self.fresh("i")
+            return f"for {first} in _each({range_.code})", {
+                expr.variable: Value(first, DYN, extent_of(DYN), total=True)
+            }
         if shape.form not in (Form.LIST, Form.MAP) or shape.item is None:
             raise NotEmittable("range that is dyn")
         first = self.fresh("i")

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 
 _SIZED: Final = frozenset({Form.STRING, Form.BYTES, Form.LIST, Form.MAP})
+_TEXTS: Final = frozenset({Form.STRING, Form.DYN})
 _LONGEST_SIZE: Final = 2**40
 _LONGEST_RANGE: Final = 1000
 
 
 def size_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write ``len()``."""
+    if args[0].shape.form is Form.DYN:
+        return Value(f"len(_sized({args[0].code}))", replace(INT, low=0, high=_LONGEST_SIZE))
     if args[0].shape.form not in _SIZED:
         return None
     return Value(f"len({args[0].code})", replace(INT, low=0, high=_LONGEST_SIZE), total=args[0].total)
@@ -30,24 +33,31 @@ def text_method_code(method: str) -> Callable[[CodeWriter, list[Value]], Value |
     """Return the writer of a method of texts."""
 
     def emit(_: CodeWriter, args: list[Value]) -> Value | None:
-        if any(each.shape.form is not Form.STRING for each in args):
+        if any(each.shape.form not in _TEXTS for each in args):
             return None
-        return Value(f"{args[0].code}.{method}({args[1].code})", BOOL, total=args[0].total and args[1].total)
+        text, part = map(_text, args)
+        return Value(f"{text.code}.{method}({part.code})", BOOL, total=text.total and part.total)
 
     return emit
 
 
 def contains_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write ``in`` of texts."""
-    if any(each.shape.form is not Form.STRING for each in args):
+    if any(each.shape.form not in _TEXTS for each in args):
         return None
-    return Value(f"({args[1].code} in {args[0].code})", BOOL, total=args[0].total and args[1].total)
+    text, part = map(_text, args)
+    return Value(f"({part.code} in {text.code})", BOOL, total=text.total and part.total)
+
+
+def _text(value: Value) -> Value:
+    """Return a value whose code has a text, or raises."""
+    return value if value.shape.form is Form.STRING else replace(value, code=f"_is_str({value.code})", total=False)
 
 
 def matches_code(emitter: CodeWriter, args: list[Value]) -> Value | None:
     """Write the match of a constant pattern; results are cached."""
     pattern = args[1].constant
-    if type(pattern) is not str or args[0].shape.form not in (Form.STRING, Form.INT_OR_STRING):
+    if type(pattern) is not str or args[0].shape.form not in (Form.STRING, Form.INT_OR_STRING, Form.DYN):
         return None
     try:
         search = compile_pattern(pattern).matches
@@ -63,7 +73,7 @@ def matches_code(emitter: CodeWriter, args: list[Value]) -> Value | None:
 
 def dyn_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write ``dyn(x)``, which changes nothing."""
-    if args[0].shape.form is Form.INT_OR_STRING:
+    if args[0].shape.form in (Form.INT_OR_STRING, Form.DYN):
         return args[0]
     raise NotEmittable("dyn()")
 
@@ -104,7 +114,7 @@ def or_code(emitter: CodeWriter, args: list[Value]) -> Value | None:
 
 def of_code(_: CodeWriter, args: list[Value]) -> Value | None:
     """Write an optional that has a value."""
-    if args[0].shape.form in (Form.OPTIONAL, Form.NULL):
+    if args[0].shape.form in (Form.OPTIONAL, Form.NULL, Form.DYN):
         raise NotEmittable("optional of an optional or of null")
     code = f"_value({args[0].code})"  # so that the code never has ``1 is not _NO``
     return replace(args[0], code=code, shape=optional_shape(args[0].shape), path=None, constant=UNKNOWN)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.cel.cel_types import NULL
 from auditor.cel.emit.bounds import ONE, ZERO, Bound, constant, greater
 from auditor.cel.emit.value import NotEmittable, Value, extent_of
-from auditor.cel.emit.value_shapes import Form, optional_shape
+from auditor.cel.emit.value_shapes import DYN, Form, optional_shape
 from auditor.cel.function import UNIT
 from auditor.cel.syntax.ast import Call, Comprehension, Expr, Ident, ListLiteral, Literal, MapLiteral, Select
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from auditor.cel.check.checked import CheckedExpression, Reference
     from auditor.cel.declarations import Declarations
+    from auditor.cel.emit.emitter import ExpressionEmitter
     from auditor.cel.emit.value_shapes import ValueShape
     from auditor.cel.operations.dispatch import Declaration
     from auditor.codegen import Module
@@ -147,17 +148,12 @@ def emit_rule(
         NotEmittable: There is no code for it.
     """
     from auditor.cel.emit.emitter import ExpressionEmitter  # noqa: PLC0415 - with the first rule
-    from auditor.cel.emit.program import bound_cost  # noqa: PLC0415
 
     emitter = ExpressionEmitter(environment, checked, rules.module.slot, rules.remember)
     emitter.define("self", emitter.read(name, shape.present, extent_of(shape), (), total=True))
     if environment.variables.get("oldSelf", NULL).is_optional:
         emitter.define("oldSelf", Value("_NO", optional_shape(shape.present), extent_of(shape), total=True))
-    root = checked.parsed.root
-    code = emitter.emit(root)
-    if code.shape.form is not Form.BOOL:
-        raise NotEmittable("no bool")
-    cost = bound_cost(root, emitter.values, emitter.counts, emitter.references, checked.functions)
+    code, cost = _written(emitter, checked)
     by_size = cost.without_lengths(emitter.most.__getitem__)
     measured = ""
     if by_size.at(_USUAL_SIZE) > _USUAL_COST and cost.lengths:
@@ -165,4 +161,37 @@ def emit_rule(
             path: f"_length({', '.join([name, *map(repr, path)])})" if path else f"len({name})" for path in cost.lengths
         }
         measured = cost.code(size, lengths)
-    return RuleCode(code.code, by_size, measured)
+    return RuleCode(code, by_size, measured)
+
+
+def emit_predicate(
+    environment: Declarations, checked: CheckedExpression, variables: Mapping[str, str], rules: RuleModule
+) -> RuleCode:
+    """Write the code of a predicate on JSON values that no schema describes.
+
+    Its value is the answer if it is True or False; any other value, or an exception, proves nothing.
+
+    Args:
+        environment: The environment in which it was checked.
+        checked: The predicate.
+        variables: The expression of each variable.
+        rules: Takes the constants.
+
+    Raises:
+        NotEmittable: There is no code for it.
+    """
+    from auditor.cel.emit.emitter import ExpressionEmitter  # noqa: PLC0415 - with the first predicate
+
+    emitter = ExpressionEmitter(environment, checked, rules.module.slot, rules.remember)
+    for name, code in variables.items():
+        emitter.define(name, Value(code, DYN, extent_of(DYN)))
+    return RuleCode(*_written(emitter, checked))
+
+
+def _written(emitter: ExpressionEmitter, checked: CheckedExpression) -> tuple[str, Bound]:
+    """Return the code of an expression, which must be a test, and a bound of its cost."""
+    root = checked.parsed.root
+    code = emitter.emit(root)
+    if code.shape.form not in (Form.BOOL, Form.DYN):
+        raise NotEmittable("no bool")
+    return code.code, bound_cost(root, emitter.values, emitter.counts, emitter.references, checked.functions)

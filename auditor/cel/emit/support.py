@@ -130,6 +130,33 @@ def _is_str(value: Any) -> str:
     return value
 
 
+def _is_dict(value: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise GiveUp
+    return value
+
+
+def _part(value: Any, key: Any) -> Any:
+    """Return the part of a map or list at a key or index of any type."""
+    kind = type(value)
+    if kind is dict or (kind is list and type(key) is int and key >= 0):
+        return value[key]
+    raise GiveUp
+
+
+def _each(value: Any) -> Any:
+    """Return what a macro over a map or list goes through."""
+    if type(value) is not dict and type(value) is not list:
+        raise GiveUp
+    return value
+
+
+def _sized(value: Any) -> Any:
+    if type(value) not in (str, list, dict):
+        raise GiveUp
+    return value
+
+
 def _true_or_false(value: Any) -> bool:
     """Return the result of a comparison that may be an error."""
     if type(value) is not bool:
@@ -182,6 +209,10 @@ NAMES: Final[dict[str, Any]] = {
     "_int": _int,
     "_is_int": _is_int,
     "_is_str": _is_str,
+    "_is_dict": _is_dict,
+    "_part": _part,
+    "_each": _each,
+    "_sized": _sized,
     "_true_or_false": _true_or_false,
     "_checked": _checked,
     "_from_optional": _from_optional,

@@ -56,6 +56,8 @@ def extent_of(shape: ValueShape) -> Extent:
         return Extent(most_items(shape), extent_of(shape.item))
     if shape.form is Form.OPTIONAL and shape.item is not None:
         return extent_of(shape.item)
+    if shape.form is Form.DYN:
+        return Extent(SIZE)
     if shape.form is Form.OBJECT:
         return Extent(constant(len(shape.fields) + 1) if not shape.open else SIZE)
     return _PLAIN

@@ -35,6 +35,7 @@ class Form(Enum):
     OBJECT = "dict, keys are fields; or a record"
     OPTIONAL = "the value, or ABSENT"
     LIBRARY = "value of a library's own class"
+    DYN = "any JSON value"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +110,8 @@ STRING: Final = ValueShape(Form.STRING)
 BYTES: Final = ValueShape(Form.BYTES)
 DURATION: Final = ValueShape(Form.DURATION)
 TIMESTAMP: Final = ValueShape(Form.TIMESTAMP)
+DYN: Final = ValueShape(Form.DYN)
+"""No schema says what a value is, so that generated code looks at it; values of rules never have this shape."""
 
 _SCALARS: Final = {
     Kind.NULL: NULL,

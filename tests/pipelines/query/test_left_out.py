@@ -19,8 +19,8 @@ import pipelines.run.query_output
 from auditor.plan.options import AuditOptions
 from auditor.printing.customcolumns import CustomColumns
 from auditor.printing.get.options import GetOptions
-from auditor.program.program import AuditProgram
 from auditor.printing.jsonpath import Template
+from auditor.program.program import AuditProgram
 from auditor.server.dump import DumpStore
 from pipelines.run.audit import run_audit
 from pipelines.run.objects.explain import run_values
