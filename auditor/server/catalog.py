@@ -27,7 +27,7 @@ class Catalog:
     """The kinds that a server with the definitions of a plan would serve.
 
     Attributes:
-        definitions: Established definitions by (group, plural), which a server serves.
+        scopes: Whether the objects of an established definition have a namespace, by (group, plural).
         broken: Names of the definitions that are not served, with the reason.
         discovery: All kinds, in discovery order.
     """
@@ -38,23 +38,23 @@ class Catalog:
         self._plan = plan
         command = plan.options.convert_with
         self._converter = ConversionCommand(command) if command else None
-        self.definitions: dict[tuple[str, str], CustomResourceDefinition] = {}
         self.broken: dict[str, str] = {}
+        self._outlines: dict[tuple[str, str], tuple[CustomResourceDefinition, DefinitionEntry]] = {}
+        self._definitions: dict[tuple[str, str], CustomResourceDefinition] = {}
         for entry in plan.entries:
             self._add(entry)
+        self.scopes = {name: outline.namespaced for name, (outline, _) in self._outlines.items()}
         self.discovery = Discovery.sorted_by_priority(self._resources(), group_rank)
 
     def _add(self, entry: DefinitionEntry) -> None:
         document = self._plan.definitions_file.document(entry)
         try:
-            definition = servable(parse_definition(document, stored=entry.stored))
+            outline = parse_definition(document, stored=entry.stored, with_schemas=False)
         except AuditorError as error:
             self.broken[entry.name] = str(error)
             return
-        if definition.conversion == "Webhook":
-            definition = replace(definition, webhook=self._converter or self._plan.lost_webhook(entry.name))
-        if definition.established:
-            self.definitions[(definition.group, definition.plural)] = definition
+        if outline.established:
+            self._outlines[(outline.group, outline.plural)] = replace(outline, document={}), entry
         else:
             self.broken[entry.name] = "not established"
 
@@ -63,23 +63,40 @@ class Catalog:
         for kind in REQUEST_KINDS:
             verbs = ("get", "list") if kind.kind == "ComponentStatus" else ("create",)
             yield replace(_builtin_resource(kind), verbs=verbs)
-        for definition in self.definitions.values():
-            for version in definition.served_versions:
+        for outline, _ in self._outlines.values():
+            for version in outline.served_versions:
                 yield Resource(
-                    definition.group,
+                    outline.group,
                     version.name,
-                    definition.kind,
-                    definition.plural,
-                    definition.singular,
-                    definition.short_names,
-                    definition.categories,
-                    definition.namespaced,
+                    outline.kind,
+                    outline.plural,
+                    outline.singular,
+                    outline.short_names,
+                    outline.categories,
+                    outline.namespaced,
                     version.printer_columns,
                 )
 
+    @property
+    def definitions(self) -> dict[tuple[str, str], CustomResourceDefinition]:
+        """All established definitions by (group, plural), which a server serves; their schemas are parsed."""
+        return {place: self._definition(place) for place in self._outlines}
+
     def definition(self, resource: Resource) -> CustomResourceDefinition | None:
-        """Return the definition of a resource, or None if it is built in."""
-        return self.definitions.get((resource.group, resource.plural))
+        """Return the definition of a resource, or None if it is built in; its schemas are parsed at the first call."""
+        place = (resource.group, resource.plural)
+        return self._definition(place) if place in self._outlines else None
+
+    def _definition(self, place: tuple[str, str]) -> CustomResourceDefinition:
+        definition = self._definitions.get(place)
+        if definition is None:
+            _, entry = self._outlines[place]
+            document = self._plan.definitions_file.document(entry)
+            definition = servable(parse_definition(document, stored=entry.stored))
+            if definition.conversion == "Webhook":
+                definition = replace(definition, webhook=self._converter or self._plan.lost_webhook(entry.name))
+            self._definitions[place] = definition
+        return definition
 
     def check_served(self, resource: Resource) -> None:
         """Check that a server can answer a request for an object of a kind.

@@ -55,11 +55,10 @@ def _of(store: DumpStore, number: int) -> Iterator[float]:
     if not table.num_rows:
         return
     revisions = table["mod_revision"].to_numpy(zero_copy_only=False)
-    scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
     last = np.argsort(revisions, kind="stable")[-LOOKED_AT:]
     for row in store.rows.take(number, last):
         key = row.key or b""
-        resource = resource_of(classify(split_key(key, store.catalog.prefix), scopes))
+        resource = resource_of(classify(split_key(key, store.catalog.prefix), store.catalog.scopes))
         yield from stored_times(store.reader.unsealer.open(key, resource, store.rows.stored_bytes(row)).data or b"")
 
 

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.skipif(
 )
 KNOWN = json.loads(TABLE.read_text())
 AGAIN = "python -m tests.counts.work"
-COMMANDS = ("a manifest, a file each", "an object of a query")
-"""Rows of whole commands, which report progress by the clock: a slow machine adds a call or two for each object."""
+COMMANDS = ("a manifest, a file each", "an object of ")
+"""Beginnings of the rows of whole commands, which report progress by the clock: a slow machine adds a call or two for each object."""
 
 
 def differences(group: str) -> list[str]:
@@ -28,7 +28,7 @@ def differences(group: str) -> list[str]:
             known = KNOWN.get(name, {}).get(what)
             if known is None:
                 lines.append(f"{name}: {what} are not in the table: {AGAIN} adds them")
-            elif name in COMMANDS and abs(count - known) <= 5:
+            elif name.startswith(COMMANDS) and abs(count - known) <= 5:
                 continue
             elif count > known:
                 lines.append(f"{name}: {what} grew from {known} to {count}")

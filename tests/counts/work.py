@@ -48,7 +48,7 @@ from tests.reference.make import VECTORS
 from tests.shared import beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["MANY", "TABLE", "Case", "counted", "counts_of"]
 
@@ -56,6 +56,7 @@ TABLE: Final = Path(__file__).with_name("counts.json")
 FEW: Final = 200
 MANY: Final = 300
 REAL: Final = 30
+DUMP_QUERIES: Final = (("--count",), ("-o", "name"), ("-o", "ndjson"), ("-o", "name", "--where", "spec.grams > 5000"))
 _DRAWN: Final = 40
 """Objects of a kind that are drawn until one of them is proven."""
 
@@ -180,6 +181,8 @@ def _own() -> Iterator[Case]:
     yield _audit("invalid Loaf with a manager, creates only", documents, managed, skip=("updates",))
     yield Case("a manifest, a file each", partial(_manifests, documents, loaf))
     yield Case("an object of a query", partial(_query, documents, loaf))
+    for words in DUMP_QUERIES:
+        yield Case(f"an object of query DUMP {' '.join(words)}", partial(_dump_query, words, documents, loaf))
 
 
 def _vectors(name: str) -> tuple[list[dict[str, Any]], CrdCatalog, list[dict[str, Any]]]:
@@ -257,6 +260,14 @@ def _query(documents: list[dict[str, Any]], obj: dict[str, Any], folder: Path, o
     dump, crds = _written(folder, documents, obj, objects)
     _command("audit", dump, "--crds", crds, "--report", folder / "report", "--jobs", 1, "-q")
     return partial(_command, "query", folder / "report", "loaves", "-A")
+
+
+def _dump_query(
+    words: Sequence[str], documents: list[dict[str, Any]], obj: dict[str, Any], folder: Path, objects: int
+) -> Callable[[], Any]:
+    """Prepare a query of all objects of a kind in a dump."""
+    dump, crds = _written(folder, documents, obj, objects)
+    return partial(_command, "query", dump, "loaves", "-A", "--crds", crds, *words)
 
 
 def _written(folder: Path, documents: list[dict[str, Any]], obj: dict[str, Any], objects: int) -> tuple[Path, Path]:

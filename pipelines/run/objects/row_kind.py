@@ -23,10 +23,9 @@ def resource_of(store: DumpStore, row: StoredRow, etcd_prefix: str) -> tuple[Res
             resource for resource in store.discovery.resources if (resource.group, resource.kind) == (group, kind)
         ]
     else:
-        scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
         segments = split_key(row.key, etcd_prefix)
-        place = classify(segments, scopes)
-        place = (listed_place(segments, scopes) or place) if place.status is KeyClass.OTHER else place
+        place = classify(segments, store.catalog.scopes)
+        place = (listed_place(segments, store.catalog.scopes) or place) if place.status is KeyClass.OTHER else place
         if place.status not in (KeyClass.CUSTOM, KeyClass.BUILTIN, KeyClass.DEFINITION):
             return None, f"{place.status}: {place.reason}"
         resources = [resource for resource in store.discovery.resources if resource.plural == place.plural]

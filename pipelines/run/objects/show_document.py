@@ -86,8 +86,7 @@ def _why_misplaced(store: DumpStore, row: StoredRow, options: QueryOptions) -> s
     """Return why a key below the prefix of a custom kind fits no object of it; empty if it fits one."""
     if row.key is None:
         return ""
-    scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
-    place = classify(split_key(row.key, options.etcd_prefix), scopes)
+    place = classify(split_key(row.key, options.etcd_prefix), store.catalog.scopes)
     return place.reason or "" if place.status is KeyClass.OTHER else ""
 
 

@@ -61,8 +61,7 @@ def _last_good(store: DumpStore, number: int, revisions: Iterable[KeyRevision]) 
     etcd_prefix = store.plan.options.etcd_prefix
     for revision in revisions:
         row = revision.row(number)
-        scopes = {name: definition.namespaced for name, definition in store.catalog.definitions.items()}
-        place = classify(split_key(revision.key, etcd_prefix), scopes)
+        place = classify(split_key(revision.key, etcd_prefix), store.catalog.scopes)
         resource, _ = resource_of(store, row, etcd_prefix)
         if resource is None or place.status not in _REACHED:
             return None
