@@ -281,10 +281,13 @@ class AuditProgram:
         audited = self._audited(obj, pruned, defaulted, [], stored_version, program.select)
         return Judgement(audited, effect, proven=True)
 
-    def proven_object(self, data: bytes) -> JsonObject | None:
+    def proven_object(self, data: bytes) -> tuple[JsonObject, str] | None:
         """Return the object that a storage read gives for a stored value; None if generated code does not prove it.
 
         Its rules are not evaluated: a read does not depend on them.
+
+        Returns:
+            (the object, the version that it is stored at)
         """
         self.total += 1
         if self.is_cold or (run := self._own().run) is None:
@@ -296,8 +299,9 @@ class AuditProgram:
             stored = obj["apiVersion"]
             if stored == self._api_version:
                 is_proven = run(obj, log, len(data))
+                stored_version = self.version.name
             else:
-                is_proven = self._convert(obj, stored, log, len(data))[1]
+                stored_version, is_proven = self._convert(obj, stored, log, len(data))
             if self._null_times:
                 obj["metadata"].setdefault("creationTimestamp", None)
         except OSError:
@@ -308,7 +312,7 @@ class AuditProgram:
         finally:
             log.clear()
         self.proven += is_proven
-        return obj if is_proven else None
+        return (obj, stored_version) if is_proven else None
 
     def proven_names(self, data: bytes) -> JsonObject | None:
         """Do as `proven_object`, but return apiVersion, kind, and of the metadata the namespace and name alone."""
@@ -321,10 +325,11 @@ class AuditProgram:
         if typed is not None and typed.refusal is not None:
             self.total += 1
             return None
-        obj = self.proven_object(data)
-        return (
-            None if obj is None else self._with_names(obj["metadata"].get("namespace", UNSET), obj["metadata"]["name"])
-        )
+        read = self.proven_object(data)
+        if read is None:
+            return None
+        metadata = read[0]["metadata"]
+        return self._with_names(metadata.get("namespace", UNSET), metadata["name"])
 
     def _with_names(self, namespace: Any, name: str) -> JsonObject:
         metadata = {"name": name} if namespace is UNSET else {"namespace": namespace, "name": name}

@@ -134,28 +134,42 @@ class ObjectReader:
         Raises:
             Unreadable: A server cannot read it.
         """
-        return self._read(resource, row, names_only=False)
+        return self._read(resource, row, names_only=False)[0]
 
     def read_names(self, resource: Resource, row: StoredRow) -> JsonObject:
         """Do as `read`, but return at least apiVersion, kind, namespace and name."""
-        return self._read(resource, row, names_only=True)
+        return self._read(resource, row, names_only=True)[0]
 
-    def _read(self, resource: Resource, row: StoredRow, *, names_only: bool) -> JsonObject:
+    def read_with_version(self, resource: Resource, row: StoredRow) -> tuple[JsonObject, str | None]:
+        """Return the object of a row as `read` does, and the version that it is stored at, if it names one.
+
+        Raises:
+            Unreadable: A server cannot read it.
+        """
+        return self._read(resource, row, names_only=False)
+
+    def _read(self, resource: Resource, row: StoredRow, *, names_only: bool) -> tuple[JsonObject, str | None]:
         data = self.plain_bytes(row, resource)
         definition = self._catalog.definition(resource)
         if definition is None:
-            obj = as_v1(event_at(_builtin_object(resource, data), resource.group))
+            stored = _builtin_object(resource, data)
+            version = version_of(stored)
+            obj = as_v1(event_at(stored, resource.group))
         else:
-            obj = self._custom_object(definition, resource.version, data, names_only=names_only)
+            obj, version = self._custom_object(definition, resource.version, data, names_only=names_only)
         metadata = obj.get("metadata")
         if row.mod_revision is not None and type(metadata) is dict:
             metadata["resourceVersion"] = str(row.mod_revision)
-        return obj
+        return obj, version
 
     def _custom_object(
         self, definition: CustomResourceDefinition, version: str, data: bytes, *, names_only: bool
-    ) -> JsonObject:
-        """Return a stored value of a definition as read at a version, proven by generated code or read exactly."""
+    ) -> tuple[JsonObject, str | None]:
+        """Return a stored value of a definition as read at a version, proven by generated code or read exactly.
+
+        Returns:
+            (the object, the version that it is stored at; None if that is not known, or if only names are wanted)
+        """
         place = (definition.name, version)
         if place not in self._programs:
             known = definition.versions.get(version)
@@ -163,13 +177,16 @@ class ObjectReader:
             self._programs[place] = program
         program = self._programs[place]
         if program is not None:
-            obj = program.proven_names(data) if names_only else program.proven_object(data)
-            if obj is not None:
-                return obj
+            if not names_only:
+                read = program.proven_object(data)
+                if read is not None:
+                    return read
+            elif (names := program.proven_names(data)) is not None:
+                return names, None
         result = read_object(definition, version, data)
         if result.object is None:
             raise (_Unconverted if result.needs_conversion else UndecodedObject)(result.unreadable or "")
-        return result.object
+        return result.object, result.stored_version
 
     def read_or_stored(
         self, resource: Resource, row: StoredRow, notes: NotRead, *, names_only: bool = False
@@ -244,6 +261,12 @@ def with_names_only(obj: JsonObject) -> JsonObject:
     metadata = metadata_of(obj)
     out["metadata"] = {key: metadata[key] for key in ("namespace", "name") if key in metadata}
     return out
+
+
+def version_of(obj: JsonObject) -> str | None:
+    """Return the version in the apiVersion of an object, or None if it has none."""
+    api_version = obj.get("apiVersion")
+    return (api_version.rpartition("/")[2] or None) if type(api_version) is str else None
 
 
 def _builtin_object(resource: Resource, data: bytes) -> JsonObject:

@@ -62,8 +62,8 @@ def differences(document, texts):
             exact = reference.audit(data)
             expected = reported(exact)
             read = reader.proven_object(data)
-            if read is not None and repr(_ordered(read)) != expected["object"]:
-                found.append((text, version.name, "read", repr(_ordered(read)), expected["object"]))
+            if read is not None and (repr(_ordered(read[0])), read[1]) != (expected["object"], exact.stored_version):
+                found.append((text, version.name, "read", read, expected["object"], exact.stored_version))
             if wrong := typed_difference(program, exact, data):
                 found.append((text, version.name, "typed", wrong))
             ways = {"generated": partial(program.audit, data)}

@@ -1,0 +1,203 @@
+"""The table of a kind: its columns, and record batches of its objects.
+
+The interface that everything else is built on:
+
+- `KindColumns.of(definition)` or `.of(resource)` of a built-in kind; `.merged(several)` for a kind of several clusters;
+- `.schema`, and `.schema_of(names)` for some of its columns;
+- `.batch(rows, columns=names)`: a row is a `TableRow`; values of columns that are not asked for are not converted.
+
+For all objects of a kind in a dump or a report see `auditor.server.kind_batches`.
+
+The columns are those that tie a row to a report (`TIES`: cluster, key, mod_revision, audit_status, impact, causes,
+stored_version), then metadata, each top-level property of the schema sorted by name, stored_object and _rest. The
+column of the audit's status is audit_status, because nearly every kind has a property `status`. A property whose name
+is, apart from upper and lower case, that of another column has none: its values are in _rest, as all that does not fit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from auditor.base.tables import STRINGS
+from auditor.builtin.scheme import type_named
+from auditor.columns.column_types import (
+    JSON,
+    METADATA,
+    Column,
+    arrow_field,
+    columns_of,
+    go_fields,
+    is_name,
+    look_at_number,
+    look_at_schema,
+    merged_fields,
+)
+from auditor.columns.exact import fit, json_text, rest_text
+from auditor.crds.definition import CustomResourceDefinition
+from auditor.crds.definitions_file import encode_definition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from auditor.base.records import JsonObject
+    from auditor.columns.exact import Rest
+    from auditor.printing.discovery import Resource
+
+
+TIES: Final = pa.schema(
+    [
+        ("cluster", pa.string()),
+        ("key", pa.string()),
+        ("mod_revision", pa.int64()),
+        ("audit_status", pa.string()),
+        ("impact", pa.string()),
+        ("causes", STRINGS),
+        ("stored_version", pa.string()),
+    ]
+)
+"""The columns that every table of a kind begins with."""
+STORED_OBJECT: Final = "stored_object"
+REST: Final = "_rest"
+_NONE: Final = object()
+_OWN: Final = frozenset({*TIES.names, "metadata", STORED_OBJECT, REST})
+_NO_COLUMN: Final = frozenset({"apiVersion", "kind", "metadata"})
+"""Properties that are not columns of a schema: the table is of one kind, and metadata has the same type everywhere."""
+
+
+class TableRow(NamedTuple):
+    """One object, or what is known of one that could not be read.
+
+    Attributes:
+        cluster: The cluster; None if it has no name.
+        key: The etcd key; None for an object of an export.
+        mod_revision: The revision of its last write.
+        audit_status: Its status in a report, or why it was not read; None if it was read from a dump.
+        impact, causes: Those of a report; None from a dump.
+        stored_version: The version that it is stored at.
+        object: The object as it was read, redacted if it is to be; None if it could not be read.
+        stored_object: The object as it is stored, if only a webhook could convert it.
+    """
+
+    cluster: str | None = None
+    key: str | None = None
+    mod_revision: int | None = None
+    audit_status: str | None = None
+    impact: str | None = None
+    causes: tuple[str, ...] | None = None
+    stored_version: str | None = None
+    object: JsonObject | None = None
+    stored_object: JsonObject | None = None
+
+
+class KindColumns:
+    """The columns of a kind at one version.
+
+    Args:
+        group, version, kind: Those of its objects.
+        fields: The column of each top-level property.
+        origin: The definition that they are made of, for `schema.json`: ``definition`` and ``sha256``, or ``builtin``.
+
+    Attributes:
+        schema: The Arrow schema of its table.
+    """
+
+    def __init__(self, group: str, version: str, kind: str, fields: dict[str, Column], origin: dict[str, Any]) -> None:
+        self.group, self.version, self.kind = group, version, kind
+        self.origin = origin
+        self._constants = {"apiVersion": f"{group}/{version}" if group else version, "kind": kind}
+        folded = Counter(name.casefold() for name in (*fields, *_OWN))
+        self.fields = {"metadata": METADATA} | {
+            name: fields[name] for name in sorted(fields) if folded[name.casefold()] == 1 and is_name(name)
+        }
+        self.schema = pa.schema(
+            [
+                *TIES,
+                *(arrow_field(name, column) for name, column in self.fields.items()),
+                arrow_field(STORED_OBJECT, JSON),
+                arrow_field(REST, JSON),
+            ]
+        )
+
+    @classmethod
+    def of(cls, kind: CustomResourceDefinition | Resource) -> KindColumns:
+        """Return the columns of a definition, at its storage version, or of a built-in kind."""
+        if isinstance(kind, CustomResourceDefinition):
+            version = kind.storage_version
+            schema = None if version is None else version.structural
+            properties = {} if schema is None else dict(schema.properties)
+            origin = {"definition": kind.name, "sha256": hashlib.sha256(encode_definition(kind.document)).hexdigest()}
+            fields = _fields(properties, look_at_schema)
+            return cls(kind.group, "" if version is None else version.name, kind.kind, fields, origin)
+        number = type_named(f"{kind.group}/{kind.version}/{kind.kind}")
+        sources = go_fields(number) if isinstance(number, int) else {}
+        origin = {"builtin": f"{kind.plural}.{kind.version}.{kind.group}".rstrip(".")}
+        return cls(kind.group, kind.version, kind.kind, _fields(sources, look_at_number), origin)
+
+    @classmethod
+    def merged(cls, several: Sequence[KindColumns]) -> KindColumns:
+        """Return the columns of a kind whose definitions differ between clusters: all of them, at the first version."""
+        first = several[0]
+        fields = dict(first.fields)
+        for other in several[1:]:
+            fields = merged_fields(fields, other.fields)
+        del fields["metadata"]
+        origins = {tuple(sorted(columns.origin.items())): columns.origin for columns in several}
+        origin = first.origin if len(origins) == 1 else {"merged": list(origins.values())}
+        return cls(first.group, first.version, first.kind, fields, origin)
+
+    def schema_of(self, columns: Sequence[str] | None = None) -> pa.Schema:
+        """Return the schema of some columns, in the given order; of all if None.
+
+        Raises:
+            KeyError: There is no such column.
+        """
+        return self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
+
+    def batch(self, rows: Iterable[TableRow], columns: Sequence[str] | None = None) -> pa.RecordBatch:
+        """Return rows as a record batch of `schema_of(columns)`; what is in no requested column is not converted."""
+        schema = self.schema_of(columns)
+        listed = list(rows)
+        wanted = set(schema.names)
+        has_rest = REST in wanted
+        read = [name for name in self.fields if has_rest or name in wanted]
+        made: dict[str, list[Any]] = {name: [] for name in (*read, REST)}
+        for row in listed:
+            rest: Rest = {}
+            values = {} if row.object is None else self._values(row.object, read, rest)
+            for name in read:
+                made[name].append(values.get(name))
+            made[REST].append(rest_text(rest) if has_rest else None)
+        arrays = [
+            pa.array(made[field.name], field.type)
+            if field.name in made
+            else pa.array([_tie(row, field.name) for row in listed], field.type)
+            for field in schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _values(self, obj: JsonObject, read: Sequence[str], rest: Rest) -> dict[str, Any]:
+        """Return the values of some top-level columns, and put aside what fits in no column."""
+        values: dict[str, Any] = {}
+        for name, value in obj.items():
+            if name in self.fields:
+                if name in read:
+                    values[name] = fit(self.fields[name], value, (name,), rest)
+            elif value != self._constants.get(name, _NONE):
+                rest[name,] = value
+        rest |= {(name,): None for name in self._constants if name not in obj}
+        return values
+
+
+def _fields(properties: dict[str, Any], look: Callable[[Any], Any]) -> dict[str, Column]:
+    return columns_of({name: source for name, source in properties.items() if name not in _NO_COLUMN}, look)
+
+
+def _tie(row: TableRow, name: str) -> Any:
+    """Return the value of a column that does not come from the fields of the object."""
+    if name == STORED_OBJECT:
+        return None if row.stored_object is None else json_text(row.stored_object)
+    return getattr(row, name)
