@@ -180,3 +180,44 @@ def narrowed(cause: Cause, count: dict[str, Any]) -> Cause:
         messages=messages,
         example_clusters=clusters,
     )
+
+
+Whose = tuple[str | None, ...]
+"""What names an object in every part: the columns `WHOSE` of its rows."""
+WHOSE: Final = ("cluster", "key", "group", "kind", "namespace", "name")
+
+
+class CausesOfObjects:
+    """The causes of each object of a report, part by part.
+
+    Args:
+        report: Its folder.
+        manifest: Its manifest.
+        known: Its causes, whose ids are used.
+    """
+
+    def __init__(self, report: Path, manifest: dict[str, Any], known: Sequence[Cause]) -> None:
+        self._report = report
+        self._causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
+        self._ids = _Ids(self._causes, known)
+
+    def of_part(self, name: str) -> dict[Whose, tuple[str, ...]]:
+        """Return the ids of causes of the objects of a part that have any, those of impacts first, each once.
+
+        Args:
+            name: The name of the part, in objects/ and findings/.
+        """
+        found: dict[Whose, dict[str, None]] = defaultdict(dict)
+        path = self._report / "objects" / name
+        if (mask := concerned(read_part(path, CONCERNED), self._causes)).any():
+            impacts = ObjectImpacts.of(take(read_part(path, OBJECT_COLUMNS), np.flatnonzero(mask)), self._causes)
+            for row, cause in zip(impacts.row.tolist(), impacts.cause.tolist(), strict=True):
+                found[tuple(impacts.columns[column].of(row) for column in WHOSE)][self._ids.of(cause)[0]] = None
+        path = self._report / "findings" / name
+        if path.is_file() and (table := read_part(path, FINDING_COLUMNS)).num_rows:
+            rows = FindingRows.of(table, self._causes)
+            pairs = np.stack([rows.object, rows.cause])
+            for row in np.sort(np.unique(pairs, axis=1, return_index=True)[1]).tolist():
+                whose = tuple(rows.columns[column].of(row) for column in WHOSE)
+                found[whose][self._ids.of(int(rows.cause[row]))[0]] = None
+        return {whose: tuple(ids) for whose, ids in found.items()}

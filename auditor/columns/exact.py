@@ -1,7 +1,7 @@
 """Converts a value to what Arrow takes for its column; what the column cannot hold without loss is put aside.
 
-A value fits if the column gives the same value back: a number that is equal, a time that is the same instant. Nothing is
-rounded, cut or spelled in another way to make it fit.
+A value fits if the column gives the same value back: a number that is equal, a time that is the same instant. Nothing
+is rounded, cut or spelled in another way to make it fit.
 """
 
 from __future__ import annotations

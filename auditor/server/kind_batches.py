@@ -3,20 +3,30 @@
 `kind_batches(store, resource)` is what `auditor tables`, `auditor sql` and `.table(kind)` read: a schema, and an
 iterator of batches that are made while it is read, so that a kind needs no more memory than a batch. Every row of the
 kind is there: one that could not be read has its key, its status and otherwise nulls.
+
+Rows of a report come from its objects/, with status, impact and causes; the objects from its dump, which is not
+scanned again. Those of a dump have a status only if the object could not be read.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.arrow import plain
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Status
+from auditor.causes.model import FindingsModel
+from auditor.causes.parts import part_files
+from auditor.causes.rows_with_causes import WHOSE, CausesOfObjects
 from auditor.columns import KindColumns, TableRow
 from auditor.server.dump import DumpStore
+from auditor.server.dump_rows import StoredRow
 from auditor.server.fleet_store import FleetStore
 from auditor.server.object_reader import UndecodedObject, version_of
+from auditor.server.report import ReportStore
 from auditor.sources.registry_key import printable_key
+from auditor.store.selected_rows import Mask, is_one_of, rows_where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,13 +34,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from auditor.printing.discovery import Resource
-    from auditor.server.dump_rows import StoredRow
     from auditor.server.fleet_store import AnyStore
 
 
 BATCH_ROWS: Final = 4096
 BATCH_BYTES: Final = 32 << 20
 """Stored bytes of the objects of a batch, apart from the last one."""
+_PLACE: Final = ("source", "mod_revision", "offset", "length")
+_TIED: Final = ("stored_version", "status", "impact")
+"""What a row of the report says of its object."""
 
 
 def kind_batches(
@@ -67,13 +79,13 @@ def kind_parts(store: AnyStore, resource: Resource) -> list[KindPart]:
         PlanError: As `kind_batches`.
     """
     stores = store.stores if isinstance(store, FleetStore) else {"": store}
-    parts = []
+    parts: list[KindPart] = []
     for name, one in stores.items():
         if not isinstance(one, DumpStore):
             raise PlanError(name or resource.plural, "an index has no whole objects", "", "name its dump with --dump")
         own = store.own(name, resource) if isinstance(store, FleetStore) else resource
         if own is not None:
-            parts.append(KindPart(one, own, name))
+            parts.append(ReportKindPart(one, own, name) if isinstance(one, ReportStore) else KindPart(one, own, name))
     if not parts:
         raise PlanError(resource.group_resource, "is not a kind of any of these clusters", "")
     return parts
@@ -103,8 +115,8 @@ class KindPart:
         """Yield the rows in lists that are bounded in rows and in bytes."""
         some: list[TableRow] = []
         size = 0
-        for stored in self.store.rows.of(self.resource):
-            some.append(self._row(stored))
+        for stored, row in self.rows():
+            some.append(self._with_object(stored, row))
             size += stored.length
             if len(some) >= most or size >= BATCH_BYTES:
                 yield some
@@ -112,9 +124,13 @@ class KindPart:
         if some:
             yield some
 
-    def _row(self, stored: StoredRow) -> TableRow:
-        key = None if stored.key is None else printable_key(stored.key)
-        row = TableRow(self.cluster, key, stored.mod_revision)
+    def rows(self) -> Iterator[tuple[StoredRow, TableRow]]:
+        """Yield where each object is stored, and its row without the object."""
+        for stored in self.store.rows.of(self.resource):
+            key = None if stored.key is None else printable_key(stored.key)
+            yield stored, TableRow(self.cluster, key, stored.mod_revision)
+
+    def _with_object(self, stored: StoredRow, row: TableRow) -> TableRow:
         reader = self.store.reader
         try:
             if reader.mode.stored:
@@ -127,16 +143,56 @@ class KindPart:
             return self._unread(row, stored, error)
         except Exception as error:  # noqa: BLE001 - it is a row without values
             self.store.leave_out(self.store.rows.place(stored), error)
-            return row._replace(audit_status=Status.UNREADABLE)
+            return row._replace(audit_status=row.audit_status or Status.UNREADABLE)
 
     def _unread(self, row: TableRow, stored: StoredRow, error: UndecodedObject) -> TableRow:
         """Return the row of an object that a server cannot read, and count it."""
         left_out = self.store.reader.left_out
         if error.lacks_key:
             left_out.sealed += 1
-            return row._replace(audit_status=Status.SEALED)
+            return row._replace(audit_status=row.audit_status or Status.SEALED)
         if not error.needs_webhook:
             left_out.corrupt += 1
-            return row._replace(audit_status=Status.UNREADABLE)
+            return row._replace(audit_status=row.audit_status or Status.UNREADABLE)
         obj = self.store.reader.as_stored(self.resource, stored)
-        return row._replace(audit_status=Status.NEEDS_CONVERSION, stored_version=version_of(obj), stored_object=obj)
+        status = row.audit_status or Status.NEEDS_CONVERSION
+        return row._replace(audit_status=status, stored_version=version_of(obj), stored_object=obj)
+
+
+class ReportKindPart(KindPart):
+    """The objects of a kind in a dump that was audited: the rows of the report, with what it says of them."""
+
+    store: ReportStore
+
+    def rows(self) -> Iterator[tuple[StoredRow, TableRow]]:
+        """Yield the rows of objects/; of an object that was judged at several versions the first."""
+        report, manifest = self.store.report, self.store.manifest
+        causes = CausesOfObjects(report, manifest, FindingsModel.open(report).causes)
+        sources = {source["name"]: number for number, source in enumerate(manifest["inputs"])}
+        encodings = [int(source["format"] == "etcdctl-json") for source in manifest["inputs"]]
+        columns = list(dict.fromkeys((*WHOSE, *_PLACE, *_TIED)))
+        last: tuple[Any, ...] = ()
+        for path in part_files(report / "objects"):
+            of_part = None
+            for table in rows_where(path, self._is_of_kind, ["group", "plural", "kind"], columns):
+                of_part = causes.of_part(path.name) if of_part is None else of_part
+                for row in plain(table).to_pylist():
+                    source, key = sources[row["source"]], row["key"]
+                    place = source, row["offset"], key
+                    if place != last:
+                        own = of_part.get(tuple(row[column] for column in WHOSE), ())
+                        data = None if key is None else key.encode()
+                        position = row["mod_revision"], row["offset"], row["length"]
+                        tied = row["mod_revision"], row["status"], row["impact"], own, row["stored_version"]
+                        yield (
+                            StoredRow(source, data, *position, encodings[source]),
+                            TableRow(row["cluster"], key, *tied),
+                        )
+                    last = place
+
+    def _is_of_kind(self, rows: pa.Table) -> Mask:
+        resource = self.resource
+        mask = is_one_of(rows["plural"], resource.plural)  # the value of an export has its kind alone
+        mask |= is_one_of(rows["plural"], None) & is_one_of(rows["kind"], resource.kind)
+        mask &= is_one_of(rows["group"], resource.group)
+        return mask
