@@ -63,7 +63,8 @@ TIES: Final = pa.schema(
 STORED_OBJECT: Final = "stored_object"
 REST: Final = "_rest"
 _NONE: Final = object()
-_OWN: Final = frozenset({*TIES.names, "metadata", STORED_OBJECT, REST})
+_OWN: Final = frozenset({*TIES.names, "metadata", STORED_OBJECT, REST, "group"})
+"""Names that no property may take; readers of a data set of Parquet add its group and kind as columns."""
 _NO_COLUMN: Final = frozenset({"apiVersion", "kind", "metadata"})
 """Properties that are not columns of a schema: the table is of one kind, and metadata has the same type everywhere."""
 
@@ -121,6 +122,11 @@ class KindColumns:
                 arrow_field(REST, JSON),
             ]
         )
+
+    @property
+    def name(self) -> str:
+        """The definition, or ``PLURAL.VERSION.GROUP`` of a built-in kind, that the columns are made of."""
+        return str(self.origin.get("definition") or self.origin.get("builtin") or "")
 
     @classmethod
     def of(cls, kind: CustomResourceDefinition | Resource) -> KindColumns:

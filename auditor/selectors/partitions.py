@@ -94,6 +94,10 @@ class Folders:
         self._kinds[crd, group, kind] = folder
         return folder
 
+    def table_folder(self, crd: str, group: str, kind: str) -> str:
+        """Return the folder of the typed rows of a kind, below that of all tables: ``group=G/kind=K``."""
+        return f"{_component('group', group or _CORE)}/{self.kind_folder(crd, group, kind)}"
+
     def folder(self, crd: str, group: str, version: str, kind: str) -> str:
         """Return the folder of a definition at a version, below that of the index."""
         last = self.kind_folder(crd, group, kind)

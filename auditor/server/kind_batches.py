@@ -111,6 +111,10 @@ class KindPart:
         self.cluster = cluster or None
         self.columns = KindColumns.of(resource if definition is None else definition)
 
+    def is_empty(self) -> bool:
+        """Return whether there is no object of the kind."""
+        return next(self.store.rows.of(self.resource), None) is None
+
     def batches_of_rows(self, most: int = BATCH_ROWS) -> Iterator[list[TableRow]]:
         """Yield the rows in lists that are bounded in rows and in bytes."""
         some: list[TableRow] = []
@@ -163,6 +167,11 @@ class ReportKindPart(KindPart):
     """The objects of a kind in a dump that was audited: the rows of the report, with what it says of them."""
 
     store: ReportStore
+
+    def is_empty(self) -> bool:
+        """Return whether the report has no row of the kind, by its manifest."""
+        names = {(kind["group"], kind["kind"]) for kind in self.store.manifest["kinds"] if kind["objects"]}
+        return not any((self.resource.group, name) in names for name in (self.resource.kind, self.resource.plural))
 
     def rows(self) -> Iterator[tuple[StoredRow, TableRow]]:
         """Yield the rows of objects/; of an object that was judged at several versions the first."""

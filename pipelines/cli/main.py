@@ -34,6 +34,7 @@ from pipelines.cli.query import query
 from pipelines.cli.releases import releases
 from pipelines.cli.report.report import accept, findings, report, summary, trend
 from pipelines.cli.sources import sources
+from pipelines.cli.tables import tables
 from pipelines.cli.upgrade import upgrade
 from pipelines.cli.validate import validate
 from pipelines.console import OutputClosed, forget_output, watch_streams
@@ -203,6 +204,7 @@ for _command in (
     refs,
     show,
     history,
+    tables,
     crds,
     upgrade,
     changes,
