@@ -37,6 +37,7 @@ from auditor.columns.column_types import (
     merged_fields,
 )
 from auditor.columns.exact import fit, json_text, rest_text
+from auditor.columns.generated import Converters, Unfit
 from auditor.crds.definition import CustomResourceDefinition
 from auditor.crds.definitions_file import encode_definition
 
@@ -114,6 +115,9 @@ class KindColumns:
         self.fields = {"metadata": METADATA} | {
             name: fields[name] for name in sorted(fields) if folded[name.casefold()] == 1 and is_name(name)
         }
+        self._names = frozenset({*self.fields, *self._constants})
+        self._converters = Converters(f"{kind}.{group}")
+        self._convert: dict[str, Callable[[Any], Any]] = {}
         self.schema = pa.schema(
             [
                 *TIES,
@@ -167,23 +171,57 @@ class KindColumns:
         """Return rows as a record batch of `schema_of(columns)`; what is in no requested column is not converted."""
         schema = self.schema_of(columns)
         listed = list(rows)
-        wanted = set(schema.names)
-        has_rest = REST in wanted
-        read = [name for name in self.fields if has_rest or name in wanted]
+        try:
+            return self._batch(listed, schema, is_fast=True)
+        except (pa.ArrowException, ValueError, OverflowError, TypeError):  # what is proven has types, not each range
+            return self._batch(listed, schema, is_fast=False)
+
+    def exact_batch(self, rows: Iterable[TableRow], columns: Sequence[str] | None = None) -> pa.RecordBatch:
+        """Return what `batch` returns, made without generated code."""
+        return self._batch(list(rows), self.schema_of(columns), is_fast=False)
+
+    def _batch(self, rows: list[TableRow], schema: pa.Schema, *, is_fast: bool) -> pa.RecordBatch:
+        has_rest = REST in schema.names
+        read = [name for name in self.fields if has_rest or name in schema.names]
         made: dict[str, list[Any]] = {name: [] for name in (*read, REST)}
-        for row in listed:
-            rest: Rest = {}
-            values = {} if row.object is None else self._values(row.object, read, rest)
-            for name in read:
-                made[name].append(values.get(name))
-            made[REST].append(rest_text(rest) if has_rest else None)
+        adders = [(name, self._converter(name), made[name].append) for name in read]
+        for row in rows:
+            obj = row.object
+            if is_fast and obj is not None and (not has_rest or self._is_plain(obj)):
+                try:
+                    values = [convert(obj[name]) if name in obj else None for name, convert, _ in adders]
+                    rest = None
+                except Unfit:
+                    values, rest = self._exactly(obj, read)
+            else:
+                values, rest = self._exactly(obj, read)
+            for value, (_, _, add) in zip(values, adders, strict=True):
+                add(value)
+            made[REST].append(rest)
         arrays = [
             pa.array(made[field.name], field.type)
             if field.name in made
-            else pa.array([_tie(row, field.name) for row in listed], field.type)
+            else pa.array([_tie(row, field.name) for row in rows], field.type)
             for field in schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _converter(self, name: str) -> Callable[[Any], Any]:
+        """Return the generated function of a column."""
+        known = self._convert.get(name)
+        if known is None:
+            known = self._convert[name] = self._converters.of(self.fields[name])
+        return known
+
+    def _is_plain(self, obj: JsonObject) -> bool:
+        """Return whether an object is of the kind and version of the columns, and each of its fields has one."""
+        return obj.keys() <= self._names and all(obj.get(name) == value for name, value in self._constants.items())
+
+    def _exactly(self, obj: JsonObject | None, read: Sequence[str]) -> tuple[list[Any], str | None]:
+        """Return the values of some top-level columns, and that of `_rest`."""
+        rest: Rest = {}
+        values = {} if obj is None else self._values(obj, read, rest)
+        return [values.get(name) for name in read], rest_text(rest)
 
     def _values(self, obj: JsonObject, read: Sequence[str], rest: Rest) -> dict[str, Any]:
         """Return the values of some top-level columns, and put aside what fits in no column."""
