@@ -7,6 +7,7 @@ every leaf. No other file is in the folder of a kind: not every reader passes ov
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -79,7 +80,7 @@ def write_parts(batches: Iterable[pa.RecordBatch], schema: pa.Schema, folder: Pa
         writer.close()
 
 
-def write_part(batches: list[pa.RecordBatch], schema: pa.Schema, path: Path) -> None:
+def write_part(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: Path) -> None:
     """Write rows as one file of one row group."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with parquet_writer(schema, path) as writer:
@@ -135,6 +136,6 @@ def write_schemas(kinds: Iterable[dict[str, Any]], folder: Path, **origin: Any) 
         "tool": {"name": "auditor", "version": VERSION},
         "columns_version": COLUMNS_VERSION,
         **origin,
-        "kinds": list(kinds),
+        "kinds": sorted(kinds, key=itemgetter("folder")),
     }
     (folder / SCHEMA_FILE).write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")

@@ -130,7 +130,8 @@ class KindColumns:
     @property
     def name(self) -> str:
         """The definition, or ``PLURAL.VERSION.GROUP`` of a built-in kind, that the columns are made of."""
-        return str(self.origin.get("definition") or self.origin.get("builtin") or "")
+        origin = self.origin.get("merged", [self.origin])[0]
+        return str(origin.get("definition") or origin.get("builtin") or "")
 
     @classmethod
     def of(cls, kind: CustomResourceDefinition | Resource) -> KindColumns:

@@ -42,6 +42,7 @@ class AuditOptions:
         jobs: Worker processes; 1 runs everything in this process. With Ray: most tasks at a time; 0: no bound.
         engine: processes, inline (everything in this process) or ray.
         ray_address: The address of the Ray cluster, as `ray.init` takes it; empty: Ray's own choice.
+        tables: New folder for the typed rows of every kind; empty if they are not written.
         report_mode: Permissions of its files in octal; empty means those of the dumps, the strictest of them.
         fail_on_sealed: Whether values that no key was given for make the exit code 1.
         kms_decryptor: Command that unwraps data keys of KMS providers; empty if there is none.
@@ -129,6 +130,12 @@ class AuditOptions:
         "Permissions of the report's files, e.g. 0640  [default: the strictest among the dumps' own]",
         "it decides who can read the report",
         form="mode",
+    )
+    tables: str = option(
+        "--tables DIR",
+        "Also write the objects of every kind as typed Parquet, as `auditor tables REPORT DIR` does.",
+        WRITES,
+        own_place=True,
     )
     force: bool = option(
         "--force",

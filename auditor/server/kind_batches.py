@@ -30,9 +30,11 @@ from auditor.store.selected_rows import Mask, is_one_of, rows_where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     import pyarrow as pa
 
+    from auditor.causes.rows_with_causes import Whose
     from auditor.printing.discovery import Resource
     from auditor.server.fleet_store import AnyStore
 
@@ -85,10 +87,17 @@ def kind_parts(store: AnyStore, resource: Resource) -> list[KindPart]:
             raise PlanError(name or resource.plural, "an index has no whole objects", "", "name its dump with --dump")
         own = store.own(name, resource) if isinstance(store, FleetStore) else resource
         if own is not None:
-            parts.append(ReportKindPart(one, own, name) if isinstance(one, ReportStore) else KindPart(one, own, name))
+            parts.append(kind_part(one, own, name))
     if not parts:
         raise PlanError(resource.group_resource, "is not a kind of any of these clusters", "")
     return parts
+
+
+def kind_part(store: DumpStore, resource: Resource, cluster: str = "") -> KindPart:
+    """Return the objects of a kind in the store of a dump or of a report."""
+    if isinstance(store, ReportStore):
+        return ReportKindPart(store, resource, cluster, AuditedReport(store.report, store.manifest))
+    return KindPart(store, resource, cluster)
 
 
 class KindPart:
@@ -142,6 +151,8 @@ class KindPart:
                 version = version_of(obj)
             else:
                 obj, version = reader.read_with_version(self.resource, stored)
+                if row.stored_version is not None or stored.key is None:  # an export has what a server read
+                    version = row.stored_version
             return row._replace(stored_version=version, object=reader.concealed(self.resource, obj))
         except UndecodedObject as error:
             return self._unread(row, stored, error)
@@ -163,28 +174,57 @@ class KindPart:
         return row._replace(audit_status=status, stored_version=version_of(obj), stored_object=obj)
 
 
-class ReportKindPart(KindPart):
-    """The objects of a kind in a dump that was audited: the rows of the report, with what it says of them."""
+class AuditedReport:
+    """A report, for the rows of its objects.
 
-    store: ReportStore
+    Args:
+        report: Its folder.
+        manifest: Its manifest.
+
+    Attributes:
+        parts: The parts of objects/ that are read, in order.
+    """
+
+    def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
+        self.manifest = manifest
+        self.parts = list(part_files(report / "objects"))
+        self._causes = CausesOfObjects(report, manifest, FindingsModel.open(report).causes)
+        self._last: tuple[str, dict[Whose, tuple[str, ...]]] = ("", {})
+
+    def causes_of(self, part: str) -> dict[Whose, tuple[str, ...]]:
+        """Return the causes of the objects of a part, as `CausesOfObjects`; those of the last part are known."""
+        if part != self._last[0]:
+            self._last = part, self._causes.of_part(part)
+        return self._last[1]
+
+
+class ReportKindPart(KindPart):
+    """The objects of a kind in a dump that was audited: the rows of the report, with what it says of them.
+
+    Args:
+        store, resource, cluster: As of `KindPart`.
+        report: The report.
+    """
+
+    def __init__(self, store: DumpStore, resource: Resource, cluster: str, report: AuditedReport) -> None:
+        super().__init__(store, resource, cluster)
+        self._report = report
 
     def is_empty(self) -> bool:
         """Return whether the report has no row of the kind, by its manifest."""
-        names = {(kind["group"], kind["kind"]) for kind in self.store.manifest["kinds"] if kind["objects"]}
+        names = {(kind["group"], kind["kind"]) for kind in self._report.manifest["kinds"] if kind["objects"]}
         return not any((self.resource.group, name) in names for name in (self.resource.kind, self.resource.plural))
 
     def rows(self) -> Iterator[tuple[StoredRow, TableRow]]:
         """Yield the rows of objects/; of an object that was judged at several versions the first."""
-        report, manifest = self.store.report, self.store.manifest
-        causes = CausesOfObjects(report, manifest, FindingsModel.open(report).causes)
-        sources = {source["name"]: number for number, source in enumerate(manifest["inputs"])}
-        encodings = [int(source["format"] == "etcdctl-json") for source in manifest["inputs"]]
+        inputs = self._report.manifest["inputs"]
+        sources = {source["name"]: number for number, source in enumerate(inputs)}
+        encodings = [int(source["format"] == "etcdctl-json") for source in inputs]
         columns = list(dict.fromkeys((*WHOSE, *_PLACE, *_TIED)))
         last: tuple[Any, ...] = ()
-        for path in part_files(report / "objects"):
-            of_part = None
+        for path in self._report.parts:
             for table in rows_where(path, self._is_of_kind, ["group", "plural", "kind"], columns):
-                of_part = causes.of_part(path.name) if of_part is None else of_part
+                of_part = self._report.causes_of(path.name)
                 for row in plain(table).to_pylist():
                     source, key = sources[row["source"]], row["key"]
                     place = source, row["offset"], key

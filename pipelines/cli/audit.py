@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 _IN_ORDER: Final = """
-crds render report report_root report_name keep_reports no_lock dry_run force report_mode at jobs engine ray_address
-memory time_per_object time_in_all fail_on fail_on_sealed etcd_prefix encryption_config kms_decryptor
+crds render report tables report_root report_name keep_reports no_lock dry_run force report_mode at jobs engine
+ray_address memory time_per_object time_in_all fail_on fail_on_sealed etcd_prefix encryption_config kms_decryptor
 convert_with kubernetes source salvage skip cluster feature_gates old apply since verify verify_digest diff
 clusters fleet max_age require_change only_new severity max_new fail_on_standing accept owners history keep_history
 notify outputs redact field_gates sidecar include exclude all_namespaces fields labels namespace
@@ -157,6 +157,9 @@ def _check_combinations(options: AuditOptions) -> None:
         raise click.UsageError("--only-new needs --diff: it names the report that findings are compared with")
     if options.most_new and not options.diff:
         raise click.UsageError("--max-new needs --diff: it names the report that findings are compared with")
+    if options.tables and (options.redact or options.old):
+        given = "--redact" if options.redact else "--old"
+        raise click.UsageError(f"--tables writes the values of stored objects: it excludes {given}")
     if options.require_change and not options.diff:
         raise click.UsageError("--require-change needs --diff: it names the report of the last dump")
 

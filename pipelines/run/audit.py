@@ -74,7 +74,7 @@ def _run(
 
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
-    with new_report(options) as (spool, parts):
+    with new_report(options) as (spool, parts), _new_tables(options) as tables:
         digests = LateDigests(is_wanted=options.verify_digest)
         with _from_files(options, apart=expected) as from_files:
             plan = make_plan(options, spool, from_files, go_on=True, digests=digests)
@@ -122,8 +122,21 @@ def _run(
             if by_workers:
                 counted = count_in_workers(options, parts, manifest, meanwhile=last_good)
             code = note_causes(options, parts, manifest, counted)
+        if tables is not None:
+            from pipelines.run.tables import tables_of_audit  # noqa: PLC0415 - only when asked
+
+            tables_of_audit(replace(plan, definitions=str(parts / FILE)), parts, manifest, tables)
         list_files(parts, manifest)
     return code, manifest
+
+
+def _new_tables(options: AuditOptions) -> AbstractContextManager[Path | None]:
+    """Return a context manager that yields a new folder for the typed rows of the run, or None without --tables."""
+    if not options.tables:
+        return nullcontext()
+    from pipelines.run.tables import new_tables  # noqa: PLC0415 - only when asked
+
+    return new_tables(options.tables, *options.dumps)
 
 
 def _usable(options: AuditOptions, spool: Path) -> UsableDefinitions | None:

@@ -134,6 +134,9 @@ def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         (exit code, manifest), as `run_audit`.
     """
     clusters = clusters_of(options)
+    if options.tables and len(clusters) > 1:
+        advice = "write them from the report: auditor tables REPORT OUT"
+        raise PlanError("--tables", f"the dumps are of {len(clusters)} clusters", "one cluster", advice)
     with report_here(options) as local:
         if not clusters:
             code, manifest = run_audit(local)
