@@ -11,9 +11,11 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
 from auditor.codegen import FunctionWriter, Module
 from auditor.columns.column_types import Kind
-from auditor.columns.exact import json_text, microseconds
+from auditor.columns.exact import microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,13 +65,16 @@ class Converters:
     """
 
     def __init__(self, title: str) -> None:
-        names = {"Unfit": Unfit, "moments": Moments(), "json_text": json_text}
+        names = {"Unfit": Unfit, "moments": Moments(), "dumps": orjson.dumps}
         self._module = Module(f"columns of {title}", names)
         self._made: dict[int, tuple[str, bool]] = {}
         self._columns: list[Column] = []
 
     def of(self, column: Column) -> Callable[[Any], Any]:
-        """Return the function that takes a value of a column, and returns it as Arrow takes it or raises `Unfit`."""
+        """Return the function that takes a value of a column, and returns it as Arrow takes it.
+
+        It raises `Unfit` or TypeError (of orjson) if the value is not proven to fit.
+        """
         return self._module.compile(self._function(column)[0])
 
     @property
@@ -122,7 +127,7 @@ class Converters:
             writer.line(f"if type({value}) is not str: raise Unfit")
             writer.line(f"{value} = moments[{value}]")
         elif kind is Kind.JSON:
-            writer.line(f"{value} = json_text({value})")
+            writer.line(f"{value} = dumps({value}, option={orjson.OPT_SORT_KEYS}).decode()")
         elif kind is Kind.STRUCT:
             name, changes = self._function(column)
             writer.line(f"{value} = {name}({value})" if changes else f"{name}({value})")

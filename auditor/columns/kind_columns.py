@@ -192,7 +192,7 @@ class KindColumns:
                 try:
                     values = [convert(obj[name]) if name in obj else None for name, convert, _ in adders]
                     rest = None
-                except Unfit:
+                except (Unfit, TypeError):  # the latter of orjson
                     values, rest = self._exactly(obj, read)
             else:
                 values, rest = self._exactly(obj, read)
