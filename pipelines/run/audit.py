@@ -123,7 +123,7 @@ def _run(
                 counted = count_in_workers(options, parts, manifest, meanwhile=last_good)
             code = note_causes(options, parts, manifest, counted)
         if tables is not None:
-            from pipelines.run.tables import tables_of_audit  # noqa: PLC0415 - only when asked
+            from pipelines.run.audit_tables import tables_of_audit  # noqa: PLC0415 - only when asked
 
             tables_of_audit(replace(plan, definitions=str(parts / FILE)), parts, manifest, tables)
         list_files(parts, manifest)
@@ -134,7 +134,7 @@ def _new_tables(options: AuditOptions) -> AbstractContextManager[Path | None]:
     """Return a context manager that yields a new folder for the typed rows of the run, or None without --tables."""
     if not options.tables:
         return nullcontext()
-    from pipelines.run.tables import new_tables  # noqa: PLC0415 - only when asked
+    from pipelines.run.audit_tables import new_tables  # noqa: PLC0415 - only when asked
 
     return new_tables(options.tables, *options.dumps)
 

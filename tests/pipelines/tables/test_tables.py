@@ -123,7 +123,7 @@ def test_a_report_gets_no_tables_inside(tmp_path, dump):
     assert "which is read" in done.stderr
 
 
-def test_nobody_reads_tables_who_cannot_read_the_dump(tmp_path, dump):
+def test_tables_have_the_permissions_of_the_dump(tmp_path, dump):
     dump.chmod(0o600)
     assert auditor("tables", dump, tmp_path / "out").code == 0
     for path in [tmp_path / "out", *(tmp_path / "out").rglob("*")]:
@@ -212,7 +212,7 @@ def test_an_audit_that_fails_leaves_no_tables(tmp_path, dump, monkeypatch):
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pipelines.run.tables.write_part", fail)
+    monkeypatch.setattr("pipelines.run.audit_tables.write_part", fail)
     done = auditor("audit", "dump.json", "--report", "report", "--tables", "tables", "--jobs", "1", cwd=tmp_path)
     assert done.code == 4
     assert done.files() == ["dump.json"]
