@@ -124,18 +124,24 @@ def type_text(field: pa.Field) -> str:
     return f"list<{type_text(kind.value_field)}>" if pa.types.is_list(kind) else str(kind)
 
 
-def write_schemas(kinds: Iterable[dict[str, Any]], folder: Path, **origin: Any) -> None:
+def write_schemas(
+    kinds: Iterable[dict[str, Any]], folder: Path, sources: list[str], *, shown_as: str, secrets_shown: bool
+) -> None:
     """Write `schema.json` beside the folders of some kinds.
 
     Args:
         kinds: The entry of each (`described`).
         folder: The folder of all of them.
-        origin: What the rows were made of, and how.
+        sources: The dumps or the report that the rows were made of.
+        shown_as: ``read`` or ``stored``.
+        secrets_shown: Whether values of Secrets are in the rows.
     """
     content = {
         "tool": {"name": "auditor", "version": VERSION},
         "columns_version": COLUMNS_VERSION,
-        **origin,
+        "sources": sources,
+        "as": shown_as,
+        "secrets_shown": secrets_shown,
         "kinds": sorted(kinds, key=itemgetter("folder")),
     }
     (folder / SCHEMA_FILE).write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from auditor.base.arrow import read_parquet
 from auditor.base.errors import EngineError, PlanError, ReportNotWritable, is_environment
 from auditor.base.progress import tell
+from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.causes.parts import part_files
 from auditor.columns.dataset import Written, described, write_part, write_schemas
@@ -122,8 +123,8 @@ def tables_of_audit(plan: Plan, report: Path, manifest: dict[str, Any], folder: 
             if known is not entry:
                 known |= {count: known[count] + entry[count] for count in ("rows", "with_rest", "not_read")}
         tell("writing", done, len(names), "parts")
-    origin = {"source": ", ".join(map(shown_url, options.dumps)), "as": "read", "secrets_shown": False}
-    write_schemas(entries.values(), folder, **origin)
+    sources = [visible(shown_url(dump)) for dump in options.dumps]
+    write_schemas(entries.values(), folder, sources, shown_as="read", secrets_shown=False)
     rows = sum(entry["rows"] for entry in entries.values())
     text = f"tables of {counted(len(entries), 'kind')}, {rows:,} rows in {options.tables}"
     LOG.info("tables", text, kinds=len(entries), rows=rows, folder=options.tables)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.visible import visible
 from auditor.columns import KindColumns
 from auditor.columns.dataset import Written, described, write_parts, write_schemas
 from auditor.printing.discovery import UnknownResource, stored_kinds
@@ -13,6 +14,7 @@ from auditor.selectors.partitions import Folders
 from auditor.server.dump import DumpStore
 from auditor.server.fleet_store import FleetStore
 from auditor.server.kind_batches import kind_parts
+from auditor.sources.stores.locations import shown_url
 from pipelines.run.audit_tables import batches_of, new_tables
 from pipelines.run.objects.chosen_kinds import note_of_no_kind
 from pipelines.run.query import TextWriter, is_incomplete, open_store
@@ -56,8 +58,9 @@ def run_tables(options: QueryOptions, out: str, output: str) -> int:
         if not rows:
             err("No objects of known kinds.\n")
             raise NotWritten
-        origin = {"source": options.target, "as": options.shown_as, "secrets_shown": options.mode.show_secrets}
-        write_schemas(rows, folder, **origin)
+        sources = [visible(shown_url(options.target))]
+        secrets_shown = options.mode.show_secrets
+        write_schemas(rows, folder, sources, shown_as=options.shown_as, secrets_shown=secrets_shown)
         incomplete = is_incomplete(store)
     TextWriter(sys.stdout)("".join(print_rows(rows, _COLUMNS, output)))
     return 3 if incomplete else 0

@@ -103,6 +103,11 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("show", "report", "/registry/ex.com/ws/d/bad", "-o", "json"), ("show", "{export}", "d/bad"), ("show", "{export}", "nope" + ATTACK),
     ),
     "sources": (("sources",), ("sources", "-o", "json")),
+    "tables": (
+        *(("tables", target, f"tables-{number}") for number, target in enumerate(("{export}", "{snapshot}", "{archive}", "{garbage}", "report", "report-fleet"))),
+        ("tables", "{export}", "tables-a", "ws", "-o", "json"), ("tables", "{snapshot}", "tables-b", "--as", "stored"), ("tables", "{export}", "tables-c", ATTACK),
+        ("tables", "{export}", "missing/" + ATTACK.replace("\x00", "")), ("tables", "{export}", "report"),
+    ),
     "upgrade": (
         ("upgrade", "{snapshot}", "--new-crds", "{new}", "--report", "up", "--force", "--jobs", "1"),
         ("upgrade", "{export}", "--new-crds", "{new}", "--missing", "delete", "--report", "up2", "--force", "--jobs", "1"),
