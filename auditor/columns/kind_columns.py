@@ -199,10 +199,13 @@ class KindColumns:
             for value, (_, _, add) in zip(values, adders, strict=True):
                 add(value)
             made[REST].append(rest)
+        ties = dict(zip(TableRow._fields, zip(*rows, strict=True), strict=False))
+        if STORED_OBJECT in schema.names and rows:
+            ties[STORED_OBJECT] = tuple(None if obj is None else json_text(obj) for obj in ties[STORED_OBJECT])
         arrays = [
             pa.array(made[field.name], field.type)
             if field.name in made
-            else pa.array([_tie(row, field.name) for row in rows], field.type)
+            else pa.array(ties[field.name] if rows else [], field.type)
             for field in schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -239,10 +242,3 @@ class KindColumns:
 
 def _fields(properties: dict[str, Any], look: Callable[[Any], Any]) -> dict[str, Column]:
     return columns_of({name: source for name, source in properties.items() if name not in _NO_COLUMN}, look)
-
-
-def _tie(row: TableRow, name: str) -> Any:
-    """Return the value of a column that does not come from the fields of the object."""
-    if name == STORED_OBJECT:
-        return None if row.stored_object is None else json_text(row.stored_object)
-    return getattr(row, name)

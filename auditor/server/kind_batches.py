@@ -42,9 +42,10 @@ if TYPE_CHECKING:
 BATCH_ROWS: Final = 4096
 BATCH_BYTES: Final = 32 << 20
 """Stored bytes of the objects of a batch, apart from the last one."""
-_PLACE: Final = ("source", "mod_revision", "offset", "length")
-_TIED: Final = ("stored_version", "status", "impact")
-"""What a row of the report says of its object."""
+_COLUMNS: Final = (
+    *("source", "offset", "length", "cluster", "key", "mod_revision", "status", "impact", "stored_version"),
+)
+"""Columns of objects/ that say where an object is, and what the report says of it."""
 
 
 def kind_batches(
@@ -153,7 +154,7 @@ class KindPart:
                 obj, version = reader.read_with_version(self.resource, stored)
                 if row.stored_version is not None or stored.key is None:  # an export has what a server read
                     version = row.stored_version
-            return row._replace(stored_version=version, object=reader.concealed(self.resource, obj))
+            return TableRow(*row[:6], version, reader.concealed(self.resource, obj))
         except UndecodedObject as error:
             return self._unread(row, stored, error)
         except Exception as error:  # noqa: BLE001 - it is a row without values
@@ -220,24 +221,24 @@ class ReportKindPart(KindPart):
         inputs = self._report.manifest["inputs"]
         sources = {source["name"]: number for number, source in enumerate(inputs)}
         encodings = [int(source["format"] == "etcdctl-json") for source in inputs]
-        columns = list(dict.fromkeys((*WHOSE, *_PLACE, *_TIED)))
+        names = list(dict.fromkeys((*_COLUMNS, *WHOSE)))
         last: tuple[Any, ...] = ()
         for path in self._report.parts:
-            for table in rows_where(path, self._is_of_kind, ["group", "plural", "kind"], columns):
+            for table in rows_where(path, self._is_of_kind, ["group", "plural", "kind"], names):
                 of_part = self._report.causes_of(path.name)
-                for row in plain(table).to_pylist():
-                    source, key = sources[row["source"]], row["key"]
-                    place = source, row["offset"], key
+                columns = {name: column.to_pylist() for name, column in zip(names, plain(table).columns, strict=True)}
+                whose = zip(*(columns[name] for name in WHOSE), strict=True)
+                rows = zip(*(columns[name] for name in _COLUMNS), strict=True)
+                for (name, offset, length, cluster, key, revision, status, impact, version), own in zip(
+                    rows, whose, strict=True
+                ):
+                    place = name, offset, key
                     if place != last:
-                        own = of_part.get(tuple(row[column] for column in WHOSE), ())
-                        data = None if key is None else key.encode()
-                        position = row["mod_revision"], row["offset"], row["length"]
-                        tied = row["mod_revision"], row["status"], row["impact"], own, row["stored_version"]
-                        yield (
-                            StoredRow(source, data, *position, encodings[source]),
-                            TableRow(row["cluster"], key, *tied),
+                        last, source = place, sources[name]
+                        stored = StoredRow(
+                            source, None if key is None else key.encode(), revision, offset, length, encodings[source]
                         )
-                    last = place
+                        yield stored, TableRow(cluster, key, revision, status, impact, of_part.get(own, ()), version)
 
     def _is_of_kind(self, rows: pa.Table) -> Mask:
         resource = self.resource
