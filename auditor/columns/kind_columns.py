@@ -134,10 +134,15 @@ class KindColumns:
         return str(origin.get("definition") or origin.get("builtin") or "")
 
     @classmethod
-    def of(cls, kind: CustomResourceDefinition | Resource) -> KindColumns:
-        """Return the columns of a definition, at its storage version, or of a built-in kind."""
+    def of(cls, kind: CustomResourceDefinition | Resource, at: str = "") -> KindColumns:
+        """Return the columns of a definition, or of a built-in kind.
+
+        Args:
+            kind: The definition or the kind.
+            at: The version of the definition; empty for its storage version.
+        """
         if isinstance(kind, CustomResourceDefinition):
-            version = kind.storage_version
+            version = kind.versions[at] if at else kind.storage_version
             schema = None if version is None else version.structural
             properties = {} if schema is None else dict(schema.properties)
             origin = {"definition": kind.name, "sha256": hashlib.sha256(encode_definition(kind.document)).hexdigest()}

@@ -1,4 +1,4 @@
-"""Output formats that kubectl does not have: lines of JSON; CSV, Markdown and Parquet of fields in the index."""
+"""Output formats that kubectl does not have: lines of JSON; CSV and Parquet of all fields, Markdown of indexed ones."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from auditor.golang import jsontext
 from auditor.printing.get.fetch import without_own_managed_fields
 from auditor.printing.print_rows import DATA, FORMS, print_rows
 from auditor.server.fleet_store import FleetStore
+from pipelines.run.query_columns import columns_of, flat, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +54,8 @@ def _printed(
             "labels": lambda row: jsontext.encode(row["labels"]) if row["labels"] else "",
         }
         columns |= {f"field:{name}" if name in columns else name: f"field:{name}" for name in labels}
+        if form == "csv":
+            columns |= _flat_columns(store, pairs, rows, columns)
         parts = print_rows(rows, columns, form, headers=options.get.headers)
     text = "".join(parts)
     return lambda: out(text)
@@ -81,6 +84,19 @@ def _rows(store: AnyStore, pairs: Pairs) -> tuple[list[str], list[dict[str, Any]
     return list(labels), rows
 
 
+def _flat_columns(
+    store: AnyStore, pairs: Pairs, rows: list[dict[str, Any]], known: dict[str, Any]
+) -> dict[str, Callable[[dict[str, Any]], str]]:
+    """Add the leaves of objects of one kind to their rows; return the columns of those that any object has."""
+    kind = columns_of(store, [resource for resource, _ in pairs])
+    if kind is None:
+        return {}
+    for row, (_, obj) in zip(rows, pairs, strict=True):
+        row["leaves"] = flat(kind, obj)
+    names = sorted({name for row in rows for name in row["leaves"]})
+    return {name: lambda row, name=name: row["leaves"].get(name, "") for name in names if name not in known}  # type: ignore[misc]
+
+
 def _leading(store: AnyStore) -> tuple[str, ...]:
     """Return the columns that a fleet has before the others."""
     return ("cluster",) if isinstance(store, FleetStore) else ()
@@ -99,6 +115,9 @@ def _parquet(store: AnyStore, pairs: Pairs, options: QueryOptions) -> Callable[[
     )
     for label in labels:
         columns[f"field:{label}"] = pa.array([row.get(f"field:{label}") for row in rows], pa.string())
+    if (kind := columns_of(store, [resource for resource, _ in pairs])) is not None:
+        fields = typed(kind, [obj for _, obj in pairs]).items()
+        columns |= {f".{name}" if name in columns else name: column for name, column in fields}
     table = pa.table(columns)
     return lambda: _write_parquet(table, options.output.partition("=")[2])
 
