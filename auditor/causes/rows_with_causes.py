@@ -41,7 +41,7 @@ _MORE: Final = ("source", "mod_revision", "stored_version", "deleting", "bad_val
 _OF_OBJECT: Final = ("source", "mod_revision", "stored_version", "deleting", "uid", "size", "findings")
 
 
-class _Ids:
+class CauseIds:
     """The ids of causes by their number; the digest of each is made once."""
 
     def __init__(self, causes: CauseNumbers, known: Sequence[Cause]) -> None:
@@ -67,7 +67,7 @@ def finding_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield findings, as `FindingsModel.findings`."""
     causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
-    ids, counting = _Ids(causes, known), Counting(overrides_of(manifest))
+    ids, counting = CauseIds(causes, known), Counting(overrides_of(manifest))
     accepted, every = Acceptance.of_manifest(manifest), ReportOwners(report, manifest)
     for path in part_files(report / "findings"):
         table = read_part(path, FINDING_COLUMNS, "change")
@@ -117,7 +117,7 @@ def object_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield objects with impacts, as `FindingsModel.objects`."""
     causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
-    ids, counting = _Ids(causes, known), Counting(overrides_of(manifest))
+    ids, counting = CauseIds(causes, known), Counting(overrides_of(manifest))
     accepted, every = Acceptance.of_manifest(manifest), ReportOwners(report, manifest)
     for path in part_files(report / "objects"):
         mask = concerned(read_part(path, CONCERNED), causes)
