@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import PlanError, SchemaError
+from auditor.base.wording import counted, first_of
 from auditor.crds.definition import CustomResourceDefinition, document_name, parse_definition
 from auditor.golang.jsontext import encode
+from auditor.sources.crd_files import KIND, definitions_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator
 
 
 class CrdCatalog:
@@ -34,6 +37,11 @@ class CrdCatalog:
         self.broken: Mapping[str, str] = MappingProxyType(dict(broken or {}))
         self._by_kind = {(definition.group, definition.kind): definition for definition in self.crds.values()}
 
+    def __repr__(self) -> str:
+        broken = f", {len(self.broken)} broken" if self.broken else ""
+        names = f": {first_of([*self.crds], 3)}" if self.crds else ""
+        return f"<CrdCatalog of {counted(len(self.crds), 'definition')}{broken}{names}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (tuple(self.crds.values()), dict(self.broken)))
 
@@ -42,12 +50,15 @@ class CrdCatalog:
         """Return the catalog of the definitions among decoded documents; documents of other kinds are ignored.
 
         Args:
-            documents: Decoded JSON or YAML. If two definitions have the same name, the later counts.
+            documents: Decoded JSON or YAML: documents, or one of them; the items of a List are documents, too. If two
+                definitions have the same name, the later counts.
             stored: The documents come from a server, so that their status counts (`parse_definition`).
+        Raises:
+            PlanError: They are not decoded documents.
         """
         definitions: dict[str, CustomResourceDefinition] = {}
         broken: dict[str, str] = {}
-        for number, document in enumerate(documents):
+        for number, document in enumerate(documents_given(documents)):
             if type(document) is not dict or document.get("kind") != "CustomResourceDefinition":
                 continue
             try:
@@ -91,6 +102,27 @@ class CrdCatalog:
             digest.update(encode(definition.document).encode("utf-8", "surrogatepass"))
             digest.update(b"\n")
         return digest.hexdigest()
+
+
+def documents_given(documents: Any) -> Iterator[Any]:
+    """Yield the documents that a caller gave: several or one of them, and the definitions in a List.
+
+    Raises:
+        PlanError: They are not decoded documents: text, or a path.
+    """
+    if isinstance(documents, (str, bytes)) or not isinstance(documents, Iterable):
+        raise _not_documents(documents)
+    for document in (documents,) if isinstance(documents, Mapping) else documents:
+        if isinstance(document, (str, bytes)):
+            raise _not_documents(document)
+        kind = document.get("kind") if isinstance(document, Mapping) else None
+        is_several = isinstance(document, list) or kind in ("List", f"{KIND}List")
+        yield from definitions_in(document) if is_several else (document,)
+
+
+def _not_documents(given: Any) -> PlanError:
+    expected = "decoded documents: a list of dicts, as yaml.safe_load_all or json.load make them"
+    return PlanError("definitions", f"{type(given).__name__} {str(given)[:40]!r} is given", expected)
 
 
 def _means(wanted: str, definition: CustomResourceDefinition) -> bool:

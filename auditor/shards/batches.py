@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from auditor.base import tables
 from auditor.base.errors import PlanError
 from auditor.base.records import Shard
-from auditor.crds.catalog import CrdCatalog
+from auditor.crds.catalog import CrdCatalog, documents_given
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import definition_entry, encode_definition
 from auditor.plan.options import AuditOptions
@@ -106,7 +106,7 @@ def audit_batches(
     Returns:
         One batch for each input batch, of the schema `batch_schema`, with rows in the same order; it may be empty.
     Raises:
-        PlanError: There is no such table, or no column value.
+        PlanError: There is no such table, or no column value, or the definitions are not decoded documents.
         SelectorError: The scope does not parse.
     """
     wanted = _schema(table)
@@ -249,7 +249,11 @@ def _auditor_for(definitions: CrdCatalog | Iterable[JsonObject], options: AuditO
         parsed = {definition.name: definition for definition in definitions.crds.values()}
         documents = {name: definition.document for name, definition in parsed.items()}
     else:
-        documents = {document_name(document): document for given in definitions for document in definitions_in(given)}
+        documents = {
+            document_name(document): document
+            for given in documents_given(definitions)
+            for document in definitions_in(given)
+        }
     texts = [encode_definition(documents[name]) for name in sorted(documents)]
     sha256 = hashlib.sha256(b"\n".join(texts)).hexdigest()
     is_catalog = f"{sha256} of a catalog" if parsed else sha256  # whose parsed definitions may have a status

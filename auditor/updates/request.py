@@ -9,7 +9,9 @@ from copy import deepcopy
 from threading import local
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.errors import PlanError
 from auditor.base.records import AuditedObject, Unreadable
+from auditor.crds.catalog import CrdCatalog
 from auditor.golang.jsontext import encode
 from auditor.program.program import AuditProgram
 from auditor.releases import Release, active
@@ -26,7 +28,6 @@ from auditor.validation.rules import servable
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
-    from auditor.crds.catalog import CrdCatalog
     from auditor.crds.definition import CustomResourceDefinition
 
 
@@ -84,7 +85,10 @@ def audit_object(
     Returns:
         The result. A value that the server could not read, or an unknown resource or version, is `unreadable`; no
         invalid value raises.
+    Raises:
+        PlanError: The catalog is not one, or the value is not bytes.
     """
+    _check_given(catalog, data)
     header: Any = None
     reason = ""
     try:
@@ -141,6 +145,7 @@ def check_update(
         `unreadable`; no bad value raises.
     Source: apiextensions-apiserver pkg/registry/customresource/strategy.go (ValidateUpdate).
     """
+    _check_given(catalog, old, new, decoded=True)
     try:
         old_obj = _decoded(old)
     except ReadError as error:
@@ -203,6 +208,7 @@ def try_update(
     """
     if request not in REQUESTS:
         raise ValueError(f"request {request!r}: expected one of {', '.join(REQUESTS)}")
+    _check_given(catalog, stored)
     parts = _by_key(catalog, key)
     if parts is None:
         return TriedUpdate(404, "the server could not find the requested resource")
@@ -234,6 +240,21 @@ def try_update(
     except RefusedRequest as error:
         return TriedUpdate(error.code, str(error))
     return refused_read("" if audited.unreadable is None else audited.unreadable.reason, revision)
+
+
+def _check_given(catalog: CrdCatalog, *values: Any, decoded: bool = False) -> None:
+    """Check what a caller gave.
+
+    Raises:
+        PlanError: The catalog is none, or a value is neither bytes nor, if that is possible, a decoded object.
+    """
+    if not isinstance(catalog, CrdCatalog):
+        given = type(catalog).__name__
+        raise PlanError("catalog", f"{given} is given", "a CrdCatalog; CrdCatalog.from_documents makes one")
+    for value in values:
+        if not isinstance(value, (bytes, dict) if decoded else bytes):
+            expected = "the stored bytes, or the decoded object" if decoded else "the stored bytes"
+            raise PlanError("value", f"{type(value).__name__} is given", expected)
 
 
 def _decoded(value: bytes | JsonObject) -> JsonObject:

@@ -124,3 +124,16 @@ def test_a_catalog_cannot_be_changed_and_survives_pickling():
     again = pickle.loads(pickle.dumps(catalog))
     assert again.sha256() == catalog.sha256()
     assert again.broken == catalog.broken
+
+
+@pytest.mark.parametrize("wrong", ["kind: List", b"{}", 7, ["definitions.yaml"], [b"{}"], None])
+def test_what_is_no_decoded_document_is_an_error_that_says_what_is(wrong):
+    with pytest.raises(PlanError, match="expected decoded documents"):
+        CrdCatalog.from_documents(wrong)
+
+
+def test_a_list_and_a_single_document_are_documents():
+    several = {"apiVersion": "v1", "kind": "List", "items": [APPLES]}
+    for given in (APPLES, [APPLES], several, [several], [None, [APPLES]]):
+        assert list(CrdCatalog.from_documents(given).crds) == ["apples.fruit.example.com"]
+    assert repr(CrdCatalog.from_documents(several)) == "<CrdCatalog of 1 definition: apples.fruit.example.com>"
