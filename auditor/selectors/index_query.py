@@ -18,26 +18,37 @@ import pyarrow.parquet as pq
 
 from auditor.base.arrow import parquet_footer, read_parquet, whole_parquet
 from auditor.base.errors import AuditorError, PlanError, SelectorError
-from auditor.base.wording import counted
+from auditor.base.wording import counted, first_of
 from auditor.crds.definition import parse_definition
 from auditor.crds.definitions_file import DefinitionsFile
 from auditor.golang import jsontext
 from auditor.selectors.filters import And, ConstantFilter, Filter, LabelTerm, Term
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.partitions import recorded_folders
-from auditor.selectors.row_groups import FAILS, UNDECIDED, UNKNOWN, Group, Scan, in_order, may_match, scan_group, spared
-from auditor.selectors.selectable_fields import field_types, node_at
+from auditor.selectors.row_groups import (
+    FAILS,
+    UNKNOWN,
+    Group,
+    Scan,
+    in_order,
+    may_match,
+    scan_group,
+    spared,
+    with_decided,
+)
+from auditor.selectors.selectable_fields import field_types, is_alike, nullable_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.crds.definition import CustomResourceDefinition
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from auditor.selectors.predicates import Predicate
 
 
-_HIDDEN = ("cluster",)
-_MANIFEST = "manifest.json"
+_HIDDEN, _MANIFEST = ("cluster",), "manifest.json"
+POSITION = ("cluster", "source", "offset", "length", "mod_revision", "namespace", "name")
+"""Columns that say where the object of a row is."""
 FINDINGS = "findings"
 """Folder of a report with the findings."""
 
@@ -74,12 +85,16 @@ class Index:
         self._hidden = () if (self._manifest() or {}).get("clusters") else _HIDDEN
         self.kinds = tuple(self._kinds())
 
+    def __repr__(self) -> str:
+        kinds = sorted({f"{kind.plural}.{kind.group}" for kind in self.kinds})
+        names = f": {first_of(kinds, 3)}" if kinds else ""
+        return f"<Index of {self.report}, {counted(len(kinds), 'kind')}{names}>"
+
     def _kinds(self) -> list[IndexedKind]:
         known: dict[tuple[str, ...], dict[str, Any]] = {}
         path = self.report / "versions.parquet"
         if path.exists():
-            rows = read_parquet(path).to_pylist()
-            for row in rows:
+            for row in read_parquet(path).to_pylist():
                 known[(row["group"], row["version"], row["kind"])] = row
                 known[(row["group"], row["version"], row["kind"], row["crd"])] = row
         root, out = self.report / "index", []
@@ -173,14 +188,13 @@ class Index:
             kind: As `resolve` takes it.
             field_selector: The server's grammar; only metadata.name, metadata.namespace and the version's fields.
             label_selector: The server's grammar.
-            where: A CEL predicate over the columns of the index (`auditor.selectors.pushdown`); `auditor query` also
-                takes one that needs the objects themselves.
+            where: A CEL predicate over the object. What the index cannot decide is read from the dump of the report.
             namespace: Only this one; empty for all.
             cluster: For the report of a fleet only this one, or these; empty for all.
             columns: Only these; None for all.
         Raises:
             SelectorError: The message is in the server's words.
-            PlanError: No such kind, or an expression that needs more than the index holds.
+            PlanError: No such kind, or an expression that needs the objects, and their dump is not there.
         """
         tables = list(
             self.batches(
@@ -257,18 +271,25 @@ class Index:
         from auditor.selectors.where import compile_where  # noqa: PLC0415
 
         predicate = push_down(compile_where(where).root, schema, unclear=self.unclear_fields(place))
-        scan = Scan()
-        for table in self.scan(place, condition, columns=columns, where=predicate, scan=scan):
-            if pc.any(pc.equal(table[UNKNOWN], UNDECIDED)).as_py():
-                raise PlanError(
-                    "--where",
-                    "needs more than the index holds",
-                    "selectable fields and metadata",
-                    "use `auditor query`",
-                )
-            yield table.filter(pc.equal(table[UNKNOWN], 0)).drop_columns([UNKNOWN])
+        scan, wanted = Scan(), self._columns(place, columns)
+        read = list(dict.fromkeys((*wanted, *POSITION)))
+        for table in self.scan(place, condition, columns=read, where=predicate, scan=scan):
+            decided = with_decided(table, lambda rows: self.decide(place, where, rows), scan)
+            yield decided.filter(pc.equal(decided[UNKNOWN], 0)).select(wanted)
         if scan.failed:
             warnings.warn(f"evaluation of where failed for {counted(scan.failed, 'object')}", stacklevel=2)
+
+    def decide(self, place: IndexedKind, where: str, rows: pa.Table) -> list[bool | None]:
+        """Return whether a predicate that the index cannot decide holds for rows, which have the columns `POSITION`.
+
+        An index alone cannot: `auditor.open_index` returns one that reads the objects. A row is None if it fails there.
+
+        Raises:
+            PlanError: The objects are not there.
+        """
+        del place, where, rows
+        expected = "selectable fields and metadata"
+        raise PlanError("--where", "needs more than the index holds", expected, "use `auditor query`")
 
     def _of_clusters(self, place: IndexedKind, wanted: str | Sequence[str]) -> IndexedKind:
         """Return the part of a partition with the rows of some clusters.
@@ -307,9 +328,9 @@ class Index:
         if definition is None:
             return None
         version = definition.versions[place.version]
-        unclear = _nullable(version)
+        unclear = nullable_fields(version)
         others = {label for label, kind in field_types(version) if kind in ("boolean", "integer")} - unclear
-        alike = {label for label in others if _is_alike(definition, label)}
+        alike = {label for label in others if is_alike(definition, label)}
         return unclear | (others - alike) | (self._with_findings(place, alike) if alike else set())
 
     def _definition(self, place: IndexedKind) -> CustomResourceDefinition | None:
@@ -418,23 +439,6 @@ def _has_namespaces(footer: pq.FileMetaData) -> bool:
     return False
 
 
-def _nullable(version: CrdVersion) -> set[str]:
-    """Return the selectable fields of a version whose schema allows null."""
-    out = set()
-    for label, _ in field_types(version):
-        node = node_at(version.structural, label)
-        if node is None or node.nullable:
-            out.add(label)
-    return out
-
-
-def _is_alike(definition: CustomResourceDefinition, label: str) -> bool:
-    """Return whether all versions give a field the same type, and none allows null."""
-    nodes = [node_at(version.schema, label) for version in definition.versions.values()]
-    kinds = {None if node is None or node.nullable else node.type for node in nodes}
-    return len(kinds) == 1 and None not in kinds
-
-
 def _names(kind: IndexedKind, *, with_version: bool = False) -> set[str]:
     out = set()
     for name in (kind.kind.lower(), kind.plural):
@@ -484,7 +488,7 @@ def _compared(column: str, operator: str, value: str, absent: str | None = None)
     return Term(column, operator, value, absent)
 
 
-def open_index(path: str | Path) -> Index:
+def open_index(path: str | Path, kind: type[Index] = Index) -> Index:
     """Open the index of a report.
 
     Raises:
@@ -493,4 +497,4 @@ def open_index(path: str | Path) -> Index:
     report = Path(path)
     if not (report / "index").is_dir() and not (report / _MANIFEST).exists():
         raise PlanError(str(path), "is not a report", "the --report folder of an audit")
-    return Index(report)
+    return kind(report)

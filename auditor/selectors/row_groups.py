@@ -74,6 +74,25 @@ def in_order(work: Callable[[Group], pa.Table | None], groups: list[Group]) -> I
             yield ahead.popleft().result()
 
 
+def with_decided(rows: pa.Table, decide: Callable[[pa.Table], Iterable[bool | None]], scan: Scan) -> pa.Table:
+    """Return rows with a column `UNKNOWN` in which none is `UNDECIDED`.
+
+    Args:
+        rows: Rows of a scan with a predicate.
+        decide: Returns for each of some rows whether the predicate holds; None if its evaluation fails.
+        scan: Its counters.
+    """
+    codes = rows[UNKNOWN].to_pylist()
+    if UNDECIDED not in codes:
+        return rows
+    undecided = np.array([code == UNDECIDED for code in codes])
+    found = iter(decide(rows.filter(undecided)))
+    made = [{True: 0, False: MAY_FAIL, None: FAILS}[next(found)] if code == UNDECIDED else code for code in codes]
+    scan.failed += made.count(FAILS) - codes.count(FAILS)
+    position = rows.column_names.index(UNKNOWN)
+    return rows.set_column(position, UNKNOWN, pa.array(made, rows.schema.field(position).type))
+
+
 def may_match(footer: pq.FileMetaData, number: int, condition: Filter, where: Predicate | None) -> bool:
     """Return whether a row group may hold a matching row, or one on which the predicate fails, by its statistics."""
     statistics = _Statistics(footer, number)

@@ -17,7 +17,7 @@ from auditor.printing.jsonpath import JsonPathError, TooManyVisits, Visits, comp
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject
-    from auditor.crds.definition import CrdVersion
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.printing.jsonpath import Template
     from auditor.schema.structural import StructuralSchema
 
@@ -153,3 +153,20 @@ def _parse(path: str) -> tuple[tuple[str, ...] | None, Template]:
     """
     template = compile_template(f"{{{path}}}")
     return template.keys, template
+
+
+def nullable_fields(version: CrdVersion) -> set[str]:
+    """Return the selectable fields of a version whose schema allows null."""
+    out = set()
+    for label, _ in field_types(version):
+        node = node_at(version.structural, label)
+        if node is None or node.nullable:
+            out.add(label)
+    return out
+
+
+def is_alike(definition: CustomResourceDefinition, label: str) -> bool:
+    """Return whether all versions give a field the same type, and none allows null."""
+    nodes = [node_at(version.schema, label) for version in definition.versions.values()]
+    kinds = {None if node is None or node.nullable else node.type for node in nodes}
+    return len(kinds) == 1 and None not in kinds

@@ -194,7 +194,7 @@ class ReportStore(DumpStore):
                     steps.kept += 1
                     yield number, light
                     continue
-                stored = self._stored_row(resource, row)
+                stored = self.stored_row(resource, row)
                 steps.read += 1
                 try:
                     obj = self.reader.read_or_stored(resource, stored, notes)
@@ -215,7 +215,7 @@ class ReportStore(DumpStore):
         failures.is_tried_known = not (namespace or labels or fields)
         notes.note(self.warn)
 
-    def _stored_row(self, resource: Resource, row: dict[str, Any]) -> StoredRow:
+    def stored_row(self, resource: Resource, row: dict[str, Any]) -> StoredRow:
         """Return the position in the dump of the object of an index row."""
         inputs = self.manifest["inputs"]
         position = [source["name"] for source in inputs].index(row["source"])
@@ -230,7 +230,7 @@ class ReportStore(DumpStore):
         """Return the object at a key, found by the report; if the report lacks it, the dump is read."""
         if self.partition(resource) is not None:
             for row in rows_named(self.report, self.manifest["inputs"], resource, namespace, name):
-                stored = self._stored_row(resource, row)
+                stored = self.stored_row(resource, row)
                 notes = NotRead(resource, self.reader.left_out)
                 try:
                     obj = self._got(resource, stored, notes)
@@ -270,7 +270,7 @@ class ReportStore(DumpStore):
 
         def why(row: dict[str, Any]) -> str:
             try:
-                self.reader.read(resource, self._stored_row(resource, row))
+                self.reader.read(resource, self.stored_row(resource, row))
             except UndecodedObject as error:
                 return str(error)
             return f"not in the index at {resource.version}"
