@@ -131,6 +131,10 @@ class Locked(AuditorError):
     exit_code = 5
 
 
+class SqlError(AuditorError):
+    """A statement of SQL that is refused, or fails; the text is DuckDB's."""
+
+
 class EngineError(AuditorError):
     """Worker processes failed."""
 

@@ -34,6 +34,7 @@ from pipelines.cli.query import query
 from pipelines.cli.releases import releases
 from pipelines.cli.report.report import accept, findings, report, summary, trend
 from pipelines.cli.sources import sources
+from pipelines.cli.sql import sql
 from pipelines.cli.tables import tables
 from pipelines.cli.upgrade import upgrade
 from pipelines.cli.validate import validate
@@ -198,6 +199,7 @@ for _command in (
     report,
     accept,
     query,
+    sql,
     kinds,
     explain,
     events,
@@ -243,13 +245,13 @@ def complete_kubectl() -> None:
 
 
 def _error_text(error: AuditorError) -> str:
-    """Return an error as one line; two kinds of errors have several lines, which are indented."""
-    from auditor.base.errors import EngineError, SelectorError  # noqa: PLC0415
+    """Return an error as one line; three kinds of errors have several lines, which are indented."""
+    from auditor.base.errors import EngineError, SelectorError, SqlError  # noqa: PLC0415
 
     text = str(error)
     if len(text) > _LONGEST_ERROR:
         text = f"{text[: _LONGEST_ERROR // 2]} [...] {text[-_LONGEST_ERROR // 2 :]}"
-    return _indented(text).lstrip() if isinstance(error, (EngineError, SelectorError)) else visible(text)
+    return _indented(text).lstrip() if isinstance(error, (EngineError, SelectorError, SqlError)) else visible(text)
 
 
 def _report_error(text: str, code: int) -> None:

@@ -62,10 +62,7 @@ def open_store(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[A
         AuditorError: It cannot be read at all, or is not the dump that the report was made from.
     """
     with open_stores(options, warn) as opened:
-        if opened.is_fleet:
-            yield FleetStore(opened.stores, warn, has_unread=opened.has_unread)
-        else:
-            yield opened.stores[""]
+        yield opened.as_one(warn)
 
 
 @contextmanager
@@ -100,11 +97,17 @@ class Opened:
 
     Attributes:
         has_unread: Whether a requested cluster could not be read at all.
+        report: The local folder of the report; None for a dump, or an earlier state of one.
     """
 
     stores: dict[str, OneStore]
     is_fleet: bool = False
     has_unread: bool = False
+    report: Path | None = None
+
+    def as_one(self, warn: Callable[[str], None]) -> AnyStore:
+        """Return the store, or that of all clusters of a fleet."""
+        return FleetStore(self.stores, warn, has_unread=self.has_unread) if self.is_fleet else self.stores[""]
 
     def is_incomplete(self) -> bool:
         """Return whether part of the requested objects could not be read, or was left out."""
@@ -128,10 +131,11 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
                 check_earlier(report, manifest, options.target)
                 chosen = chosen_clusters(manifest, options.clusters)
             stack.enter_context(running_as(_release_of(manifest, chosen, options.kubernetes, warn)))
+        whole = report if manifest is not None and options.as_of is None else None
         if manifest is None or not is_fleet(manifest):
             store = stack.enter_context(_open_local(local, warn))
             _note_namespace(options, [store], warn)
-            yield Opened({"": store})
+            yield Opened({"": store}, report=whole)
             return
         folder = Path(stack.enter_context(temporary_folder("fleet")))
         stores = {
@@ -145,7 +149,7 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             for line in damage_lines(source):
                 warn(f"cluster {source.get('cluster')}: {line}\n")
         _note_namespace(options, stores.values(), warn)
-        yield Opened(stores, is_fleet=True, has_unread=bool(unread))
+        yield Opened(stores, is_fleet=True, has_unread=bool(unread), report=whole)
 
 
 def _note_namespace(options: QueryOptions, stores: Iterable[OneStore], warn: Callable[[str], None]) -> None:

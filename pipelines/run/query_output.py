@@ -119,10 +119,15 @@ def _parquet(store: AnyStore, pairs: Pairs, options: QueryOptions) -> Callable[[
         fields = typed(kind, [obj for _, obj in pairs]).items()
         columns |= {f".{name}" if name in columns else name: column for name, column in fields}
     table = pa.table(columns)
-    return lambda: _write_parquet(table, options.output.partition("=")[2])
+    return lambda: write_parquet_answer(table, options.output.partition("=")[2])
 
 
-def _write_parquet(table: pa.Table, path: str) -> None:
+def write_parquet_answer(table: pa.Table, path: str) -> None:
+    """Write an answer as a Parquet file, or to standard output if the path is empty.
+
+    Raises:
+        PlanError: Standard output is a terminal.
+    """
     if path:
         pq.write_table(table, Path(path), compression="zstd")
         return

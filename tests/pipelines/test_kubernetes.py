@@ -266,6 +266,7 @@ TAKING = {
     "query",
     "refs",
     "show",
+    "sql",
     "upgrade",
     "validate",
 }

@@ -12,6 +12,7 @@ import click
 from auditor.base.visible import visible
 from auditor.plan.declared import COUNTS, SHOWS, Declared
 from auditor.plan.options import AuditOptions, RunScope
+from auditor.printing.print_rows import FORMS
 from pipelines.cli.options.table import TABLE
 from pipelines.limits import MemoryAmount, Seconds
 
@@ -150,6 +151,14 @@ def _prefix(context: click.Context, option: click.Parameter, value: tuple[str, .
     return prefixes[0]
 
 
+def _output_of_sql(_: click.Context, __: click.Parameter, value: str) -> str:
+    """Return the form of an answer to SQL; Parquet may have a file."""
+    forms = (*FORMS, "parquet")
+    if value not in forms and not value.startswith("parquet="):
+        raise click.BadParameter(f"{value!r} is not a form; expected {', '.join(forms)} or parquet=FILE")
+    return value
+
+
 def _ray(context: click.Context, _: click.Parameter, address: str) -> str:
     """Refuse an address without Ray, and Ray if it is not installed, before a dump is opened."""
     engine = context.params.get("engine")
@@ -188,6 +197,7 @@ _FORMS: Final[dict[str, dict[str, Any]]] = {
     "mode": {"callback": _mode},
     "moment": {"callback": _moment},
     "point": {"callback": _point},
+    "output_of_sql": {"callback": _output_of_sql},
     "prefix": {"callback": _prefix},
     "prefixes": {"callback": _prefixes},
     "ray": {"callback": _ray},

@@ -132,6 +132,14 @@ TABLE: Final[dict[str, Declared]] = {
         _CAN_WRITE,
         writes=_of_query,
     ),
+    "output_of_sql": Declared(
+        "-o --output FORMAT",
+        f"{', '.join(FORMS)}, parquet[=FILE]; wide cuts no cells.",
+        _CAN_WRITE,
+        "table",
+        form="output_of_sql",
+        writes=_of_query,
+    ),
     "output_with_formats": _many("-o --output FORMAT[=FILE]", "", _CAN_WRITE, writes=_of_format),
     "output_of_manifests": Declared("-o --output shown_as", "", SHOWS, "yaml", form=("yaml", "json", NDJSON)),
     "shown_as": Declared(

@@ -97,6 +97,12 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("query", "{archive}", "ws"), ("query", "{garbage}", "ws"),
         *(("query", "{export}", "--unhealthy", "-o", form) for form in _TABLES), ("query", "{snapshot}", "--certificates"),
     ),
+    "sql": (
+        *(("sql", target, statement, "-o", form) for target in ("{export}", "{snapshot}", "report") for statement in ("SELECT * FROM ws", "SELECT * FROM objects") for form in _TABLES),
+        *(("sql", "report", f"SELECT * FROM {table}", "-o", "table") for table in ("findings", "causes", "keys")),
+        ("sql", "{snapshot}", "SELECT * FROM keys", "-o", "wide"), ("sql", "{snapshot}", "\\d ws"), ("sql", "{snapshot}", "\\d *"),
+        ("sql", "{garbage}", "SELECT * FROM ws"), ("sql", "{export}", f"SELECT '{ATTACK}' FROM ws"), ("sql", "{export}", ATTACK), ("sql", "{export}", "\\d " + ATTACK),
+    ),
     "show": (
         *(("show", target, key) for target in ("report", "{snapshot}") for key in ("/registry/ex.com/ws/d/bad", "/registry/ex.com/ws/d/" + ATTACK.replace("\x00", ""), "/registry/" + ATTACK)),
         ("show", "{export}", "ws"), ("show", "report", "ws", "-A"), ("show", "{snapshot}", ATTACK), ("show", "{snapshot}", "ws", "--writers"),

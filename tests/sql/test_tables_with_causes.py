@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from auditor.causes.model import FindingsModel
-from auditor.causes.tables_with_causes import TablesWithCauses, schema_with_causes
+from auditor.sql.tables_with_causes import TablesWithCauses, schema_with_causes
 from tests.causes.reports import sample
 
 
@@ -45,6 +45,4 @@ def test_columns_without_causes_are_those_of_the_report(model: FindingsModel) ->
     for table in ("objects", "findings"):
         whole = rows_of(model, table)
         assert [list(row) for row in whole] == [schema_with_causes(table).names] * len(whole)
-        assert rows_of(model, table, ["name", "change"]) == [
-            {"name": row["name"], "change": None} for row in whole
-        ]
+        assert rows_of(model, table, ["name", "change"]) == [{"name": row["name"], "change": None} for row in whole]

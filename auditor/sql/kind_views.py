@@ -1,0 +1,134 @@
+"""The kinds of a dump or a report as views, and those of their objects that could not be read."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from auditor.base.progress import tell
+from auditor.base.statuses import Status
+from auditor.base.wording import are, by_count, objects
+from auditor.server.dump import DumpStore
+from auditor.server.fleet_store import FleetStore
+from auditor.server.kind_batches import kind_batches
+from auditor.sql.views import View, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from auditor.printing.discovery import Resource
+    from auditor.server.dump_rows import StoredRow
+    from auditor.server.fleet_store import AnyStore
+
+
+NEEDS_DUMP: Final = "an index has no whole objects; name the dump of the report with --dump"
+_STATUS: Final = "audit_status"
+_WITHOUT_OBJECT: Final = {
+    Status.SEALED: "encrypted, without a key for",
+    Status.UNREADABLE: "not readable",
+    Status.NEEDS_CONVERSION: "only in the column stored_object, as only a webhook could convert",
+}
+"""What is said of the objects whose columns are null, by their status."""
+
+
+class KindViews:
+    """The views of the kinds of a store.
+
+    Args:
+        store: The store of a dump, a report or a fleet.
+
+    Attributes:
+        unread: By name of a kind and status how many of its objects have rows without values, among those that
+            statements have read.
+    """
+
+    def __init__(self, store: AnyStore) -> None:
+        self._store = store
+        self.unread: dict[tuple[str, str], int] = {}
+
+    def stored_kinds(self) -> list[Resource]:
+        """Return the kinds that are stored, each once, in discovery order."""
+        kinds: dict[tuple[str, str], Resource] = {}
+        for resource in self._store.discovery.resources:
+            place = (resource.group, resource.plural)
+            if resource.is_stored and place != ("events.k8s.io", "events"):  # stored as core's
+                kinds.setdefault(place, resource)
+        return list(kinds.values())
+
+    def can_read(self) -> bool:
+        """Whether the objects themselves are there, and not only an index of them."""
+        stores = self._store.stores.values() if isinstance(self._store, FleetStore) else [self._store]
+        return all(isinstance(each, DumpStore) for each in stores)
+
+    def _rows(self, resource: Resource) -> Iterator[StoredRow]:
+        stores = self._store.stores if isinstance(self._store, FleetStore) else {"": self._store}
+        for name, one in stores.items():
+            own = self._store.own(name, resource) if isinstance(self._store, FleetStore) else resource
+            if own is not None and isinstance(one, DumpStore):
+                yield from one.rows.of(own)
+
+    def has_objects(self, resource: Resource) -> bool:
+        """Whether there is an object of a kind."""
+        return next(self._rows(resource), None) is not None
+
+    def count(self, resource: Resource) -> int:
+        """Return the number of objects of a kind, also of those that cannot be read."""
+        return sum(1 for _ in self._rows(resource))
+
+    def views(self, taken: Sequence[str]) -> list[View]:
+        """Return the views: each kind by its plural, if no other has that, and by ``plural.group``.
+
+        Args:
+            taken: Names that other views have.
+        """
+        kinds = self.stored_kinds()
+        of_plurals: dict[str, list[Resource]] = defaultdict(list)
+        for resource in kinds:
+            of_plurals[resource.plural].append(resource)
+        out = []
+        for resource in kinds:
+            first = of_plurals[resource.plural][0]
+            about = f"{resource.kind} {resource.api_version}"
+            names = [resource.group_resource] if resource.group else []
+            if resource.plural in taken:
+                about += f"; {resource.plural} is a table of the report"
+                names = names or [f"{resource.plural}.core"]
+            elif first is resource:
+                names = [resource.plural, *names]
+            else:
+                about += f"; {resource.plural} is {quoted(first.group_resource)}"
+            read, schema = partial(self.read, resource), partial(self.schema, resource)
+            out.append(View(names[0], about, schema, read, tuple(names[1:]), partial(self.has_objects, resource)))
+        return out
+
+    def schema(self, resource: Resource) -> pa.Schema:
+        """Return the columns of a kind."""
+        return kind_batches(self._store, resource)[0]
+
+    def read(self, resource: Resource, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a kind, with some columns; those that have no values are counted in `unread`."""
+        _, batches = kind_batches(self._store, resource, list(dict.fromkeys((*columns, _STATUS))))
+        statuses: Counter[str] = Counter()
+        rows = 0
+        for batch in batches:
+            rows += batch.num_rows
+            tell("reading", rows, None, "objects")
+            statuses.update(filter(_WITHOUT_OBJECT.__contains__, batch[_STATUS].to_pylist()))
+            for status, count in statuses.items():
+                place = resource.group_resource, status
+                self.unread[place] = max(count, self.unread.get(place, 0))  # a statement may read a kind twice
+            yield batch
+
+    def notes(self) -> list[str]:
+        """Return a sentence for each kind and status of objects whose rows have no values."""
+        return [_note(kind, Status(status), count) for (kind, status), count in sorted(self.unread.items())]
+
+
+def _note(kind: str, status: Status, count: int) -> str:
+    rows = by_count(count, "its row has", "their rows have")
+    them = by_count(count, "it", "them")
+    reason = _WITHOUT_OBJECT[status] + (f" {them}" if status is not Status.UNREADABLE else "")
+    return f"{objects(count)} of {kind} {are(count)} {reason}: {rows} nulls and the {_STATUS} {status}"

@@ -1,0 +1,1 @@
+"""Answers to SQL: what `auditor sql` does."""

@@ -1,0 +1,90 @@
+"""`auditor sql`: answers a statement of SQL over a dump, a report or typed tables."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from auditor.base.errors import PlanError
+from auditor.sql.engine import run_statement
+from auditor.sql.statements import READS, checked, connection
+from pipelines.run.query import TextWriter
+from pipelines.run.query_output import write_parquet_answer
+from pipelines.run.sql.asked import open_views
+from pipelines.run.sql.output import describe, print_answer
+from pipelines.streams import ErrorLines
+
+if TYPE_CHECKING:
+    from pipelines.run.objects.query_options import QueryOptions
+    from pipelines.run.sql.asked import Asked
+
+
+_MOST_TEXT: Final = 1 << 20
+"""Characters of a statement on standard input."""
+
+
+def run_sql(options: QueryOptions, statement: str) -> int:
+    """Print the answer to a statement, or ask for statements on a terminal; return the exit code.
+
+    Args:
+        options: The dump or report, how it is read, and the form of the answer.
+        statement: The statement; empty to read it from standard input.
+
+    Raises:
+        AuditorError: The statement is refused or fails, or the target cannot be read.
+    """
+    is_asking = not statement and sys.stdin.isatty()
+    text = statement or ("" if is_asking else _given(options.target))
+    if not is_asking and not text.startswith("\\"):
+        checked(connection(), text)  # a mistake is reported before a dump is read
+    err = ErrorLines()
+    with open_views(options, err) as asked:
+        if is_asking:
+            from pipelines.run.sql.prompt import ask_for_statements  # noqa: PLC0415 - only on a terminal
+
+            ask_for_statements(asked, partial(answer_to, asked, output=options.output))
+        else:
+            answer_to(asked, text, options.output)
+            for note in asked.notes():
+                err(f"note: {note}\n")
+        incomplete = asked.is_incomplete()
+    sys.stdout.flush()
+    return 3 if incomplete else 0
+
+
+def _given(target: str) -> str:
+    """Return the statement on standard input."""
+    if target == "-":
+        raise PlanError("", "standard input is the dump, so that no statement can be read there", "a statement")
+    text = sys.stdin.read(_MOST_TEXT)
+    if not text.strip():
+        raise PlanError("", "no statement is given", f"one after the dump or report: {READS}", r"\d lists the tables")
+    return text
+
+
+def answer_to(asked: Asked, text: str, output: str) -> None:
+    r"""Print the answer to a statement, or to ``\d``.
+
+    Raises:
+        SqlError: It is refused, or fails.
+    """
+    form, _, path = output.partition("=")
+    if text.startswith("\\"):
+        describe(asked.views, text, form, TextWriter(sys.stdout))
+        return
+    answer = run_statement(asked.views, text)
+    if form == "parquet":
+        _write_parquet(answer.table(), path)
+    else:
+        print_answer(answer, form, TextWriter(sys.stdout))
+
+
+def _write_parquet(table: Any, path: str) -> None:
+    try:
+        write_parquet_answer(table, path)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        advice = "cast the column to a type that it has, such as VARCHAR"
+        raise PlanError("-o parquet", f"Parquet does not have a type of the answer: {error}", "", advice) from None

@@ -1,0 +1,50 @@
+"""What statements are asked of: a dump, a report or a folder of typed tables."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from auditor.sql.opened import views_of
+from pipelines.run.query import open_stores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from auditor.sql.kind_views import KindViews
+    from auditor.sql.views import Views
+    from pipelines.run.objects.query_options import QueryOptions
+    from pipelines.run.query import Opened
+
+
+class Asked:
+    """An opened dump, report or folder of tables that statements are asked of.
+
+    Attributes:
+        views: What they can name.
+    """
+
+    def __init__(self, views: Views, kinds: KindViews | None = None, opened: Opened | None = None) -> None:
+        self.views = views
+        self._kinds = kinds
+        self._opened = opened
+
+    def notes(self) -> list[str]:
+        """Return a sentence for each kind that statements have read and that has rows without values."""
+        return [] if self._kinds is None else self._kinds.notes()
+
+    def is_incomplete(self) -> bool:
+        """Whether part of what statements have asked for could not be read."""
+        return bool(self.notes()) or (self._opened is not None and self._opened.is_incomplete())
+
+
+@contextmanager
+def open_views(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[Asked]:
+    """Open a dump, a report or a folder of typed tables.
+
+    Raises:
+        AuditorError: It cannot be read.
+    """
+    with open_stores(options, warn) as opened:
+        views, kinds = views_of(opened.as_one(warn), opened.stores, opened.report, options.clusters)
+        yield Asked(views, kinds, opened)
