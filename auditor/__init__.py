@@ -1,25 +1,17 @@
 """The auditor: what a Kubernetes API server makes of every object in a dump, without a server.
 
 These names are the public API; everything else may move. Importing this package loads none of the heavy libraries.
+
+`open` and `open_index` open dumps and reports as commands do. That is in `pipelines`, which nothing else here knows.
+`__init__.pyi` has the types of all names.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from auditor.base.release import KUBERNETES_RELEASE
 from auditor.base.release import VERSION as __version__  # noqa: N811 - the name that tools look for
-
-if TYPE_CHECKING:
-    from auditor.base.errors import AuditorError
-    from auditor.base.records import AuditedObject, Finding, Unreadable
-    from auditor.crdcheck import CheckedDefinition, check_crd, check_crd_update
-    from auditor.crds.catalog import CrdCatalog
-    from auditor.releases import running_as
-    from auditor.selectors.index_query import open_index
-    from auditor.shards.batches import audit_batches, batch_schema
-    from auditor.updates.request import audit_object, check_update, try_update
-    from auditor.updates.update import CheckedUpdate, TriedUpdate
 
 __all__ = [
     "KUBERNETES_RELEASE",
@@ -29,6 +21,9 @@ __all__ = [
     "CheckedUpdate",
     "CrdCatalog",
     "Finding",
+    "OpenedDump",
+    "OpenedReport",
+    "StoredObject",
     "TriedUpdate",
     "Unreadable",
     "__version__",
@@ -38,11 +33,13 @@ __all__ = [
     "check_crd",
     "check_crd_update",
     "check_update",
+    "open",
     "open_index",
     "running_as",
     "try_update",
 ]
 
+_OPENING = "pipelines.run.python_api"
 _HOME = {
     "AuditedObject": "auditor.base.records",
     "AuditorError": "auditor.base.errors",
@@ -50,6 +47,9 @@ _HOME = {
     "CheckedUpdate": "auditor.updates.update",
     "CrdCatalog": "auditor.crds.catalog",
     "Finding": "auditor.base.records",
+    "OpenedDump": _OPENING,
+    "OpenedReport": _OPENING,
+    "StoredObject": _OPENING,
     "TriedUpdate": "auditor.updates.update",
     "Unreadable": "auditor.base.records",
     "audit_batches": "auditor.shards.batches",
@@ -58,7 +58,8 @@ _HOME = {
     "check_crd": "auditor.crdcheck",
     "check_crd_update": "auditor.crdcheck",
     "check_update": "auditor.updates.request",
-    "open_index": "auditor.selectors.index_query",
+    "open": _OPENING,
+    "open_index": _OPENING,
     "running_as": "auditor.releases",
     "try_update": "auditor.updates.request",
 }
@@ -70,3 +71,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415 - keeps start-up light
 
     return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

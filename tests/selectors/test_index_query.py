@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from auditor import open_index
 from auditor.base.errors import PlanError, SelectorError
+from auditor.selectors.index_query import Index
 from auditor.selectors.where import compile_where
 from tests.command import auditor
 from tests.documents import definition_of
@@ -102,7 +105,38 @@ def test_a_predicate_selects_where_the_index_can_tell(report: Path) -> None:
     wanted = index.select("loaves", field_selector="spec.flour=rye", namespace="south")
     assert found.to_pylist() == wanted.to_pylist()
     with pytest.raises(PlanError, match="needs more than the index holds"):
-        index.select("loaves", where="spec.tags.size() > 1")
+        Index(report).select("loaves", where="spec.grams > 300")
+
+
+@pytest.mark.parametrize(
+    "predicate", ["spec.grams > 300", "!has(spec.seeds)", "spec.flour == 'rye' && spec.grams > 600"]
+)
+def test_what_the_index_cannot_tell_is_read_from_the_dump_as_a_query_does(report: Path, predicate: str) -> None:
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        table = open_index(report).select("loaves", where=predicate, columns=["namespace", "name"])
+    command = auditor(
+        "query",
+        report,
+        "loaves",
+        "--where",
+        predicate,
+        "-o",
+        "jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {end}",
+    )
+    assert [f"{row['namespace']}/{row['name']}" for row in table.to_pylist()] == command.stdout.split()
+    assert table.column_names == ["namespace", "name"]
+    assert bool(noted) == (command.code == 3)
+
+
+def test_without_the_dump_it_says_that_the_objects_are_missing(tmp_path: Path) -> None:
+    dump = tmp_path / "cluster.db.gz"
+    shutil.copyfile(ROOT / "sample-data" / "cluster.db.gz", dump)
+    report = audited(dump, tmp_path / "report")
+    dump.unlink()
+    with warnings.catch_warnings(), pytest.raises(PlanError, match="an index has no whole objects"):
+        warnings.simplefilter("ignore")
+        open_index(report).select("loaves", where="spec.grams > 300")
 
 
 def test_what_is_wrong_is_reported(report: Path, tmp_path: Path) -> None:
@@ -183,7 +217,7 @@ def test_an_absent_number_needs_no_object(tmp_path: Path, version: str) -> None:
     ):
         assert index.select(kind, where=where)["name"].to_pylist() == wanted, where
     with pytest.raises(PlanError, match="needs more than the index holds"):
-        index.select(kind, where="spec.deep.maybe == 1")
+        Index(index.report).select(kind, where="spec.deep.maybe == 1")
 
 
 @pytest.mark.parametrize("label", LABELS[1:])
@@ -192,7 +226,10 @@ def test_an_empty_text_in_place_of_a_number_is_reported_by_its_finding(tmp_path:
     place = index.resolve("X.v1.x.example.com")
     assert index.unclear_fields(place) == {label, "spec.deep.maybe"}
     with pytest.raises(PlanError, match="needs more than the index holds"):
-        index.select("xs", where=f"has({label})")
+        Index(index.report).select("xs", where=f"has({label})")
+    command = auditor("query", index.report, "xs", "--where", f"has({label})", "-o", "name")
+    names = index.select("xs", where=f"has({label})")["name"].to_pylist()
+    assert [f"x.x.example.com/{name}" for name in names] == command.stdout.split()
 
 
 def test_a_version_that_says_otherwise_tells_nothing(tmp_path: Path) -> None:
@@ -201,4 +238,4 @@ def test_a_version_that_says_otherwise_tells_nothing(tmp_path: Path) -> None:
     for name, unclear in (("v1", set()), ("v2", {"spec.size"})):
         assert index.unclear_fields(index.resolve(f"X.{name}.x.example.com")) == {"spec.deep.maybe", *unclear}
     with pytest.raises(PlanError, match="needs more than the index holds"):
-        index.select("X.v2.x.example.com", where="has(spec.size)")
+        Index(index.report).select("X.v2.x.example.com", where="has(spec.size)")

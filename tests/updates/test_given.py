@@ -30,9 +30,8 @@ def test_wrong_input_is_an_error(call, expected):
 
 
 def test_a_list_of_definitions_is_not_an_empty_catalog():
-    import pyarrow as pa
-
     import orjson
+    import pyarrow as pa
 
     several = {"apiVersion": "v1", "kind": "List", "items": [DEFINITION]}
     batch = pa.record_batch({"value": [orjson.dumps(OBJECT)]})
