@@ -199,7 +199,7 @@ class CausesOfObjects:
     def __init__(self, report: Path, manifest: dict[str, Any], known: Sequence[Cause]) -> None:
         self._report = report
         self._causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
-        self._ids = _Ids(self._causes, known)
+        self._ids = CauseIds(self._causes, known)
 
     def of_part(self, name: str) -> dict[Whose, tuple[str, ...]]:
         """Return the ids of causes of the objects of a part that have any, those of impacts first, each once.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from auditor.base.progress import tell
 from auditor.base.statuses import Status
 from auditor.base.wording import are, by_count, objects
+from auditor.columns.kind_columns import STORED_OBJECT
 from auditor.server.dump import DumpStore
 from auditor.server.fleet_store import FleetStore
 from auditor.server.kind_batches import kind_batches
@@ -25,13 +26,12 @@ if TYPE_CHECKING:
 
 
 NEEDS_DUMP: Final = "an index has no whole objects; name the dump of the report with --dump"
-_STATUS: Final = "audit_status"
 _WITHOUT_OBJECT: Final = {
-    Status.SEALED: "encrypted, without a key for",
+    Status.SEALED: "encrypted, and no key opens {them}",
     Status.UNREADABLE: "not readable",
-    Status.NEEDS_CONVERSION: "only in the column stored_object, as only a webhook could convert",
+    Status.NEEDS_CONVERSION: "in stored_object alone, as only a webhook could convert {them}",
 }
-"""What is said of the objects whose columns are null, by their status."""
+"""What is said of the objects whose columns are null."""
 
 
 class KindViews:
@@ -47,7 +47,7 @@ class KindViews:
 
     def __init__(self, store: AnyStore) -> None:
         self._store = store
-        self.unread: dict[tuple[str, str], int] = {}
+        self.unread: dict[tuple[str, Status], int] = {}
 
     def stored_kinds(self) -> list[Resource]:
         """Return the kinds that are stored, each once, in discovery order."""
@@ -110,25 +110,37 @@ class KindViews:
 
     def read(self, resource: Resource, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a kind, with some columns; those that have no values are counted in `unread`."""
-        _, batches = kind_batches(self._store, resource, list(dict.fromkeys((*columns, _STATUS))))
-        statuses: Counter[str] = Counter()
+        _, batches = kind_batches(self._store, resource, list(dict.fromkeys((*columns, STORED_OBJECT))))
+        seen: Counter[Status] = Counter()
         rows = 0
-        for batch in batches:
+        while True:
+            before = self._left_out()
+            batch = next(batches, None)
+            if batch is None:
+                return
             rows += batch.num_rows
             tell("reading", rows, None, "objects")
-            statuses.update(filter(_WITHOUT_OBJECT.__contains__, batch[_STATUS].to_pylist()))
-            for status, count in statuses.items():
+            seen += self._left_out() - before
+            seen[Status.NEEDS_CONVERSION] += batch.num_rows - batch[STORED_OBJECT].null_count
+            for status, count in (+seen).items():
                 place = resource.group_resource, status
                 self.unread[place] = max(count, self.unread.get(place, 0))  # a statement may read a kind twice
             yield batch
 
+    def _left_out(self) -> Counter[Status]:
+        """Return how many objects the stores could not read until now."""
+        stores = self._store.stores.values() if isinstance(self._store, FleetStore) else [self._store]
+        counts: Counter[Status] = Counter()
+        for store in stores:
+            counts[Status.SEALED] += store.left_out.sealed
+            counts[Status.UNREADABLE] += store.left_out.corrupt + store.left_out.failed
+        return counts
+
     def notes(self) -> list[str]:
         """Return a sentence for each kind and status of objects whose rows have no values."""
-        return [_note(kind, Status(status), count) for (kind, status), count in sorted(self.unread.items())]
+        return [_note(kind, status, count) for (kind, status), count in sorted(self.unread.items())]
 
 
 def _note(kind: str, status: Status, count: int) -> str:
-    rows = by_count(count, "its row has", "their rows have")
-    them = by_count(count, "it", "them")
-    reason = _WITHOUT_OBJECT[status] + (f" {them}" if status is not Status.UNREADABLE else "")
-    return f"{objects(count)} of {kind} {are(count)} {reason}: {rows} nulls and the {_STATUS} {status}"
+    rows, them = by_count(count, "its row has", "their rows have"), by_count(count, "it", "them")
+    return f"{objects(count)} of {kind} {are(count)} {_WITHOUT_OBJECT[status].format(them=them)}: {rows} nulls"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,14 +15,12 @@ from auditor.causes.field_patterns import Definitions
 from auditor.causes.parts import overrides_of, part_files, read_part
 from auditor.causes.row_causes import (
     FINDING_COLUMNS,
-    OBJECT_COLUMNS,
     CauseNumbers,
     FindingRows,
-    ObjectImpacts,
     namespaces_of,
 )
-from auditor.causes.rows_with_causes import CauseIds
-from auditor.causes.severity import SEVERITIES
+from auditor.causes.rows_with_causes import WHOSE, CauseIds, CausesOfObjects
+from auditor.causes.severity import SEVERITIES, rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,7 +36,6 @@ OF_FINDINGS: Final = pa.schema([("cause", pa.string()), ("severity", pa.string()
 """What findings have beside the columns of the report: their cause, its severity, whether an entry accepts them."""
 OF_OBJECTS: Final = pa.schema([("cause", pa.string()), ("causes", STRINGS), ("severity", pa.string())])
 """What objects have beside the columns of the report: the ids of their causes, the worst first, and its severity."""
-_PLACE: Final = ("cluster", "key", "group", "kind", "audited_version", "namespace", "name")
 
 
 def schema_with_causes(table: str) -> Any:
@@ -68,6 +64,8 @@ class TablesWithCauses:
         self._counting = Counting(overrides_of(manifest))
         self._causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
         self._ids = CauseIds(self._causes, known)
+        self._of_each = CausesOfObjects(report, manifest, known)
+        self._severities = {cause.id: cause.severity for cause in known}
 
     def read(self, table: str, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the parts of a table with some of its columns, those of causes among them only if they are named.
@@ -79,7 +77,7 @@ class TablesWithCauses:
         own = (OF_FINDINGS if table == "findings" else OF_OBJECTS).names
         stored = [name for name in columns if name not in own and name != "change"]
         is_grouped = len(stored) + ("change" in columns) < len(columns)
-        needed = () if not is_grouped else FINDING_COLUMNS if table == "findings" else OBJECT_COLUMNS
+        needed = () if not is_grouped else FINDING_COLUMNS if table == "findings" else WHOSE
         schema = schema_with_causes(table)
         wanted = pa.schema([schema.field(name) for name in columns])
         for path in part_files(self._report / table):
@@ -106,37 +104,14 @@ class TablesWithCauses:
         }
 
     def _of_objects(self, name: str, part: Any) -> dict[str, list[Any]]:
-        ranked: list[dict[str, int]] = [{} for _ in range(part.num_rows)]
-        rows = ObjectImpacts.of(part, self._causes)
-        ranks = self._counting.impact_ranks(rows)
-        for row, number, rank in zip(rows.row.tolist(), rows.cause.tolist(), ranks.tolist(), strict=True):
-            _note(ranked[row], self._ids.of(number)[0], rank)
-        for row, cause, rank in self._of_their_findings(name, part):
-            _note(ranked[row], cause, rank)
-        ids = [sorted(causes, key=causes.__getitem__) for causes in ranked]
+        of_part = self._of_each.of_part(name)
+        ids = [
+            sorted(of_part.get(whose, ()), key=lambda cause: rank(self._severities[cause]))
+            for whose in zip(*(part[column].to_pylist() for column in WHOSE), strict=True)
+        ]
+        worst = [each[0] if each else None for each in ids]
         return {
             "causes": ids,
-            "cause": [each[0] if each else None for each in ids],
-            "severity": [SEVERITIES[min(causes.values())] if causes else None for causes in ranked],
+            "cause": worst,
+            "severity": [None if cause is None else self._severities[cause] for cause in worst],
         }
-
-    def _of_their_findings(self, name: str, part: Any) -> Iterator[tuple[int, str, int]]:
-        """Yield row of objects, cause and rank of its severity for each finding of a part."""
-        path = self._report / "findings" / name
-        if not path.exists():
-            return
-        table = read_part(path, FINDING_COLUMNS)
-        if not table.num_rows:
-            return
-        found = FindingRows.of(table, self._causes)
-        places: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-        for number, place in enumerate(zip(*(table[each].to_pylist() for each in _PLACE), strict=True)):
-            places[place].append(number)
-        ranks = self._counting.finding_ranks(found)
-        for row, place in enumerate(zip(*(part[each].to_pylist() for each in _PLACE), strict=True)):
-            for number in places.get(place, ()):
-                yield row, self._ids.of(int(found.cause[number]))[0], int(ranks[number])
-
-
-def _note(ranked: dict[str, int], cause: str, rank: int) -> None:
-    ranked[cause] = min(rank, ranked.get(cause, rank))

@@ -26,6 +26,7 @@ class View:
         read: Yields its rows as batches, of the given columns alone, in any order of columns.
         also: Further names of it.
         has_rows: Whether it has any rows; None if it counts as having some.
+        note: A sentence about its rows for those who ask it; empty if there is none.
         files: The files that have its rows, as an Arrow dataset, which DuckDB reads itself; None if `read` reads them.
     """
 
@@ -35,6 +36,7 @@ class View:
     read: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
     also: tuple[str, ...] = ()
     has_rows: Callable[[], bool] | None = None
+    note: str = ""
     files: Any = None
 
     @cached_property

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from auditor.base.errors import PlanError
-from auditor.sql.engine import run_statement
 from auditor.sql.statements import READS, checked, connection
 from pipelines.run.query import TextWriter
 from pipelines.run.query_output import write_parquet_answer
@@ -75,7 +74,7 @@ def answer_to(asked: Asked, text: str, output: str) -> None:
     if text.startswith("\\"):
         describe(asked.views, text, form, TextWriter(sys.stdout))
         return
-    answer = run_statement(asked.views, text)
+    answer = asked.answer(text)
     if form == "parquet":
         _write_parquet(answer.table(), path)
     else:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from auditor.base.errors import PlanError
+from auditor.sql.engine import run_statement
 from auditor.sql.opened import views_of
+from auditor.sql.table_files import is_tables, table_views
 from pipelines.run.query import open_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from auditor.sql.engine import Answer
     from auditor.sql.kind_views import KindViews
     from auditor.sql.views import Views
     from pipelines.run.objects.query_options import QueryOptions
@@ -28,10 +33,21 @@ class Asked:
         self.views = views
         self._kinds = kinds
         self._opened = opened
+        self._named: dict[str, None] = {}
+
+    def answer(self, statement: str) -> Answer:
+        """Return the answer to a statement.
+
+        Raises:
+            SqlError: It is refused, or fails.
+        """
+        answer = run_statement(self.views, statement)
+        self._named |= dict.fromkeys(view.note for view in self.views.named_in(statement).values() if view.note)
+        return answer
 
     def notes(self) -> list[str]:
         """Return a sentence for each kind that statements have read and that has rows without values."""
-        return [] if self._kinds is None else self._kinds.notes()
+        return [*self._named, *(() if self._kinds is None else self._kinds.notes())]
 
     def is_incomplete(self) -> bool:
         """Whether part of what statements have asked for could not be read."""
@@ -45,6 +61,13 @@ def open_views(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[A
     Raises:
         AuditorError: It cannot be read.
     """
+    folder = Path(options.target)
+    if is_tables(folder):
+        for name in ("dumps", "clusters", "crds", "as_of", "kubernetes"):
+            if getattr(options, name):
+                raise PlanError(f"--{name}", "has no effect on typed tables, which are written", "", "ask the dump")
+        yield Asked(table_views(folder))
+        return
     with open_stores(options, warn) as opened:
         views, kinds = views_of(opened.as_one(warn), opened.stores, opened.report, options.clusters)
         yield Asked(views, kinds, opened)

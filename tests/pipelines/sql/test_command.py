@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     from tests.command import Ended
 
-UNREADABLE = (
-    "note: 1 object of orders.bakery.example.com is not readable: its row has nulls and the audit_status unreadable\n"
-)
+UNREADABLE = "note: 1 object of orders.bakery.example.com is not readable: its row has nulls\n"
 
 
 @pytest.fixture(scope="module")
@@ -216,3 +214,25 @@ def test_what_is_in_a_dump_cannot_control_the_terminal(folder: Path) -> None:
     explained = asked(folder, "cluster.db", "EXPLAIN SELECT chr(27) AS x FROM loaves").stdout
     assert "\x1b" not in explained
     assert next(csv.reader(io.StringIO(asked(folder, "cluster.db", "SELECT '=1+1' AS x", "-o", "csv").stdout))) == ["x"]
+
+
+def test_typed_tables_are_asked_as_the_dump_is(folder: Path, tmp_path: Path) -> None:
+    done = auditor("tables", "cluster.db", tmp_path / "tables", cwd=folder)
+    assert done.code == 3, done.output
+    for statement in (
+        "SELECT key, spec.grams AS grams FROM loaves WHERE spec.flour = 'rye' AND spec.grams > 300 ORDER BY key",
+        'SELECT c.metadata.name AS n, data FROM configmaps c, "loaves.bakery.example.com" LIMIT 1',
+    ):
+        assert rows(tmp_path, "tables", statement) == rows(folder, "cluster.db", statement)
+    done = asked(tmp_path, "tables", "SELECT count(*) AS n FROM orders", "-o", "csv", code=3)
+    assert (done.stdout, done.stderr) == (
+        "n\n4\n",
+        "note: 1 object of orders.bakery.example.com was not readable when the tables were written: its row has nulls\n",
+    )
+    assert "ask the dump or the report" in asked(tmp_path, "tables", "SELECT * FROM findings", code=2).stderr
+    assert "loaves" in asked(tmp_path, "tables", "\\d").stdout
+    assert "has no effect on typed tables" in asked(tmp_path, "tables", "SELECT 1", "--as-of", "3", code=2).stderr
+    schemas = json.loads((tmp_path / "tables" / "schema.json").read_text())
+    schemas["kinds"][0]["folder"] = "../x"
+    (tmp_path / "tables" / "schema.json").write_text(json.dumps(schemas))
+    assert "is damaged: ValueError(\"it names the folder '../x'\")" in asked(tmp_path, "tables", "SELECT 1", code=2).stderr
