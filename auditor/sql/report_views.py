@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auditor.base.arrow import parquet_footer, plain
-from auditor.causes.build import causes_of
+from auditor.causes.build import build_causes
 from auditor.causes.model import FindingsModel
 from auditor.causes.parts import part_files, read_part
-from auditor.causes.table import CAUSES
+from auditor.causes.table import CAUSES, read_rows
 from auditor.sql.tables_with_causes import TablesWithCauses, schema_with_causes
 from auditor.sql.views import View
 
@@ -48,9 +48,12 @@ class ReportTables:
         self._clusters = tuple(clusters)
 
     @cached_property
+    def _model(self) -> FindingsModel:
+        return FindingsModel.open(self._report)
+
+    @cached_property
     def _with_causes(self) -> TablesWithCauses:
-        model = FindingsModel.open(self._report)
-        return TablesWithCauses(self._report, model.manifest, model.causes)
+        return TablesWithCauses(self._report, self._model.manifest, self._model.causes)
 
     def read(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of findings or objects, part by part, with some columns of `schema_with_causes`."""
@@ -72,7 +75,10 @@ class ReportTables:
     def causes(self) -> pa.Table:
         """The causes, worst and new ones first."""
         schema = plain(CAUSES.empty_table()).schema
-        rows = [{name: row.get(name) for name in schema.names} for row in causes_of(self._report)]
+        rows = read_rows(self._report)
+        rows = build_causes(self._report, self._model.manifest) if rows is None else rows
+        started = self._model.run.started
+        rows = [{**row, **{time: row[time] or started for time in ("first_seen", "last_seen")}} for row in rows]
         return self._of_clusters(pa.Table.from_pylist(rows, schema))
 
     def views(self) -> list[View]:

@@ -293,7 +293,7 @@ class OpenedDump(_Opened):
     def _reported(
         self, report: str | os.PathLike[str], options: dict[str, Any], run: Callable[[AuditOptions], Any]
     ) -> OpenedReport:
-        known = {field.name for field in fields(AuditOptions)} - _OF_OPEN
+        known = {field.name for field in fields(AuditOptions) if "option" in field.metadata} - _OF_OPEN
         for name in options:
             if name not in known:
                 raise PlanError(name, "is no option of an audit", f"some of {', '.join(sorted(known))}")
@@ -365,31 +365,31 @@ class OpenedReport(_Opened):
             return self._listed(kind, **selectors)
         return self._run(self._tables.whole, "objects")
 
-    def decide(self, place: IndexedKind, where: str, rows: Sequence[dict[str, Any]]) -> list[bool | None]:
-        """Return for rows of the index whether a predicate holds for their objects; None if its evaluation fails.
 
-        Raises:
-            PlanError: The dump of the report is not there.
-        """
-        decided: list[bool | None] = self._run(lambda: list(self._decided(place, where, rows)))
-        return decided
+def decided(report: OpenedReport, place: IndexedKind, where: str, rows: Sequence[dict[str, Any]]) -> list[bool | None]:
+    """Return for rows of the index of a report whether a predicate holds for their objects; None where that fails.
 
-    def _decided(self, place: IndexedKind, where: str, rows: Sequence[dict[str, Any]]) -> Iterator[bool | None]:
-        predicate = compile_where(where)
-        for row in rows:
-            store = self._opened.stores.get(row["cluster"] or "") or self._opened.stores[""]
-            if not isinstance(store, ReportStore):
-                raise PlanError("where", f"needs the objects, and {NEEDS_DUMP}")
-            resource = next(
-                each
-                for each in store.discovery.resources
-                if (each.group, each.version, each.plural) == (place.group, place.version, place.plural)
-            )
-            notes, failures = NotRead(resource, store.reader.left_out), Failures()
-            obj = store.reader.read_or_stored(resource, store.stored_row(resource, row), notes)
-            notes.note(warn)
-            fits = obj is not None and predicate.test(obj, failures)
-            yield None if failures.failed else fits
+    Raises:
+        PlanError: The dump of the report is not there.
+    """
+    predicate = compile_where(where)
+
+    def decide(row: dict[str, Any]) -> bool | None:
+        stores = report._opened.stores  # noqa: SLF001 - both are of this module
+        store = stores.get(row["cluster"] or "") or stores[""]
+        if not isinstance(store, ReportStore):
+            raise PlanError("where", f"needs the objects, and {NEEDS_DUMP}")
+        wanted = (place.group, place.version, place.plural)
+        kinds = store.discovery.resources
+        resource = next(each for each in kinds if (each.group, each.version, each.plural) == wanted)
+        notes, failures = NotRead(resource, store.reader.left_out), Failures()
+        obj = store.reader.read_or_stored(resource, store.stored_row(resource, row), notes)
+        notes.note(warn)
+        fits = obj is not None and predicate.test(obj, failures)
+        return None if failures.failed else fits
+
+    found: list[bool | None] = report._run(lambda: list(map(decide, rows)))  # noqa: SLF001 - both are of this module
+    return found
 
 
 def open(  # noqa: A001 - it is `auditor.open`

@@ -10,7 +10,7 @@ from auditor.selectors import index_query
 from auditor.selectors.index_query import Index
 from auditor.server.object_reader import ReadMode
 from pipelines.run.objects.query_options import QueryOptions
-from pipelines.run.python_api.opened import OpenedReport
+from pipelines.run.python_api.opened import OpenedReport, decided
 
 if TYPE_CHECKING:
     import os
@@ -33,7 +33,7 @@ class WholeIndex(Index):
         Raises:
             PlanError: The dump of the report is not there.
         """
-        return self._report.decide(place, where, rows.to_pylist())
+        return decided(self._report, place, where, rows.to_pylist())
 
 
 def open_index(path: str | os.PathLike[str]) -> Index:
