@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from auditor.printing.print_rows import print_rows
 from pipelines.progress import BAR
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from auditor.printing.print_rows import Columns, Row
+
+
+_NARROWEST: Final = 60
+_WIDTH: Final = 80
+UNBOUNDED: Final = 1 << 20
+"""Columns of a terminal for what is not to be cut."""
 
 
 class OutputClosed(BrokenPipeError):
@@ -60,6 +67,11 @@ def watch_streams() -> None:
             write_through=stream.write_through,
         )
         setattr(sys, name, watched)
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, 80 without one; `COLUMNS` overrides it."""
+    return max(_NARROWEST, shutil.get_terminal_size((_WIDTH, 24)).columns)
 
 
 def forget_output() -> None:

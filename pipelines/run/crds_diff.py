@@ -193,7 +193,7 @@ def _parts(comparison: Comparison, form: str) -> Iterator[str]:
 
 def _lines(comparison: Comparison) -> Iterator[str]:
     """Yield the changes by definition, each on a line, worst first; those that are harmless together on one."""
-    from pipelines.run.report.findings import terminal_width  # noqa: PLC0415 - only for text
+    from pipelines.console import terminal_width  # noqa: PLC0415 - only for text
 
     width = terminal_width()
     by_name: dict[str, list[Change]] = {}

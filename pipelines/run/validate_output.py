@@ -67,7 +67,7 @@ def print_results(
         return
     if content is not None:
         from auditor.output.views.answers import answer_lines  # noqa: PLC0415 - only where something is said
-        from pipelines.run.report.findings import terminal_width  # noqa: PLC0415
+        from pipelines.console import terminal_width  # noqa: PLC0415
 
         for line in answer_lines(content, terminal_width(), _CAUSES):
             click.echo(line.text, err=True)

@@ -367,7 +367,7 @@ class OpenedReport(_Opened):
 
 
 def decided(report: OpenedReport, place: IndexedKind, where: str, rows: Sequence[dict[str, Any]]) -> list[bool | None]:
-    """Return for rows of the index of a report whether a predicate holds for their objects. An object on which it fails has None.
+    """Return for rows of the index of a report whether a predicate holds for their objects; None if it fails on one.
 
     Raises:
         PlanError: The dump of the report is not there.

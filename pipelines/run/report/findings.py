@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +27,7 @@ from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.stores.locations import is_remote, local_path, shown_url
 from auditor.sources.stores.store_folder import joined, read_file
 from auditor.store.manifest import MANIFEST
+from pipelines.console import UNBOUNDED, terminal_width
 from pipelines.run.remote import reports_here
 from pipelines.streams import plain
 
@@ -35,11 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from auditor.causes.topics import Cause
-
-
-_NARROWEST: Final = 60
-_WIDTH: Final = 80
-UNBOUNDED: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +61,6 @@ def opened(report: str, clusters: Sequence[str] = ()) -> Iterator[FindingsModel]
     """Yield the model of a report, which may be in an object store."""
     with reports_here(report) as (local,):
         yield FindingsModel.open(local, shown=shown_url(report), clusters=clusters)
-
-
-def terminal_width() -> int:
-    """Return the columns of the terminal, 80 without one; `COLUMNS` overrides it."""
-    return max(_NARROWEST, shutil.get_terminal_size((_WIDTH, 24)).columns)
 
 
 def has_color(color: str) -> bool:

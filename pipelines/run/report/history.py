@@ -25,8 +25,8 @@ from auditor.sources.stores.locations import is_remote, local_path, shown_url
 from auditor.sources.stores.store_folder import StoreFolder
 from auditor.store.allclear import clusters_of
 from auditor.store.manifest import MANIFEST
-from pipelines.console import echo_rows
-from pipelines.run.report.findings import UNBOUNDED, has_color, terminal_width
+from pipelines.console import UNBOUNDED, echo_rows, terminal_width
+from pipelines.run.report.findings import has_color
 from pipelines.streams import ErrorLines, plain
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ import pyarrow as pa
 
 from auditor.base.errors import PlanError
 from auditor.sql.statements import READS, checked, connection
-from pipelines.run.query import TextWriter
-from pipelines.run.query_output import write_parquet_answer
 from pipelines.run.sql.asked import open_views
 from pipelines.run.sql.output import describe, print_answer
 from pipelines.streams import ErrorLines
@@ -72,16 +70,18 @@ def answer_to(asked: Asked, text: str, output: str) -> None:
     """
     form, _, path = output.partition("=")
     if text.startswith("\\"):
-        describe(asked.views, text, form, TextWriter(sys.stdout))
+        describe(asked.views, text, form, sys.stdout.write)
         return
     answer = asked.answer(text)
     if form == "parquet":
         _write_parquet(answer.table(), path)
     else:
-        print_answer(answer, form, TextWriter(sys.stdout))
+        print_answer(answer, form, sys.stdout.write)
 
 
 def _write_parquet(table: Any, path: str) -> None:
+    from pipelines.run.query_output import write_parquet_answer  # noqa: PLC0415 - it loads stores of dumps, too
+
     try:
         write_parquet_answer(table, path)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:

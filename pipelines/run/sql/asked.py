@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from auditor.base.errors import PlanError
 from auditor.sql.engine import run_statement
-from auditor.sql.opened import views_of
 from auditor.sql.table_files import is_tables, table_views
-from pipelines.run.query import open_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,6 +66,9 @@ def open_views(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[A
                 raise PlanError(f"--{name}", "has no effect on typed tables, which are written", "", "ask the dump")
         yield Asked(table_views(folder))
         return
+    from auditor.sql.opened import views_of  # noqa: PLC0415 - typed tables need no stores of dumps
+    from pipelines.run.query import open_stores  # noqa: PLC0415
+
     with open_stores(options, warn) as opened:
         views, kinds = views_of(opened.as_one(warn), opened.stores, opened.report, options.clusters)
         yield Asked(views, kinds, opened)

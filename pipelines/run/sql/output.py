@@ -14,7 +14,7 @@ from auditor.output.views.layout import TableColumn, clipped, painted, table_lin
 from auditor.printing.print_rows import json_text, print_rows
 from auditor.sql.described import columns_of, listed_views
 from auditor.sql.values import json_rows
-from pipelines.run.report.findings import UNBOUNDED, terminal_width
+from pipelines.console import UNBOUNDED, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
