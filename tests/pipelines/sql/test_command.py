@@ -235,4 +235,6 @@ def test_typed_tables_are_asked_as_the_dump_is(folder: Path, tmp_path: Path) -> 
     schemas = json.loads((tmp_path / "tables" / "schema.json").read_text())
     schemas["kinds"][0]["folder"] = "../x"
     (tmp_path / "tables" / "schema.json").write_text(json.dumps(schemas))
-    assert "is damaged: ValueError(\"it names the folder '../x'\")" in asked(tmp_path, "tables", "SELECT 1", code=2).stderr
+    assert (
+        "is damaged: ValueError(\"it names the folder '../x'\")" in asked(tmp_path, "tables", "SELECT 1", code=2).stderr
+    )
