@@ -18,6 +18,7 @@ from auditor.base.statuses import Impact, Status
 from auditor.fastpath.dicts.fallbacks import Part, Reason
 from tests.papers.blocks import PAGES, blocks_of, commands_of, fill_transcripts, is_plain, run, without_ages
 from tests.papers.changes import CHANGES, rows_of_table
+from tests.papers.notebook import names_in, python_of
 from tests.papers.reference import GENERATED
 from tests.papers.sandbox import environment_of, make_sandbox, placed
 from tests.shared import ROOT
@@ -42,6 +43,7 @@ BEFORE = (
 TEXTS = sorted({*PAGES, *ROOT.glob("*.md")})
 RAY = "--engine ray"
 WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
+WITH_PYTHON = [page for page in PAGES if python_of(page)]
 WITH_TRANSCRIPTS = [page for page in PAGES if "```console\n" in page.read_text()]
 
 
@@ -109,6 +111,14 @@ def check_commands(commands: list[Command], sandbox: Path) -> None:
 def test_transcripts_are_what_commands_print(page: Path, sandbox: Path) -> None:
     now = fill_transcripts(page.read_text(), sandbox, environment_of(sandbox))
     assert without_ages(now) == without_ages(page.read_text()), "run `make docs`"
+
+
+@pytest.mark.parametrize("page", each(WITH_PYTHON))
+@pytest.mark.filterwarnings("ignore")
+def test_the_python_of_a_page_runs(page: Path, sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = names_in(sandbox)
+    monkeypatch.chdir(sandbox)
+    exec(compile(python_of(page), str(page), "exec"), names)
 
 
 @pytest.mark.parametrize(
