@@ -45,7 +45,7 @@ def dump_views(stores: Mapping[str, DumpStore]) -> list[View]:
     views = [
         View(
             "objects",
-            "an object: kind, namespace and name, as its key or header has them; a report also has its status",
+            "an object: kind, namespace, name, key and size",
             lambda: _OBJECTS,
             lambda columns: _objects(stores, columns),
         )

@@ -26,7 +26,7 @@ _KEYS: Final = (
     *("group", "plural", "namespace", "name", "size"),
 )
 _ABOUT: Final = {
-    "objects": "a key, at the version it was judged at: status, impact, causes",
+    "objects": "a key: its object, status, impact and causes",
     "findings": "a finding and its cause",
     "causes": "a cause, in a cluster",
     "keys": "a live key, or an object of an export",
