@@ -213,7 +213,15 @@ def public_api() -> str:
             parts.append(f"\n## {name}\n\n`{thing!r}`\n")
         else:
             parts.append(f"\n## {name}\n\n```text\n{_signature(name, thing)}\n\n{inspect.getdoc(thing)}\n```\n")
+        if name.startswith("Opened"):
+            parts += _methods(thing)
     return "".join(parts)
+
+
+def _methods(thing: type) -> Iterator[str]:
+    for name, method in inspect.getmembers(thing, inspect.isfunction):
+        if not name.startswith("_"):
+            yield f"\n### {thing.__name__}.{name}\n\n```text\n{_signature(name, method)}\n\n{inspect.getdoc(method)}\n```\n"
 
 
 GENERATED: Final = {

@@ -70,4 +70,17 @@ def lake(batches: Iterator[pa.RecordBatch], catalog: auditor.CrdCatalog, documen
     return count + len(columns)
 
 
+def opened(path: str) -> int:
+    with auditor.open(path, crds=["crds/"]) as one:
+        rows: int = one.table("widgets", ["spec"]).num_rows + one.sql("SELECT 1").num_rows + one.kinds().num_rows
+        for obj in one.objects("widgets", where="spec.size > 3"):
+            found: tuple[auditor.Finding, ...] = obj.findings
+            rows += len(found) + len(obj["spec"]) + len(obj.name)
+        if isinstance(one, auditor.OpenedDump):
+            report: auditor.OpenedReport = one.audit("out/", jobs=1)
+            rows += report.objects().num_rows + report.findings().num_rows + report.causes().num_rows
+            one.upgrade(["new-crds/"]).close()
+    return rows
+
+
 VERSIONS: tuple[str, str] = (auditor.__version__, auditor.KUBERNETES_RELEASE)
