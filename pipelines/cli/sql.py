@@ -24,7 +24,7 @@ from pipelines.progress import BAR
 )
 @source_options
 def sql(target: str, statement: str, *, output: str, **flags: Any) -> None:
-    r"""Answer a statement of SQL, in the dialect of DuckDB, which the extra `sql` installs.
+    """Answer a statement of SQL, in the dialect of DuckDB, which the extra `sql` installs.
 
     Each kind is a table by its plural (pods), or by "plural.group" in double quotes. Its columns are the fields of its
     objects (metadata, spec, status, data, ...), structs where the definition has a structure; key, mod_revision and
@@ -36,14 +36,14 @@ def sql(target: str, statement: str, *, output: str, **flags: Any) -> None:
     settings. An object that cannot be read is a row with nulls and its audit_status, and a note counts these.
 
     Without STATEMENT, one is read from standard input; on a terminal a prompt asks for statements, which end with a
-    semicolon. \d lists the tables, \d pods or \d pods.spec the columns, \q ends.
+    semicolon. \\d lists the tables, \\d pods or \\d pods.spec the columns, \\q ends.
 
     \b
     Exit codes: 0; 2 usage, or the statement is refused or fails; 3 part of the dump could not be read.
 
     \b
     Examples:
-      auditor sql snapshot.db '\d'
+      auditor sql snapshot.db '\\d'
       auditor sql snapshot.db "SELECT key, spec.nodeName FROM pods WHERE status.phase = 'Failed'"
       auditor sql snapshot.db 'SELECT metadata.namespace, count(*) FROM pods GROUP BY ALL ORDER BY 2 DESC'
       auditor sql out/ 'SELECT severity, title, objects FROM causes' -o csv
