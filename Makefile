@@ -44,7 +44,7 @@ test-python: compiled ## Run the tests of what depends on the version of Python
 nightly: compiled ## Run the tests that take hours, or need Ray, Spark, a browser or an image
 	$(BIN)/python -m pytest -m nightly $(TESTS)
 
-# Each question is printed with the command that answers it. One in SQL over spec belongs to the end.
+# Each question is printed with the command that answers it.
 audit: compiled ## Audit two nights of sample-data/, show what is new, answer questions
 	$(BIN)/auditor audit 'sample-data/monday/*.db.gz' --cluster-name '{1}' --report out/monday --force --fail-on never --quiet
 	$(BIN)/auditor audit 'sample-data/tuesday/*.db.gz' --cluster-name '{1}' --report out/tuesday --force --fail-on never --diff out/monday
@@ -52,6 +52,8 @@ audit: compiled ## Audit two nights of sample-data/, show what is new, answer qu
 	$(BIN)/auditor query out/tuesday pods,ovens --unhealthy
 	@echo; echo "Which orders want more than 15 loaves?"
 	$(BIN)/auditor query out/tuesday orders --where 'spec.lines.map(line, line.count).sum() > 15'
+	@echo; echo "How many loaves of each flour has each cluster, and how heavy are they?"
+	$(BIN)/auditor sql out/tuesday 'SELECT cluster, spec.flour, count(*) AS loaves, max(spec.grams) AS heaviest FROM loaves GROUP BY ALL ORDER BY ALL'
 
 bench: compiled ## Measure beside the API server's own libraries
 	$(BIN)/python tests/benchmarks/run.py
