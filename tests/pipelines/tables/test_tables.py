@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -290,3 +294,37 @@ def test_nights_read_in_pandas(nights):
     pandas = pytest.importorskip("pandas")
     frame = pandas.read_parquet(nights / "night-2" / LOAVES)
     assert sorted(value["grams"] for value in frame["spec"]) == [5, 9]
+
+
+def test_two_nights_read_in_datafusion(nights):
+    datafusion = pytest.importorskip("datafusion")
+    context = datafusion.SessionContext()
+    for number in (1, 2):
+        context.register_parquet(f"night_{number}", str(nights / f"night-{number}" / LOAVES))
+    text = "SELECT metadata['name'] AS name, spec['grams'] AS grams FROM night_{} WHERE spec['grams'] > 5"
+    found = context.sql(f"{text.format(1)} UNION ALL {text.format(2)} ORDER BY 1").to_pydict()
+    assert found == {"name": ["b", "c"], "grams": [7, 9]}
+
+
+SPARK = """
+import json, sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+frame = spark.read.option("mergeSchema", "true").parquet(*sys.argv[1:])
+rows = frame.selectExpr("metadata.name", "spec.grams", "year(spec.baked) AS year").orderBy("name", "grams").collect()
+print(json.dumps([list(row) for row in rows]))
+spark.stop()
+"""
+
+
+@pytest.mark.nightly
+def test_two_nights_read_together_in_spark(nights):
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Java is missing, which Spark needs")
+    folders = [str(nights / name / LOAVES) for name in ("night-1", "night-2")]
+    env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run([sys.executable, "-c", SPARK, *folders], capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout) == [["a", 5, None], ["a", 5, None], ["b", 7, None], ["c", 9, 2026]]
