@@ -19,6 +19,7 @@ from auditor.crds.outline import conditions_of
 from auditor.schema.defaulting import prune_defaults
 from auditor.schema.objectmeta import OBJECT_META
 from auditor.schema.parse import build_schema, check_convertible, schema_type
+from auditor.schema.quick_check import is_decodable
 from auditor.schema.typed import (
     BOOL,
     BYTES,
@@ -243,7 +244,7 @@ def parse_definition(
     Source: apiextensions-apiserver pkg/apis/apiextensions/v1beta1/defaults.go, v1/conversion.go;
         pkg/controller/finalizer/crd_finalizer.go.
     """
-    decoded = _decode(document)
+    decoded = _decode(document if with_schemas else _without_decodable(document))
     name = decoded.get("metadata", {}).get("name", "")
     spec, status = decoded.get("spec", {}), decoded.get("status", {})
     names = _defaulted_names(spec.get("names", {}))
@@ -287,6 +288,18 @@ def parse_definition(
         terminating=terminating,
         document=document,
     )
+
+
+def _without_decodable(document: JsonObject) -> JsonObject:
+    """Return a document without the schemas of its versions, if it is proven that a server decodes them."""
+    spec = document.get("spec") if type(document) is dict else None
+    versions = spec.get("versions") if type(spec) is dict else None
+    if type(versions) is not list or not all(type(each) is dict for each in versions):
+        return document
+    given = [each["schema"] for each in versions if "schema" in each]
+    if not all(type(each) is dict and is_decodable(each.get("openAPIV3Schema")) for each in given):
+        return document
+    return {**document, "spec": {**(spec or {}), "versions": list(map(_without_schema, versions))}}
 
 
 def _decode(document: Any) -> JsonObject:
