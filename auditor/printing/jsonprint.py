@@ -32,25 +32,21 @@ def to_json_exactly(value: Any) -> str:
 
 
 def _indented(text: str, margin: str) -> str:
-    """Return JSON that is indented by two, indented by four; tabs and newlines in its strings are escaped.
+    """Return JSON that is indented by two, indented by four; newlines in its strings are escaped.
 
     Args:
         text: The JSON.
         margin: A newline, and the spaces that come before the last line.
     """
-    level = 1
-    while "\n" + "  " * level in text:
-        level += 1
-    for each in range(level - 1, 0, -1):
-        text = text.replace("\n" + "  " * each, "\n" + "\t" * each)
-    text = text.replace("\t", "    ")
-    return text if margin == "\n" else text.replace("\n", margin)
+    return margin.join([line[: len(line) - len(line.lstrip(" "))] + line for line in text.split("\n")])
 
 
 def _write(value: Any, margin: str, out: list[str], prove: Callable[[Any, int], str | None]) -> None:
     inner = margin + "    "
-    is_container = type(value) is dict or type(value) is list
-    if is_container and value and (text := prove(value, orjson.OPT_INDENT_2)) is not None:
+    text = None
+    if type(value) is dict and value and type(value.get("items")) is not list:  # of a List, each item by itself
+        text = prove(value, orjson.OPT_INDENT_2)
+    if text is not None:
         out.append(_indented(text, margin))
     elif type(value) is dict and value:
         opening = "{"
