@@ -64,7 +64,7 @@ BENCHMARKS: Final = (
     Benchmark("fleets", "--repeats 5", "--repeats 3", "--repeats 1 --scale 0.01 --clusters 2"),
     Benchmark("definitions", "--repeats 5", "--repeats 3", "--repeats 1 --count 30"),
     Benchmark("updates", "--repeats 5 --objects 50000", "--repeats 3 --objects 10000", "--repeats 1 --objects 200"),
-    Benchmark("query", "--repeats 5", "--repeats 3", "--repeats 1 --rows 2000"),
+    Benchmark("query", "--repeats 5", "--repeats 3", "--repeats 1 --rows 2000 --dump-objects 300"),
     Benchmark("sql", "--repeats 5", "--repeats 3", "--repeats 1 --objects 300"),
     Benchmark("startup", "--repeats 9", "--repeats 5", "--repeats 1"),
 )

@@ -1,21 +1,28 @@
-"""Selectors over 1,000,000 index rows, beside DuckDB on the same files and a full scan with jq.
+"""Selectors over 1,000,000 index rows, beside DuckDB on the same files and a full scan with jq; queries of a dump.
 
     .venv/bin/python tests/benchmarks/query.py [--rows 1000000] [--duckdb PYTHON]
 
 Each question is asked several times by each side. DuckDB runs in the Python that is given (it is
 no dependency of ours), with its connection open and one thread a processor; jq is asked once, where it is installed.
 Both sides return namespace and name of what fits.
+
+Queries of a dump are asked of a snapshot of bench-2; the processor time of an object is that over a query of a kind
+without objects, and an audit of the same snapshot is run in the same turns. With `--against FOLDER` another checkout of
+the project is asked the same.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +33,15 @@ if not __package__:
 from auditor.base import tables
 from auditor.selectors.index_query import open_index
 from auditor.shards.table_rows import write_parquet
-from tests.benchmarks.harness import Results, arguments, ratios
+from auditor.sources.crd_files import read_crd_documents
+from tests.benchmarks.drawn import kinds_of
+from tests.benchmarks.harness import ROOT, Results, arguments, audit, in_turns, ratios, timed
+from tests.benchmarks.large import write_snapshot
+from tests.benchmarks.yardstick import KINDS, crds, draw, is_corpus_missing
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
 
 FIELDS = [("spec.color", "string"), ("spec.size", "integer"), ("spec.host", "string"), ("spec.on", "boolean")]
 PART = 250_000
@@ -98,6 +113,13 @@ def make_definition(folder: Path) -> None:
     (folder / "definitions.ndjson").write_text(json.dumps(definition, separators=(",", ":")) + "\n")
 
 
+DUMP_QUESTIONS = {
+    "--where": ("-o", "name", "--where", 'metadata.name.endsWith("77") && has(self.spec)'),
+    "--count": ("--count",),
+    "-o name": ("-o", "name"),
+    "-o ndjson": ("-o", "ndjson"),
+    "-o json": ("-o", "json"),
+}
 QUESTIONS = [
     # name, our selectors, DuckDB's condition
     ("one field, 1 of 7", {"field_selector": "spec.color=blue"}, "\"field:spec.color\" = 'blue'"),
@@ -174,10 +196,49 @@ def jq(rows: int, folder: Path) -> float | None:
     return time.perf_counter() - begun
 
 
+def of_dump(results: Results, options: argparse.Namespace, folder: Path) -> None:
+    """Measure queries of all objects of a snapshot."""
+    objects = options.dump_objects
+    corpus, documents = draw("bench-2", objects, options.cache), read_crd_documents([str(crds())])
+    dump = folder / "cluster.db"
+    with corpus.open("rb") as lines:
+        keys = write_snapshot(dump, lines, documents)
+    drawn = [kind for kind, _, _ in kinds_of(documents, KINDS)]
+    kinds = ",".join(f"{each['spec']['names']['plural']}.{each['spec']['group']}" for each in drawn)
+
+    def asked(checkout: Path | None, *words: str) -> float:
+        place = checkout or ROOT
+        command = [sys.executable, "-m", "pipelines", "query", dump, *words]
+        run = timed(command, codes=(0, 3), cwd=place, env={**os.environ, "PYTHONPATH": str(place)})
+        return 1e6 * run.everywhere / objects
+
+    sides: dict[str, Callable[[], float]] = {
+        "audit": lambda: 1e6 * audit(dump, None, objects=keys).everywhere / objects
+    }
+    checkouts = {"": None, " then": options.against} if options.against else {"": None}
+    for when, checkout in checkouts.items():
+        sides[f"nothing{when}"] = partial(asked, checkout, "namespaces", "-A")
+        for name, words in DUMP_QUESTIONS.items():
+            sides[f"{name}{when}"] = partial(asked, checkout, kinds, "-A", *words)
+    found = in_turns(options.repeats, sides)
+    for when in checkouts:
+        column = "CPU us an object, the other checkout" if when else "CPU us an object"
+        for name in ("audit", *DUMP_QUESTIONS):
+            side = found.get(f"{name}{when}")
+            if side is not None:
+                results.add(
+                    f"dump, {name}",
+                    column,
+                    [run - none for run, none in zip(side, found[f"nothing{when}"], strict=True)],
+                )
+
+
 def main() -> int:
     """Run it."""
     parser = arguments(__doc__, repeats=5)
     parser.add_argument("--rows", "--objects", type=int, default=1_000_000)
+    parser.add_argument("--dump-objects", type=int, default=20_000, help="objects of the dump; 0 leaves it out")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="a checkout that is asked of the dump, too")
     parser.add_argument("--duckdb", default=sys.executable, help="a Python that has duckdb")
     options = parser.parse_args()
     results = Results("query", f"Selectors over an index of {options.rows:,} rows")
@@ -200,6 +261,8 @@ def main() -> int:
                 limit = LIMIT if name.startswith("one field") else None
                 results.add(name, "times DuckDB's", ratios(seconds, theirs[at][0]), at_most=limit)
         scanned = jq(options.rows, folder)
+        if options.dump_objects and not is_corpus_missing():
+            of_dump(results, options, folder)
     results.note(
         "jq is not installed."
         if scanned is None
