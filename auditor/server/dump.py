@@ -104,7 +104,7 @@ class DumpStore:
         self.catalog = Catalog(plan)
         self.rows = rows(plan, self.catalog)
         self.reader = ObjectReader(plan, self.catalog, self.rows, mode)
-        self.selection = Selection(self.catalog, any_field=mode.any_field)
+        self.selection = Selection(self.catalog, mode)
         self.query = Query()
         self.steps: dict[str, Steps] = {}
         self._printer = Printer(self.catalog)
@@ -112,7 +112,7 @@ class DumpStore:
     def ask(self, query: Query) -> None:
         """Set what the next requests ask for."""
         self.query = query
-        self.selection = Selection(self.catalog, any_field=self.mode.any_field, where=query.where)
+        self.selection = Selection(self.catalog, self.mode, query.where)
 
     @property
     def mode(self) -> ReadMode:
@@ -196,9 +196,10 @@ class DumpStore:
                     continue
                 if self.selection.matches(resource, obj, labels, fields):
                     steps.fitted += 1
+                    obj = self.reader.in_form(resource, row, obj)
                     if self.selection.passes(resource, obj):
                         steps.kept += 1
-                        shown = self.reader.shown(resource, row, obj)
+                        shown = self.reader.concealed(resource, obj)
                         yield row.source, with_names_only(shown) if names_only else shown
             except UndecodedObject as error:
                 if notes.is_requested(row):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from auditor.selectors.where import Where
     from auditor.server.catalog import Catalog
     from auditor.server.dump_rows import DumpRows, StoredRow
-    from auditor.server.object_reader import ObjectReader
+    from auditor.server.object_reader import ObjectReader, ReadMode
 
 
 _NAMESPACE = re.compile(r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -82,11 +82,11 @@ def live_list(
         objects = kind.stored(_keys_read(rows, resource, namespace, fields))
     kind.notes.note(warn)
     selected = (
-        (row.source, reader.shown(resource, row, obj))
+        (row.source, reader.concealed(resource, shown))
         for row, obj in objects
         if not (cached and namespace and namespace_of(obj) != namespace)
         and selection.matches(resource, obj, labels, fields)
-        and selection.passes(resource, obj)
+        and selection.passes(resource, shown := reader.in_form(resource, row, obj))
     )
     if not cached:
         yield from (obj for _, obj in selected)
@@ -208,14 +208,14 @@ class Selection:
 
     Args:
         catalog: The kinds.
-        any_field: Accept every path as a field label.
+        mode: Whether every path is a field label, and whether the predicate is about objects as stored.
         where: Predicate on objects; empty if there is none.
     """
 
-    def __init__(self, catalog: Catalog, *, any_field: bool, where: str = "") -> None:
+    def __init__(self, catalog: Catalog, mode: ReadMode, where: str = "") -> None:
         self.where = where
         self._catalog = catalog
-        self._any_field = any_field
+        self._mode = mode
         self._wheres: dict[Resource, Where] = {}
         self._last: tuple[Resource, Where, Failures] | None = None
         self.failures: dict[Resource, Failures] = {}
@@ -238,7 +238,7 @@ class Selection:
         Raises:
             StatusError: The server refuses a label.
         """
-        if self._any_field:
+        if self._mode.any_field:
             return list(requirements)
         definition = self._catalog.definition(resource)
         if definition is None:
@@ -298,7 +298,7 @@ class Selection:
         if not fields:
             return True
         seen = self.fields_of(resource, obj)
-        if self._any_field:
+        if self._mode.any_field:
             seen |= {r.label: field_text(r.label, obj) for r in fields if r.label not in seen}
         return all(requirement.matches(seen) for requirement in fields)
 
@@ -324,7 +324,8 @@ class Selection:
             else:
                 schema = definition.versions[resource.version].structural
             condition = self._wheres[resource] = compile_where(self.where, () if schema is None else schema.properties)
-            check_names(condition, schema)
+            if not self._mode.stored:  # a stored object has the fields of its version, and those that a read drops
+                check_names(condition, schema)
         return condition
 
     def parts_of(self, resource: Resource) -> list[Expr]:

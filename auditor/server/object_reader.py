@@ -244,9 +244,11 @@ class ObjectReader:
 
     def shown(self, resource: Resource, row: StoredRow, obj: JsonObject) -> JsonObject:
         """Return the printed form of an object that was selected."""
-        if self.mode.stored:
-            obj = self.as_stored(resource, row)
-        return self.concealed(resource, obj)
+        return self.concealed(resource, self.in_form(resource, row, obj))
+
+    def in_form(self, resource: Resource, row: StoredRow, obj: JsonObject) -> JsonObject:
+        """Return an object that was read in the form that is requested: as stored, or as it is."""
+        return self.as_stored(resource, row) if self.mode.stored else obj
 
     def concealed(self, resource: Resource, obj: JsonObject) -> JsonObject:
         """Return an object without the values of a Secret, unless they are to be printed."""

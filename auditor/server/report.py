@@ -118,6 +118,8 @@ class ReportStore(DumpStore):
         definition = self.catalog.definition(resource)
         if self.mode.as_server or self.mode.any_field or definition is None or scope_of(self.manifest):
             return None
+        if self.mode.stored and self.query.where:  # an index has the fields of objects as read
+            return None
         place = self.index.partition(resource.group, resource.version, resource.kind, resource.plural)
         if place is not None and (definition.conversion == "Webhook" or self._has_sealed(resource)):
             # An index lacks objects that were sealed or that only a webhook reads: the dump shows the latter, and may

@@ -138,7 +138,8 @@ def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
 
     --where is CEL over the object: metadata, spec, status, self. Conditions on names, labels and selectable fields use
     the index of a REPORT; the others are evaluated on each remaining object. An object for which the evaluation fails
-    is not selected, and a note counts these. Fields compare with timestamp("...") and duration("...").
+    is not selected, and a note counts these. Fields compare with timestamp("...") and duration("..."). With --as stored
+    it is over the object as stored; -l and --field-selector, as in a server, always over the object as read.
 
     Objects that a live server could not read are left out and reported on standard error.
 
