@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.wording import objects
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -91,11 +93,16 @@ def version_rank(version: str) -> tuple[int, int, int, str]:
 
 
 class Discovery:
-    """The resources of a cluster."""
+    """The resources of a cluster.
+
+    Attributes:
+        count: Returns how many objects of a kind there are; 0 where that is not known.
+    """
 
     def __init__(self, resources: Iterable[Resource]) -> None:
         """Take resources that are in discovery order already; `sorted_by_priority` sorts them."""
         self.resources = tuple(resources)
+        self.count: Callable[[Resource], int] = lambda _: 0
 
     @classmethod
     def sorted_by_priority(cls, resources: Iterable[Resource], rank: Callable[[str], int] | None = None) -> Discovery:
@@ -118,7 +125,7 @@ class Discovery:
         Args:
             text: ``R``, ``R.group`` or ``R.version.group``; a prefix of the group is enough, a trailing dot means no
                 group.
-            warn: Called with a warning about an ambiguous short name.
+            warn: Called with a warning about an ambiguous short name, and with notes about other kinds of this name.
         Raises:
             UnknownResource: The text is kubectl's.
         """
@@ -135,7 +142,18 @@ class Discovery:
             resource = self._by_kind(name, "", rest)
         if resource is None:
             raise UnknownResource(name, rest)
+        if not dot:
+            self.note_others(name, resource, warn)
         return resource
+
+    def note_others(self, name: str, resource: Resource, warn: Callable[[str], None]) -> None:
+        """Report the kinds with objects that have the name of a resource, too, in another group."""
+        names = {resource.plural, resource.one, resource.kind.lower()}
+        for other in stored_kinds(self):
+            if other.group == resource.group or names.isdisjoint((other.plural, other.one, other.kind.lower())):
+                continue
+            if resource.is_stored and (number := self.count(other)):
+                warn(f'note: "{name}" is {resource.group_resource} here; {other.group_resource} has {objects(number)}')
 
     def _by_resource(self, name: str, version: str, group: str, warn: Callable[[str], None]) -> Resource | None:
         name, version, group = self._without_shortcut(name, version, group, warn)

@@ -108,6 +108,7 @@ class DumpStore:
         self.query = Query()
         self.steps: dict[str, Steps] = {}
         self._printer = Printer(self.catalog)
+        self.discovery.count = self.objects_of
 
     def ask(self, query: Query) -> None:
         """Set what the next requests ask for."""
@@ -352,6 +353,10 @@ class DumpStore:
         if self.catalog.definition(resource) is not None and isinstance(obj.get("items"), list):
             raise StatusError(500, "", "*unstructured.Unstructured is not a list: no Items field in this object")
         return obj
+
+    def objects_of(self, resource: Resource) -> int:
+        """Return how many objects of a kind there are, whether they can be read or not."""
+        return sum(1 for _ in self.rows.of(resource))
 
     def namespaces(self) -> set[str]:
         """Return the names of the Namespaces that the dump holds; none if part of it could not be read."""

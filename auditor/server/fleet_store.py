@@ -35,6 +35,7 @@ class FleetStore:
         self.has_unread = has_unread
         resources = dict.fromkeys(resource for store in stores.values() for resource in store.discovery.resources)
         self.discovery = Discovery.sorted_by_priority(resources, group_rank)
+        self.discovery.count = self._count
         self.refused = 0
         """Clusters that refused the request."""
         self.has_versions = False
@@ -132,6 +133,10 @@ class FleetStore:
     def get_object(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         """Return the object of a name from the first cluster that has one."""
         return self.get_objects(resource, namespace, name)[0]
+
+    def _count(self, resource: Resource) -> int:
+        served = ((store, self.own(name, resource)) for name, store in self.stores.items())
+        return sum(store.discovery.count(own) for store, own in served if own is not None)
 
     def _serving(self, resource: Resource) -> list[str]:
         lacking = [name for name in self.stores if self.own(name, resource) is None]

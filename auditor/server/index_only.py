@@ -72,6 +72,7 @@ class IndexOnlyStore:
             for kind in self.index.kinds
             if builtin_kind(kind.group, kind.version, kind.plural) is None
         )
+        self.discovery.count = self._count
 
     def ask(self, query: Query) -> None:
         """Set what the next requests ask for."""
@@ -82,6 +83,9 @@ class IndexOnlyStore:
         if partition is None:
             raise not_found(resource, "")
         return partition
+
+    def _count(self, resource: Resource) -> int:
+        return sum(pq.read_metadata(path).num_rows for path in self._place(resource).parts)
 
     def partition(self, resource: Resource) -> IndexedKind | None:
         """Return the partition of a resource."""

@@ -125,10 +125,13 @@ class ReportStore(DumpStore):
             # An index lacks objects that were sealed or that only a webhook reads: the dump shows the latter, and may
             # decrypt the former.
             rows = sum(parquet_footer(path).num_rows for path in place.parts)
-            return place if rows == self._objects_of(resource) else None
+            return place if rows == self.objects_of(resource) else None
         return place
 
-    def _objects_of(self, resource: Resource) -> int:
+    def objects_of(self, resource: Resource) -> int:
+        """Return how many objects of a kind there are, of definitions by the manifest."""
+        if self.catalog.definition(resource) is None:
+            return super().objects_of(resource)
         return sum(count["objects"] for count in self._counts_of(resource))
 
     def _has_sealed(self, resource: Resource) -> bool:

@@ -363,7 +363,8 @@ def run_query(options: QueryOptions) -> int:
             is_of_dump = asked.now is not None and asked.now < began  # a time in the future counts as the clock's
             asked.now_is = "the newest time in the dump; --now now is the clock" if is_of_dump else "the clock"
         stores = list(store.stores.values()) if isinstance(store, FleetStore) else [store]
-        if (asked.count_by or asked.answer or options.mode.stored) and any(isinstance(part, IndexOnlyStore) for part in stores):
+        needs_objects = asked.count_by or asked.answer or options.mode.stored
+        if needs_objects and any(isinstance(part, IndexOnlyStore) for part in stores):
             raise PlanError(options.target, "an index has no whole objects", "", "name its dump with --dump")
         if options.args == (_EVERY_KIND,):
             none = "pods" if asked.answer else "namespaces"  # of these there are none either

@@ -81,7 +81,7 @@ def _about(store: DumpStore, events: list[JsonObject], about: str, namespace: st
     word, slash, name = about.partition("/")
     if not slash or not name:
         raise PlanError("--for", about, "KIND/NAME")
-    resource = store.discovery.resolve(word)
+    resource = store.discovery.resolve(word, lambda text: store.warn(f"{text}\n"))
     owned = References(store).owned_by(resource, namespace, name)
     out = []
     for event in events:

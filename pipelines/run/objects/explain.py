@@ -198,6 +198,7 @@ def _split(store: OneStore, text: str) -> tuple[Resource, list[str]]:
             and f"{text}.".startswith(f"{long}.")
         ):
             return resource, [name for name in text[len(long) :].split(".") if name]
+    store.discovery.note_others(word, first, lambda text: store.warn(f"{text}\n"))
     return first, [name for name in rest.split(".") if name]
 
 
