@@ -144,7 +144,7 @@ def unknown_dump(name: str, head: bytes, size: int) -> SourceError:
     pages = intact_pages(head)
     if pages is not None:
         reason = f"an etcd database with both meta pages damaged; pages of {pages[0]} bytes look intact"
-        return DamagedDump(name, reason, "a meta page that holds", "try --salvage, or save it again")
+        return DamagedDump(name, reason, "a meta page that holds", "try audit --salvage, or save it again")
     shown = head[:24].decode("ascii", "replace")
     text = f' ("{shown}")' if shown.isprintable() else ""
     reason = f"unknown format: first bytes {head[:16].hex(' ')}{text}, size {size}"

@@ -33,7 +33,7 @@ def lost_damage(lost: Lost, revisions: int, *, salvaged: bool) -> tuple[str, str
     """
     held = f"{counted(lost.pages, 'unreferenced page')} {by_count(lost.pages, 'holds', 'hold')} rows of"
     text = f"the tree reaches {counted(revisions, 'revision')}; {held} {counted(lost.keys, 'key')} beyond it"
-    return "bucket key", text if salvaged else f"{text}, which were not read (--salvage reads them)"
+    return "bucket key", text if salvaged else f"{text}, which were not read (auditor audit --salvage reads them)"
 
 
 def salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
@@ -44,6 +44,12 @@ def salvage_notes(saved: Salvage, plan: SourcePlan) -> Iterator[str]:
     )
     if saved.unverified:
         yield f"salvage: {saved.unverified} of them may belong to a transaction that was not finished"
+    if saved.outdated:
+        last = "not known" if saved.compacted is None else f"revision {saved.compacted}"
+        yield (
+            f"salvage: {saved.outdated} of them may be of before the last compaction ({last}): objects that were "
+            "changed or deleted since may be among what was read"
+        )
     import pyarrow.compute as pc  # noqa: PLC0415 - it makes 300 functions when it is loaded
 
     unsafe = set(saved.unsafe)

@@ -262,10 +262,16 @@ def _dumps_of(path: Path, options: QueryOptions, asked: AuditOptions) -> AuditOp
     """Return options that read the dumps of a report: its index does not have earlier revisions."""
     if not (path / MANIFEST).exists():
         return asked
-    dumps = find_dumps(read_manifest(path), path, options.dumps)
+    manifest = read_manifest(path)
+    dumps = find_dumps(manifest, path, options.dumps)
     if dumps is None:
         raise PlanError(str(path), "the dump of this report is not here", "", "--dump names it")
-    return replace(asked, dumps=tuple(map(str, dumps)))
+    return replace(asked, dumps=tuple(map(str, dumps)), salvage=_is_salvaged(manifest))
+
+
+def _is_salvaged(manifest: dict[str, Any]) -> bool:
+    """Return whether pages that nothing refers to were read for a report."""
+    return any(note.startswith("salvage: ") for source in manifest["inputs"] for note in source["notes"])
 
 
 def _report_store(
@@ -308,6 +314,7 @@ def _store_with_dumps(
         OtherDump: A dump was overwritten since.
     """
     asked = replace(asked, dumps=tuple(map(str, dumps)), etcd_prefix=manifest["options"]["etcd_prefix"])
+    asked = replace(asked, salvage=_is_salvaged(manifest))
     if manifest["definitions"]["from_files"] and not asked.crds:
         asked = replace(asked, crds=(str(_from_files(report, manifest, workdir)),))
     plan = report_plan(report, manifest, dumps, asked)

@@ -3,8 +3,9 @@
 Changed pages are written to a new position, so old versions of pages remain in the file. In the bucket `key` a revision
 never changes: a stale leaf has no wrong revisions, only some that a compaction has removed since. So for a gap of the
 tree, revisions above the last compaction are taken from unreferenced leaves; those at or below it may be superseded or
-deleted, so that only their keys are reported. If both meta pages or the root page are lost, the root is searched among
-all pages: a leaf whose elements are all buckets with etcd's names.
+deleted, so that only their keys are reported. Where the tree reaches no revision at all, they are taken, too, and
+counted: else nothing would be read. If both meta pages or the root page are lost, the root is searched among all pages:
+a leaf whose elements are all buckets with etcd's names.
 
 A tree may be intact and lost nevertheless: a page of it was replaced by an empty or an older one. So revisions that are
 newer than all that the tree reaches are taken from unreferenced leaves as well. A healthy database may have some, of a
@@ -74,6 +75,7 @@ class Salvage:
         pages: Number of orphaned leaves with used rows.
         revisions: Number of used rows.
         unverified: Number of used rows in a gap without end, which may be from an unfinished transaction.
+        outdated: Number of used rows that a compaction may have removed.
         keys: Number of their keys.
         unsafe: Keys of rows that were not used, up to a limit.
     """
@@ -85,11 +87,16 @@ class Salvage:
     pages: int = 0
     revisions: int = 0
     unverified: int = 0
+    outdated: int = 0
     keys: set[bytes] = field(default_factory=set)
     unsafe: set[bytes] = field(default_factory=set)
 
-    def rows(self) -> Iterator[LeafElements]:
-        """Yield the rows that can be used, each revision once, in key order."""
+    def rows(self, reached: int) -> Iterator[LeafElements]:
+        """Yield the rows that can be used, each revision once, in key order.
+
+        Args:
+            reached: The number of revisions that the tree reaches.
+        """
         gaps = _gaps([*_spans(self.tree.losses), (self.end(), None)])
         batches: list[LeafElements] = []
         best: dict[bytes, tuple[int, int]] = {}
@@ -105,9 +112,11 @@ class Salvage:
             main = int.from_bytes(key[:8], "big")
             about = _named(self.view, batches[batch], index)
             if self.compacted is None or main <= self.compacted:
-                if len(self.unsafe) < _MOST_KEYS:
-                    self.unsafe.add(about)
-                continue
+                if reached:
+                    if len(self.unsafe) < _MOST_KEYS:
+                        self.unsafe.add(about)
+                    continue
+                self.outdated += 1
             taken.append((batch, index))
             self.keys.add(about)
             self.unverified += gaps[bisect_right(lows, key) - 1][1] is None

@@ -74,7 +74,7 @@ class EtcdFile:
             what = f"both meta pages damaged ({faults})"
             rescued = cls._rescued(name, view, metas, what) if salvage else None
             if rescued is None:
-                advice = "save it again" if salvage else "try --salvage, or save it again"
+                advice = "save it again" if salvage else "try audit --salvage, or save it again"
                 raise DamagedDump(name, f"etcd database with {what}", "", advice)
             return rescued
         trees = [BoltTree(view, meta) for meta in metas.valid]
@@ -92,7 +92,7 @@ class EtcdFile:
                 text = (
                     f"etcd database: {what}; {lost.pages} unreferenced pages hold rows of {counted(lost.keys, 'key')}"
                 )
-                advice = "save it again" if salvage else "try --salvage, or save it again"
+                advice = "save it again" if salvage else "try audit --salvage, or save it again"
                 raise DamagedDump(name, text, "", advice)
             names = ", ".join(sorted(key.decode("utf-8", "backslashreplace") for key in bucket)) or "none"
             raise UnknownDump(

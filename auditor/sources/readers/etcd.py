@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.errors import DamagedDump
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from auditor.sources.bolt import LeafElements
     from auditor.sources.etcd import EtcdFile
+    from auditor.sources.etcd.salvage import Salvage
     from auditor.sources.readers.format_reader import DumpFile, Settings
 
 
@@ -100,6 +100,11 @@ class _CountedRevisions:
             yield rows
 
 
+def _with_saved(reached: _CountedRevisions, saved: Salvage) -> Iterator[LeafElements]:
+    yield from reached
+    yield from saved.rows(reached.revisions)
+
+
 def _read_once(
     settings: Settings,
     name: str,
@@ -123,7 +128,7 @@ def _read_once(
     compacted = max(values.finished or 0, values.scheduled or 0)
     saved = Salvage(file.view, file.tree, compacted if values.keys else None, file.buckets.get(b"key"))
     reached = _CountedRevisions(file.rows(b"key"))
-    rows = chain(reached, saved.rows()) if settings.salvage else iter(reached)
+    rows = _with_saved(reached, saved) if settings.salvage else iter(reached)
     until = _last_revision(file) if in_use else None
     written = write_live_table(
         file.view, rows, live, workdir=settings.workdir, number=number, report=file.report, until=until

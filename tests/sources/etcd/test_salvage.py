@@ -148,7 +148,7 @@ def test_a_file_whose_beginning_is_gone_is_reported_by_its_pages(page_size: int,
     data = bolt_file({b"key": rows, b"meta": meta}, page_size=page_size)
     path = tmp_path / "gone.db"
     path.write_bytes(bytes(2 * page_size) + data[2 * page_size :])
-    with pytest.raises(DamagedDump, match=f"pages of {page_size} bytes look intact; .*try --salvage"):
+    with pytest.raises(DamagedDump, match=f"pages of {page_size} bytes look intact; .*try audit --salvage"):
         read(path, tmp_path / "a", salvage=False)
     plan, found = read(path, tmp_path / "b", salvage=True)
     assert len(found) == len(rows)
@@ -247,7 +247,7 @@ def test_keys_of_a_bucket_that_was_emptied_are_saved(
     [damage] = plain.damage
     assert (damage.where, without) == ("bucket key", {})
     assert "the tree reaches 0 revisions; " in damage.reason
-    assert damage.reason.endswith("beyond it, which were not read (--salvage reads them)")
+    assert damage.reason.endswith("beyond it, which were not read (auditor audit --salvage reads them)")
     assert " unreferenced pages hold rows of " in damage.reason
     plan, found = read(path, tmp_path / "saved", salvage=True)
     assert found == rows_of_all
@@ -259,7 +259,9 @@ def test_a_root_that_was_emptied_is_named_and_saved(
     tmp_path: Path, rows_of_all: dict[bytes, tuple[int, bytes]]
 ) -> None:
     path = emptied(tmp_path / "lost.db", whole=True)
-    with pytest.raises(DamagedDump, match=r"has no bucket `key`; \d+ unreferenced pages hold rows of .*try --salvage"):
+    with pytest.raises(
+        DamagedDump, match=r"has no bucket `key`; \d+ unreferenced pages hold rows of .*try audit --salvage"
+    ):
         read(path, tmp_path / "plain", salvage=False)
     plan, found = read(path, tmp_path / "saved", salvage=True)
     assert found.keys() == rows_of_all.keys()
@@ -290,6 +292,21 @@ def test_newer_rows_of_a_few_keys_are_saved_and_are_no_damage(tmp_path: Path) ->
         "salvage: 2 revisions of 2 keys were saved from 1 pages",
         "salvage: 2 of them may belong to a transaction that was not finished",
     ]
+
+
+def test_leaves_are_saved_where_the_root_page_is_cut_off(tmp_path: Path) -> None:
+    """Nothing says what was compacted, and nothing else would be read: all is taken, and said to be uncertain."""
+    path = database(tmp_path / "cut.db", range(2, 12), range(12, 14))
+    root = EtcdFile.open(path).meta.root
+    path.write_bytes(path.read_bytes()[: root * PAGE])
+    plain, without = read(path, tmp_path / "plain", salvage=False)
+    assert (without, plain.damage[-1].where) == ({}, "bucket key")
+    plan, found = read(path, tmp_path / "saved", salvage=True)
+    assert sorted(found) == sorted(b"/registry/a/%d" % n for n in range(2, 14))
+    assert plan.damage[0].where == f"page {root} (bucket root)"
+    first, _, compaction = salvage_notes(plan)
+    assert first.startswith("salvage: 12 revisions of 12 keys were saved from 2 pages")
+    assert "12 of them may be of before the last compaction (not known)" in compaction
 
 
 def test_older_rows_in_free_pages_are_left_alone(tmp_path: Path) -> None:
