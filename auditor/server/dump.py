@@ -21,7 +21,7 @@ from auditor.selectors.where import unparse
 from auditor.server.catalog import Catalog, resource_name
 from auditor.server.dump_rows import DumpRows
 from auditor.server.live_list import Selection, corrupt_value, in_cache_order, live_list, table_order
-from auditor.server.not_read import CorruptObjects, NotRead, unlisted
+from auditor.server.not_read import CorruptObjects, NotRead
 from auditor.server.object_reader import ObjectReader, SealedObject, UndecodedObject, with_names_only
 from auditor.server.printer import Printer, deprecation_warning
 from auditor.sources.registry_key import printable_key
@@ -88,6 +88,7 @@ class DumpStore:
         catalog: The kinds.
         rows: The live keys, and the objects of exports.
         reader: Reads objects.
+        corrupt: Reports objects that no server can read.
         selection: Selects objects.
         query: What the command asks for.
         steps: How many objects remained after each step, by kind.
@@ -104,6 +105,7 @@ class DumpStore:
         self.catalog = Catalog(plan)
         self.rows = rows(plan, self.catalog)
         self.reader = ObjectReader(plan, self.catalog, self.rows, mode)
+        self.corrupt = CorruptObjects(self.reader.left_out, warn)
         self.selection = Selection(self.catalog, mode)
         self.query = Query()
         self.steps: dict[str, Steps] = {}
@@ -178,7 +180,6 @@ class DumpStore:
         labels: tuple[LabelRequirement, ...],
         fields: Sequence[FieldRequirement],
     ) -> Iterator[tuple[int, JsonObject]]:
-        corrupt = CorruptObjects(self.warn)
         namespace = namespace if resource.namespaced else ""
         notes = NotRead(resource, self.reader.left_out, lambda row: self._is_in(namespace, resource, row))
         steps = self.steps[resource_name(resource)] = Steps()
@@ -204,13 +205,9 @@ class DumpStore:
                         yield row.source, with_names_only(shown) if names_only else shown
             except UndecodedObject as error:
                 if notes.is_requested(row):
-                    corrupt.add(self.rows.place(row), str(error))
+                    self.corrupt.add(self.rows.place(row), str(error), resource)
             except Exception as error:  # noqa: BLE001 - it is left out
                 self.leave_out(self.rows.place(row), error)
-        self.reader.left_out.corrupt += corrupt.count
-        corrupt.end()
-        if corrupt.count:
-            self.warn(unlisted(resource))
         notes.note(self.warn)
 
     def _rows_read(self, resource: Resource, namespace: str) -> Iterator[StoredRow]:
@@ -241,7 +238,6 @@ class DumpStore:
             namespace: Only objects in this namespace; empty for all.
             containing: Only rows whose value has these bytes.
         """
-        corrupt = CorruptObjects(self.warn)
         for resource in kinds:
             if namespace and not resource.namespaced:
                 continue
@@ -260,13 +256,11 @@ class DumpStore:
                 if isinstance(unread, SealedObject):
                     notes.add(row, unread.count)
                 elif isinstance(unread, UndecodedObject):
-                    corrupt.add(self.rows.place(row), str(unread))
+                    self.corrupt.add(self.rows.place(row), str(unread))
                 elif unread is not None:
                     self.leave_out(self.rows.place(row), unread)
                 yield resource, row, obj
             notes.note(self.warn)
-        self.reader.left_out.corrupt += corrupt.count
-        corrupt.end()
 
     def leave_out(self, place: str, error: Exception) -> None:
         """Report an object on which this program failed; errors that end a command are raised again."""

@@ -30,7 +30,7 @@ from auditor.selectors.row_groups import FAILS, UNDECIDED, UNKNOWN, Scan
 from auditor.selectors.selectable_fields import field_text
 from auditor.selectors.where import Failures, compile_where, place_of
 from auditor.server.dump import Query
-from auditor.server.not_read import CorruptObjects, LeftOut, unlisted
+from auditor.server.not_read import CorruptObjects, LeftOut
 from auditor.shards.result import NOT_JUDGED
 from auditor.store.selected_rows import is_one_of, rows_where
 
@@ -65,6 +65,7 @@ class IndexOnlyStore:
         self.index: Index = open_index(report)
         self.query = Query()
         self.left_out = LeftOut()
+        self.corrupt = CorruptObjects(self.left_out, warn)
         self.scan = Scan()
         self.where_failures: dict[Resource, Failures] = {}
         self.discovery = Discovery.sorted_by_priority(
@@ -168,7 +169,8 @@ class IndexOnlyStore:
         def why(row: dict[str, Any]) -> str:
             return row["reason"] or _unconverted(resource, row)
 
-        self.left_out.corrupt += tell_missing(self.report, kinds, resource, place, namespace, why, self.warn)
+        unjudged = tell_missing(self.report, kinds, resource, place, namespace, why, self.corrupt, self.warn)
+        self.left_out.corrupt += unjudged  # after those that `corrupt` has counted
         counts = [kind for kind in kinds if (kind["group"], kind["kind"]) == (resource.group, resource.kind)]
         number = sum(count["statuses"].get(Status.SEALED, 0) for count in counts)
         if number and namespace:
@@ -292,6 +294,7 @@ def tell_missing(
     place: IndexedKind,
     namespace: str,
     why: Callable[[dict[str, Any]], str],
+    corrupt: CorruptObjects,
     warn: Callable[[str], None],
 ) -> int:
     """Report on standard error which objects of a kind are not in the index of a version, as they cannot be read at it.
@@ -302,10 +305,11 @@ def tell_missing(
         place: The partition of `resource`.
         namespace: Only objects whose key is in this namespace; empty for all.
         why: Returns the reason for a row of the report's objects that was read only at another version.
-        warn: Called with the text.
+        corrupt: Gets the objects that no server can read.
+        warn: Called with the text about the others.
 
     Returns:
-        How many objects no server can read, or the audit did not judge.
+        How many objects the audit did not judge.
     """
     parts = _parts(report)
     for part in parts:
@@ -318,7 +322,6 @@ def tell_missing(
         for source, own in _by_source(read_parquet(part, ["source", "offset"])):
             indexed.setdefault(source, []).append(own["offset"].to_numpy())
     offsets = {source: np.sort(np.concatenate(some)) for source, some in indexed.items()}
-    corrupt = CorruptObjects(warn)
     unconverted = unjudged = 0
     for row in _not_indexed(parts, _is_of(resource, _READ, **_below(resource, namespace)), offsets):
         here = row["reason"] and row["audited_version"] in (None, resource.version)
@@ -332,10 +335,7 @@ def tell_missing(
             if unjudged <= _MOST_NAMED:
                 warn(f"note: {name} is not in the index: {reason[:297]}\n")
             continue
-        corrupt.add(name, reason)
-    corrupt.end()
-    if corrupt.count:
-        warn(unlisted(resource))
+        corrupt.add(name, reason, resource)
     if unjudged > _MOST_NAMED:
         warn(f"note: and {unjudged - _MOST_NAMED} more, which the audit did not judge\n")
     if unconverted:
@@ -344,7 +344,7 @@ def tell_missing(
             f"{resource.version}, "
             "where only the conversion webhook can read them; the dump has them as stored\n"
         )
-    return corrupt.count + unjudged
+    return unjudged
 
 
 def _not_indexed(

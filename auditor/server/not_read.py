@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from auditor.base.wording import are, by_count, objects, shortened
+from auditor.base.wording import are, by_count, counted, objects, shortened
 from auditor.printing.get.server_errors import NotShown
 from auditor.shards.sealed import sealed_by
 
@@ -22,41 +22,9 @@ if TYPE_CHECKING:
     from auditor.sources.encryption import SealedCount
 
 
-_MOST_REPORTED: Final = 10
-"""Corrupt objects of an answer that are reported one by one."""
+_MOST_REPORTED: Final = 3
+"""Corrupt objects, and kinds of them, that are reported by name."""
 _LONGEST: Final = 300
-
-
-def unlisted(resource: Resource) -> str:
-    """Return the line about a kind with objects that a server cannot decode."""
-    kind = resource.group_resource
-    return f"a live server answers no LIST of {kind} that reads such an object; --as-server shows what it says\n"
-
-
-class CorruptObjects:
-    """Reports the objects of an answer that no server can read: the first ones by name, then how many more.
-
-    Args:
-        warn: Gets the lines.
-
-    Attributes:
-        count: How many there are.
-    """
-
-    def __init__(self, warn: Callable[[str], None]) -> None:
-        self.count = 0
-        self._warn = warn
-
-    def add(self, place: str, reason: str) -> None:
-        """Count and report an object."""
-        self.count += 1
-        if self.count <= _MOST_REPORTED:
-            self._warn(f"500: corrupt object {place}: {shortened(reason, _LONGEST)}\n")
-
-    def end(self) -> None:
-        """Report how many were not named."""
-        if self.count > _MOST_REPORTED:
-            self._warn(f"500: and {self.count - _MOST_REPORTED} more corrupt objects\n")
 
 
 @dataclass(slots=True)
@@ -75,6 +43,48 @@ class LeftOut:
 
     def __bool__(self) -> bool:
         return bool(self.sealed or self.failed or self.corrupt)
+
+
+class CorruptObjects:
+    """Reports the objects that no server can read: the first ones by name, and after the answers how many more.
+
+    Args:
+        left_out: Counts what is left out of all answers.
+        warn: Gets the lines.
+    """
+
+    def __init__(self, left_out: LeftOut, warn: Callable[[str], None]) -> None:
+        self._left_out, self._warn = left_out, warn
+        self._count = 0
+        self._unlisted: dict[str, None] = {}
+
+    def add(self, place: str, reason: str, listed: Resource | None = None) -> None:
+        """Count and report an object.
+
+        Args:
+            place: Where it is.
+            reason: Why it cannot be read.
+            listed: Its kind, if the answer is to a LIST.
+        """
+        self._left_out.corrupt += 1
+        self._count += 1
+        if listed is not None:
+            self._unlisted[listed.group_resource] = None
+        if self._count <= _MOST_REPORTED:
+            self._warn(f"500: corrupt object {place}: {shortened(reason, _LONGEST)}\n")
+
+    def end(self) -> None:
+        """Report how many were not named, and the kinds that a server does not list."""
+        if self._count > _MOST_REPORTED:
+            more = counted(self._count - _MOST_REPORTED, "more corrupt object")
+            self._warn(f"500: and {more}; auditor kinds DUMP counts them, auditor audit DUMP names them\n")
+        if self._unlisted:
+            kinds = [*self._unlisted][:_MOST_REPORTED]
+            more = f" and {counted(len(self._unlisted) - len(kinds), 'more kind')}"
+            names = ", ".join(kinds) + (more if len(self._unlisted) > len(kinds) else "")
+            self._warn(
+                f"a live server answers no LIST of {names} that reads such an object; --as-server shows what it says\n"
+            )
 
 
 class NotRead:

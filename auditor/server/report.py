@@ -204,8 +204,7 @@ class ReportStore(DumpStore):
                 try:
                     obj = self.reader.read_or_stored(resource, stored, notes)
                 except UndecodedObject as error:
-                    self.left_out.corrupt += 1
-                    self.warn(f"500: corrupt object {printable_key(stored.key or b'')}: {error}\n")
+                    self.corrupt.add(printable_key(stored.key or b""), str(error))
                     continue
                 except Exception as error:  # noqa: BLE001 - it is left out
                     self.leave_out(printable_key(stored.key or b""), error)
@@ -280,9 +279,9 @@ class ReportStore(DumpStore):
                 return str(error)
             return f"not in the index at {resource.version}"
 
-        self.left_out.corrupt += tell_missing(
-            self.report, self.manifest["kinds"], resource, place, namespace, why, self.warn
-        )
+        kinds = self.manifest["kinds"]
+        unjudged = tell_missing(self.report, kinds, resource, place, namespace, why, self.corrupt, self.warn)
+        self.left_out.corrupt += unjudged  # after those that `corrupt` has counted
 
 
 def read_manifest(report: Path) -> dict[str, Any]:

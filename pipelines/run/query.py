@@ -134,6 +134,7 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
         whole = report if manifest is not None and options.as_of is None else None
         if manifest is None or not is_fleet(manifest):
             store = stack.enter_context(_open_local(local, warn))
+            stack.callback(store.corrupt.end)
             _note_namespace(options, [store], warn)
             yield Opened({"": store}, report=whole)
             return
@@ -142,6 +143,8 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             name: stack.enter_context(_open_local(view, _warner_of(name, warn)))
             for name, view in _views(local, manifest, chosen, folder)
         }
+        for store in stores.values():
+            stack.callback(store.corrupt.end)
         unread = (
             [] if options.clusters else [source for source in manifest["inputs"] if source.get("cluster") not in chosen]
         )

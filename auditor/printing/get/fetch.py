@@ -163,9 +163,9 @@ class Fetch:
         return None
 
     def _warn(self, resource: Resource) -> None:
-        """Print the deprecation warning of a version once."""
+        """Print the deprecation warning of a version once; rows about objects of many kinds have none."""
         text = self.store.warning_of(resource)
-        if text and text not in self._warned:
+        if text and text not in self._warned and not self.options.answer:
             self._warned.add(text)
             self.err(f"Warning: {text}\n")
 

@@ -219,10 +219,11 @@ def _is_unread(store: DumpStore, row: StoredRow, document: dict[str, Any]) -> bo
     status = document.get("status")
     if "read" in document or status not in (Status.UNREADABLE, Status.SEALED):
         return False
-    store.left_out.sealed += status == Status.SEALED
-    store.left_out.corrupt += status == Status.UNREADABLE
-    lead = "500: corrupt object " if status == Status.UNREADABLE else ""
-    store.warn(f"{lead}{store.rows.place(row)}: {document.get('reason')}\n")
+    if status == Status.UNREADABLE:
+        store.corrupt.add(store.rows.place(row), str(document.get("reason")))
+    else:
+        store.left_out.sealed += 1
+        store.warn(f"{store.rows.place(row)}: {document.get('reason')}\n")
     return True
 
 

@@ -224,3 +224,24 @@ def test_each_command_that_lists_ends_with_3_where_an_object_is_corrupt(tmp_path
             done = command(words[0], target, *words[1:])
             assert done.code == 3, (target, words)
             assert "/torn: " in done.stderr, (target, words)
+
+
+@pytest.mark.parametrize("indexed", [False, True], ids=["dump", "report"])
+def test_corrupt_objects_of_all_kinds_are_named_three_and_counted_after_the_answer(
+    tmp_path: Path, indexed: bool
+) -> None:
+    store = Store(definition(), loaf("fine"))
+    for number in range(4):
+        store.put(b"{torn", f"/registry/bakery.example.com/loafs/north/torn-{number}")
+        store.put(b"{torn", f"/registry/configmaps/north/torn-{number}")
+    target = Path(store.write(tmp_path / "dump.json", "etcdctl"))
+    if indexed:
+        assert command("audit", target, "--report", tmp_path / "report", "--fail-on", "never").code == 0
+        target = tmp_path / "report"
+    done = command("query", target, "configmaps,loafs", "-A")
+    lines = done.stderr.splitlines()
+    assert [line.startswith("500: corrupt object /registry/configmaps/north/torn-") for line in lines[:3]] == [True] * 3
+    more, unlisted = lines[3:]
+    assert more == "500: and 5 more corrupt objects; auditor kinds DUMP counts them, auditor audit DUMP names them"
+    assert unlisted.startswith("a live server answers no LIST of configmaps, loafs.bakery.example.com that reads")
+    assert done.code == 3
