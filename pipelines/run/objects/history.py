@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.records import metadata_of, place_text
 from auditor.base.visible import visible
-from auditor.base.wording import are, counted
+from auditor.base.wording import are, by_count, counted
 from auditor.golang import jsontext
 from auditor.printing.discovery import stored_kinds
 from auditor.printing.get.server_errors import StatusError, not_found
@@ -122,11 +122,7 @@ class _History:
             outside=self._outside if self._is_all else None,
         ):
             self._printed += 1
-            if write.type == "ERROR":
-                self.unread += 1
-                self._err(
-                    f"{printable_key(write.revision.key)} at revision {write.revision.revision}: {write.reason}\n"
-                )
+            self.unread += write.type == "ERROR"
             yield write
 
     def tell(self, *, is_table: bool) -> None:
@@ -141,6 +137,9 @@ class _History:
             raise not_found(self._kinds[0], self._name)
         if not self._printed and is_table:
             self._err("No writes found.\n")
+        if self.unread:
+            lines = by_count(self.unread, "its line says", "their lines say")
+            self._err(f"{counted(self.unread, 'write')} cannot be read, as {lines}\n")
         if self._outside:
             keys, first = counted(len(self._outside), "key"), printable_key(min(self._outside))
             self._err(f"note: {keys} of no kind {are(len(self._outside))} left out; first {first}\n")
