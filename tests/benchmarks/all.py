@@ -168,7 +168,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=FOLDER / "results", help="folder for the JSON files")
     parser.add_argument("--readme", type=Path, default=FOLDER / "README.md", help="where the tables go")
     parser.add_argument("--cache", type=Path, default=CACHE, help="folder for drawn objects and built programs")
-    parser.add_argument("--against", type=Path, help="a checkout of an earlier commit, for run.py")
+    parser.add_argument("--against", type=Path, help="a checkout of an earlier commit, for run.py and query.py")
     parser.add_argument("--duckdb", help="a Python that has duckdb, for query.py")
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
@@ -183,7 +183,7 @@ def main() -> int:
         words = benchmark.quick if options.quick else benchmark.tiny if options.tiny else benchmark.whole
         if options.duckdb and benchmark.name == "query":
             words += f" --duckdb {options.duckdb}"
-        if options.against and benchmark.name == "run":
+        if options.against and benchmark.name in ("run", "query"):
             words += f" --against {options.against}"
         if what := measure(benchmark, words, options.results, options.cache):
             reported[what].append(benchmark.name)

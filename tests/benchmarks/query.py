@@ -37,6 +37,7 @@ from auditor.sources.crd_files import read_crd_documents
 from tests.benchmarks.drawn import kinds_of
 from tests.benchmarks.harness import ROOT, Results, arguments, audit, in_turns, ratios, timed
 from tests.benchmarks.large import write_snapshot
+from tests.benchmarks.run import commit_of
 from tests.benchmarks.yardstick import KINDS, crds, draw, is_corpus_missing
 
 if TYPE_CHECKING:
@@ -221,6 +222,8 @@ def of_dump(results: Results, options: argparse.Namespace, folder: Path) -> None
         for name, words in DUMP_QUESTIONS.items():
             sides[f"{name}{when}"] = partial(asked, checkout, kinds, "-A", *words)
     found = in_turns(options.repeats, sides)
+    if options.against:
+        results.note(f"The other checkout is commit {commit_of(options.against)}.")
     for when in checkouts:
         column = "CPU us an object, the other checkout" if when else "CPU us an object"
         for name in ("audit", *DUMP_QUESTIONS):

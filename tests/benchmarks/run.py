@@ -79,7 +79,7 @@ def measure(results: Results, name: str, options: argparse.Namespace, *, own: bo
         results.add(row, "time of the default run over creates", ratios(create, default))
     for what in compared:
         found_then, found_now = found[f"{what} then"], found[f"{what} now"]
-        row = f"{name}, 1 worker, {what}, beside commit {_commit(options.against)}"
+        row = f"{name}, 1 worker, {what}, beside commit {commit_of(options.against)}"
         results.add(row, "CPU us an object", found_now)
         results.add(row, "CPU us an object, that commit", found_then)
         results.add(row, "times that commit", ratios(found_now, found_then), at_most=OF_THEN[name, what])
@@ -95,7 +95,8 @@ def _processor(corpus: Path, objects: int, what: str, checkout: Path | None) -> 
     return 1e6 * audit(corpus, crds(), *words, objects=objects, checkout=checkout).everywhere / objects
 
 
-def _commit(checkout: Path) -> str:
+def commit_of(checkout: Path) -> str:
+    """Return the commit of a checkout, short."""
     words = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
