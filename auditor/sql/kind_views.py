@@ -13,7 +13,7 @@ from auditor.columns.kind_columns import STORED_OBJECT
 from auditor.server.dump import DumpStore
 from auditor.server.fleet_store import FleetStore
 from auditor.server.kind_batches import kind_batches
-from auditor.sql.views import View, quoted
+from auditor.sql.views import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,12 +94,12 @@ class KindViews:
             about = f"{resource.kind} {resource.api_version}"
             names = [resource.group_resource] if resource.group else []
             if resource.plural in taken:
-                about += f"; {resource.plural} is a table of the report"
+                about += f"; {resource.plural} means the table of the report"
                 names = names or [f"{resource.plural}.core"]
             elif first is resource:
                 names = [resource.plural, *names]
             else:
-                about += f"; {resource.plural} is {quoted(first.group_resource)}"
+                about += f"; {resource.plural} means {first.kind} {first.api_version}"
             read, schema = partial(self.read, resource), partial(self.schema, resource)
             out.append(View(names[0], about, schema, read, tuple(names[1:]), partial(self.has_objects, resource)))
         return out

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from auditor.base.errors import DamagedDump
 from auditor.base.wording import by_count, objects
 from auditor.columns.dataset import SCHEMA_FILE
-from auditor.sql.views import View, Views, quoted
+from auditor.sql.views import View, Views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,8 +39,8 @@ def table_views(folder: Path) -> Views:
         kinds = list(map(_named, orjson.loads((folder / SCHEMA_FILE).read_bytes())["kinds"]))
     except (ValueError, KeyError, TypeError, LookupError) as error:
         raise _damaged(folder / SCHEMA_FILE, error) from error
-    firsts: dict[str, str] = {}
-    views = [_view(folder, kind, firsts.setdefault(kind.plural, kind.full)) for kind in kinds]
+    firsts: dict[str, _Kind] = {}
+    views = [_view(folder, kind, firsts.setdefault(kind.plural, kind)) for kind in kinds]
     return Views(views, dict.fromkeys(("findings", "causes", "keys", "objects"), _NEEDS_REPORT))
 
 
@@ -64,14 +64,14 @@ def _named(entry: dict[str, Any]) -> _Kind:
     return _Kind(plural, f"{plural}.{group}" if group else plural, about, entry["folder"], int(entry["not_read"]))
 
 
-def _view(folder: Path, kind: _Kind, first: str) -> View:
+def _view(folder: Path, kind: _Kind, first: _Kind) -> View:
     """Return the view of a kind; `first` is the kind that has the plural alone as its name."""
     files, count, note = _dataset(folder / kind.folder), kind.not_read, ""
-    about = kind.about if first == kind.full else f"{kind.about}; {kind.plural} is {quoted(first)}"
+    about = kind.about if first == kind else f"{kind.about}; {kind.plural} means {first.about}"
     if count:
         row, were = by_count(count, "its row has", "their rows have"), by_count(count, "was", "were")
         note = f"{objects(count)} of {kind.full} {were} not readable when the tables were written: {row} nulls"
-    name = kind.plural if first == kind.full else kind.full
+    name = kind.plural if first == kind else kind.full
     return View(name, about, partial(_schema, files), partial(_read, files), (kind.full,), None, note, files)
 
 

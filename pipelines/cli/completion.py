@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 ALIASES: Final = {"get": "query"}
 """Other names of commands, which no list of commands has."""
 _OUTPUT: Final = ("-o", "--output")
-_OF_QUERY: Final = (*FORMS, "name", "parquet", "jsonpath=", "custom-columns=")
+_FORMS: Final = {
+    "query": (*FORMS, "name", "parquet", "jsonpath=", "custom-columns="),
+    "sql": (*FORMS, "parquet"),
+}
+"""What -o takes, by command."""
 _NAMESPACE: Final = ("-n", "--namespace")
 _KIND: Final = ("--include", "--exclude")
 _ASKING: Final = ("query", "history", "show", "explain")
@@ -71,8 +75,8 @@ def _names(args: Sequence[str], incomplete: str) -> list[str] | None:
     if not args or incomplete.startswith("-"):
         return None
     command, before = ALIASES.get(args[0], args[0]), args[-1]
-    if before in _OUTPUT and command == "query":  # of the others click knows the choices
-        return list(_OF_QUERY)
+    if before in _OUTPUT and command in _FORMS:  # of the others click knows the choices
+        return list(_FORMS[command])
     if before in _NAMESPACE:
         return _found(args[1:]).namespaces
     if before in _KIND:
