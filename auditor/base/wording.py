@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 def counted(count: int, noun: str) -> str:
@@ -21,6 +22,19 @@ def objects(count: int) -> str:
 def by_count(count: int, one: str, many: str) -> str:
     """Return the first word if the count is 1, else the second."""
     return one if count == 1 else many
+
+
+def no_field(place: str, name: str, known: Iterable[str]) -> tuple[str, str]:
+    """Return that a field does not exist, and the question for the nearest ones, which is empty if none is near.
+
+    Args:
+        place: The path of what it would be in; empty for the whole object.
+        name: Its name.
+        known: The names of the fields that exist there.
+    """
+    lead = f"{place}." if place else ""
+    near = [f"{lead}{each}" for each in get_close_matches(name, known, 3, 0.6)]
+    return f"there is no field {lead}{name}", f"did you mean {' or '.join(near)}?" if near else ""
 
 
 def are(count: int) -> str:

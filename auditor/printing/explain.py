@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from auditor.base.wording import no_field
 from auditor.golang.go_text import display
 
 if TYPE_CHECKING:
@@ -84,7 +85,20 @@ _MOST_ENUM: Final = 4
 
 
 class NoSuchField(Exception):
-    """The schema has no such field; the text is kubectl's."""
+    """The schema has no such field; the text is kubectl's, which names the last one, and ours, which names the first.
+
+    Args:
+        path: Names of fields.
+        number: How many of them exist.
+        schema: The schema in which the next one does not.
+    """
+
+    def __init__(self, path: Sequence[str], number: int, schema: JsonObject) -> None:
+        found, advice = no_field(".".join(path[:number]), path[number], schema.get("properties") or ())
+        texts = [f'field "{path[-1]}" does not exist']
+        if advice or number < len(path) - 1:
+            texts.append(f"{found}{'; ' if advice else ''}{advice}")
+        super().__init__(*texts)
 
 
 def with_type_fields(schema: JsonObject | None) -> JsonObject:
@@ -105,13 +119,12 @@ def explained(schema: JsonObject, path: Sequence[str], *, recursive: bool, most_
     Raises:
         NoSuchField: The schema has no such field.
     """
-    head, rest = "", list(path)
-    while rest:
-        name = rest.pop(0)
-        schema = _holding(schema, name, path[-1])
-        if not rest:
-            values = "".join(f"\n    {_enum_text(value)}" for value in schema.get("enum") or ())
-            head = f"FIELD: {name} <{_type_of(schema)}>\n{f'ENUM:{values}' if values else ''}\n\n"
+    head = ""
+    for number in range(len(path)):
+        schema = _holding(schema, path, number)
+    if path:
+        values = "".join(f"\n    {_enum_text(value)}" for value in schema.get("enum") or ())
+        head = f"FIELD: {path[-1]} <{_type_of(schema)}>\n{f'ENUM:{values}' if values else ''}\n\n"
     text = "".join(f"{description}\n" for description in _descriptions(schema)) or "<empty>"
     fields = "".join(_fields(schema, 1, recursive=recursive, most_levels=most_levels))
     listed = f"FIELDS:\n{fields}" if fields else ""
@@ -128,13 +141,13 @@ def json_path(schema: JsonObject, path: Sequence[str]) -> tuple[str, str]:
         NoSuchField: The schema has no such field.
     """
     steps = ""
-    for name in path:
+    for number, name in enumerate(path):
         while name not in (schema.get("properties") or ()):
             values = schema.get("additionalProperties")
             inner: Any = schema.get("items") or values
             if type(inner) is not dict:
                 if schema.get("properties") and not schema.get("x-kubernetes-preserve-unknown-fields"):
-                    raise NoSuchField(f'field "{path[-1]}" does not exist')
+                    raise NoSuchField(path, number, schema)
                 schema = {"properties": {name: {"type": "unknown"}}}
             elif type(values) is dict and name not in (inner.get("properties") or ()):
                 schema = {"properties": {name: inner}}
@@ -144,16 +157,16 @@ def json_path(schema: JsonObject, path: Sequence[str]) -> tuple[str, str]:
     return steps, _type_of(schema)
 
 
-def _holding(schema: JsonObject, name: str, last: str) -> JsonObject:
-    """Return the schema of a property of an object, or of the objects in a list or map."""
+def _holding(schema: JsonObject, path: Sequence[str], number: int) -> JsonObject:
+    """Return the schema of a property, by its number in a path, of an object or of the objects in a list or map."""
     while True:
         properties = schema.get("properties")
-        if type(properties) is dict and name in properties:
-            node: JsonObject = properties[name]
+        if type(properties) is dict and path[number] in properties:
+            node: JsonObject = properties[path[number]]
             return node
         inner = schema.get("items") or schema.get("additionalProperties")
         if type(inner) is not dict:
-            raise NoSuchField(f'field "{last}" does not exist')
+            raise NoSuchField(path, number, schema)
         schema = inner
 
 

@@ -16,6 +16,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from auditor.golang import jsontext
@@ -339,6 +340,12 @@ class Template:
         """The keys of a template that is one block of keys, else None."""
         steps = self.blocks[0] if len(self.blocks) == 1 else (_Step("text"),)
         return tuple(step.value for step in steps) if all(step.kind == "key" for step in steps) else None
+
+    @property
+    def fields(self) -> list[str | None]:
+        """The fields that the first block goes through, None for the items of a list, up to a step of another kind."""
+        steps = takewhile(lambda step: step.kind in ("key", "slice", "all", "filter"), (*self.blocks, ())[0])
+        return [step.value if step.kind == "key" else None for step in steps if step != ("key", "")]
 
     def find(self, data: Any, *, allow_missing: bool = True, visits: Visits | None = None) -> list[list[Any]]:
         """Return the results of each block in turn; blocks inside ranges give results once for each item.

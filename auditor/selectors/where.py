@@ -14,13 +14,12 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import SelectorError
 from auditor.base.records import name_of, namespace_of, place_text
 from auditor.base.visible import visible
-from auditor.base.wording import objects
+from auditor.base.wording import no_field, objects
 from auditor.cel.cel_errors import CelError, CompileError
 from auditor.cel.cel_types import BOOL, DYN
 from auditor.cel.kubernetes import kubernetes_environment
@@ -41,7 +40,7 @@ from auditor.golang.go_text import without_broken
 from auditor.selectors.where_code import WhereCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.cel.environment import Program
@@ -183,12 +182,35 @@ _PATH: Final = re.compile(r"(metadata|spec|status)(\.[A-Za-z_]\w*|\[\d+\])*\.[A-
 _IN_SHELL: Final = re.compile(r"[^'\\]*")
 
 
-def expression_of(requirement: FieldRequirement) -> str:
-    """Return the predicate that means the same as a field selector; empty if its label is no path of CEL."""
+def expression_of(requirement: FieldRequirement, schema: StructuralSchema | None = None) -> str:
+    """Return the predicate that means the same as a field selector, of a list that an item has the value.
+
+    Args:
+        requirement: A field, and its value.
+        schema: The schema of the objects; None if unknown.
+
+    Returns:
+        CEL; empty if the field is no path of CEL, does not exist, is below a list, or a list of objects.
+    """
     field, value = requirement.label, requirement.value
     if not _PATH.fullmatch(field) or not _IN_SHELL.fullmatch(value):
         return ""
-    text = f"string({field})" if re.fullmatch(r"true|false|-?[\d.]+", value) else field
+    is_list = False
+    if "[" not in field:
+        try:
+            node = check_path(field.split("."), schema, "")
+        except SelectorError:
+            return ""
+        is_list = node is not None and node.items is not None
+        if node is not None and node.items is not None and node.items.properties:
+            return ""
+    is_text = not re.fullmatch(r"true|false|-?[\d.]+", value)
+    if is_list:
+        test = (
+            f"{_literal(value)} in {field}" if is_text else f"{field}.exists(item, string(item) == {_literal(value)})"
+        )
+        return f"!has({field}) || !({test})" if requirement.negated else f"has({field}) && {test}"
+    text = field if is_text else f"string({field})"
     if requirement.negated is (value == ""):
         return f"has({field}) && {text} {'!=' if requirement.negated else '=='} {_literal(value)}"
     return f"!has({field}) || {text} {'!=' if requirement.negated else '=='} {_literal(value)}"
@@ -285,7 +307,7 @@ def check_names(where: Where, schema: StructuralSchema | None) -> None:
     for part in parts:
         steps = _chain(part)
         if steps and not bound.intersection(steps[:2]):
-            _check_chain(steps, schema)
+            check_path(steps[1:], schema, "--where")
 
 
 def _chain(expr: Expr) -> list[str]:
@@ -298,21 +320,36 @@ def _chain(expr: Expr) -> list[str]:
     return []
 
 
-def _check_chain(steps: list[str], schema: StructuralSchema) -> None:
-    node: StructuralSchema | None = schema
-    for position, step in enumerate(steps[1:], start=1):
-        if node is None or (position == 1 and step in ("apiVersion", "kind", "metadata")):
-            return
-        if node.preserve_unknown_fields or node.embedded_resource or node.int_or_string or not node.properties:
-            return  # anything may be here, or maps and lists, which have macros of their own
-        below = node.properties.get(step)
-        if below is None:
-            if node.additional_properties:
-                return
-            near = get_close_matches(step, node.properties, 3, 0.6)
-            path = ".".join(steps[1 : position + 1])
-            advice = (
-                f"did you mean {' or '.join('.'.join([*steps[1:position], name]) for name in near)}?" if near else ""
-            )
-            raise SelectorError("--where", f"there is no field {path}", "", advice)
-        node = below
+def check_path(steps: Sequence[str | None], schema: StructuralSchema | None, option: str) -> StructuralSchema | None:
+    """Refuse a path to a field that no object of a schema can have.
+
+    Args:
+        steps: Names of fields, and None for the items of a list or the values of a map.
+        schema: The schema; None if unknown.
+        option: The option that has the path.
+
+    Returns:
+        The schema of the field; None if anything may be there.
+
+    Raises:
+        SelectorError: There is no such field; the message names the nearest ones.
+    """
+    node = schema
+    for position, step in enumerate(steps):
+        if node is None or node.preserve_unknown_fields or node.embedded_resource or node.int_or_string:
+            return None  # anything may be here
+        below = node.additional_properties if node.additional_properties is not True else None
+        place = "".join("[*]" if name is None else f".{name}" for name in steps[:position]).removeprefix(".")
+        if step is None:
+            node = node.items or below or None
+        elif step in node.properties:
+            node = node.properties[step]
+        elif node.properties and not node.additional_properties:
+            found, advice = no_field(place, step, node.properties)
+            raise SelectorError(option, found, "", advice)
+        elif node.items is not None:
+            advice = f"use {place}.exists(item, ...)" if option == "--where" else f"did you mean {place}[*].{step}?"
+            raise SelectorError(option, f"{place} is a list", "", advice)
+        else:
+            node = below or None
+    return node

@@ -55,11 +55,13 @@ class Query:
         where: Predicate on objects; empty if there is none.
         max_scan: Largest number of rows of a kind that may be scanned; None for no limit.
         names_only: The names of objects are enough.
+        count_by: JSONPath whose values are counted; empty if none are.
     """
 
     where: str = ""
     max_scan: int | None = None
     names_only: bool = False
+    count_by: str = ""
 
 
 @dataclass(slots=True)
@@ -115,7 +117,7 @@ class DumpStore:
     def ask(self, query: Query) -> None:
         """Set what the next requests ask for."""
         self.query = query
-        self.selection = Selection(self.catalog, self.mode, query.where)
+        self.selection = Selection(self.catalog, self.mode, query.where, query.count_by)
 
     @property
     def mode(self) -> ReadMode:

@@ -8,6 +8,7 @@ pkg/registry/generic/registry/store.go; kubernetes pkg/printers/internalversion/
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,12 @@ from auditor.base.records import labels_of, namespace_of
 from auditor.builtin.scheme import schema_of_kind
 from auditor.builtin.selectable import Rules, builtin_selectable, rules_of
 from auditor.printing.get.server_errors import NotShown, StatusError
+from auditor.printing.jsonpath import JsonPathError, compile_template, relaxed
 from auditor.program.impact import cache_key_fault
 from auditor.releases import changes
 from auditor.selectors.grammar import parse_field_selector, parse_label_selector
 from auditor.selectors.selectable_fields import field_text, selectable
-from auditor.selectors.where import Failures, check_names, compile_where, conjuncts, expression_of
+from auditor.selectors.where import Failures, check_names, check_path, compile_where, conjuncts, expression_of
 from auditor.server.not_read import NotRead
 from auditor.server.object_reader import UndecodedObject
 from auditor.sources.registry_key import printable_key
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.cel.syntax.ast import Expr
     from auditor.printing.discovery import Resource
+    from auditor.schema.structural import StructuralSchema
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from auditor.selectors.where import Where
     from auditor.server.catalog import Catalog
@@ -210,10 +213,15 @@ class Selection:
         catalog: The kinds.
         mode: Whether every path is a field label, and whether the predicate is about objects as stored.
         where: Predicate on objects; empty if there is none.
+        count_by: JSONPath to a field that a kind must have; empty if there is none.
     """
 
-    def __init__(self, catalog: Catalog, mode: ReadMode, where: str = "") -> None:
+    def __init__(self, catalog: Catalog, mode: ReadMode, where: str = "", count_by: str = "") -> None:
         self.where = where
+        try:
+            self._path = compile_template(relaxed(count_by)).fields if count_by else []
+        except JsonPathError as error:
+            raise SelectorError("--count-by", str(error)) from None
         self._catalog = catalog
         self._mode = mode
         self._wheres: dict[Resource, Where] = {}
@@ -251,9 +259,7 @@ class Selection:
             try:
                 out.append(type(r)(rules.resolve(r.label), r.value, r.negated))
             except SelectorError as error:
-                example = expression_of(r)
-                hint = f"use --where '{example}'" if example else "--where takes any field, as CEL"
-                raise StatusError(400, "BadRequest", error.found, hint=hint) from None
+                raise StatusError(400, "BadRequest", error.found, hint=_hint(r, self._schema(resource))) from None
         return out
 
     def fields_of(self, resource: Resource, obj: JsonObject) -> dict[str, str]:
@@ -277,7 +283,10 @@ class Selection:
 
         Raises:
             StatusError: The server refuses one.
+            SelectorError: The kind does not have the fields of the path.
         """
+        if not self._mode.stored:
+            check_path(self._path, self._schema(resource) if self._path else None, "--count-by")
         try:
             wanted_labels = parse_label_selector(labels)
             wanted_fields = parse_field_selector(fields)
@@ -318,19 +327,37 @@ class Selection:
         """
         condition = self._wheres.get(resource)
         if condition is None:
-            definition = self._catalog.definition(resource)
-            if definition is None:
-                schema = schema_of_kind(resource.group, resource.version, resource.kind)
-            else:
-                schema = definition.versions[resource.version].structural
+            schema = self._schema(resource)
             condition = self._wheres[resource] = compile_where(self.where, () if schema is None else schema.properties)
             if not self._mode.stored:  # a stored object has the fields of its version, and those that a read drops
                 check_names(condition, schema)
         return condition
 
+    def _schema(self, resource: Resource) -> StructuralSchema | None:
+        """Return the fields of the objects of a kind; None if they are not known."""
+        definition = self._catalog.definition(resource)
+        if definition is None:
+            return schema_of_kind(resource.group, resource.version, resource.kind)
+        own, any_pod = definition.versions[resource.version].structural, schema_of_kind("", "v1", "Pod")
+        if own is None or any_pod is None:
+            return own
+        common = {name: any_pod.properties[name] for name in ("apiVersion", "kind", "metadata")}
+        return replace(own, properties={**own.properties, **common})
+
     def parts_of(self, resource: Resource) -> list[Expr]:
         """Return the operands of the predicate's `&&`."""
         return conjuncts(self.where_of(resource).root) if self.where else []
+
+
+def _hint(requirement: FieldRequirement, schema: StructuralSchema | None) -> str:
+    """Return what to use in place of a field selector that a server refuses."""
+    if example := expression_of(requirement, schema):
+        return f"use --where '{example}'"
+    try:
+        check_path(requirement.label.split("."), schema, "--where")
+    except SelectorError as error:
+        return str(error).removeprefix("--where: ")
+    return "--where takes any field, as CEL"
 
 
 def in_cache_order(

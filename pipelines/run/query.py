@@ -380,7 +380,7 @@ def run_query(options: QueryOptions) -> int:
             none = "pods" if asked.answer else "namespaces"  # of these there are none either
             asked.args = (every_kind(store, options, err) or none,)
         names_only = (asked.output == "name" or asked.count) and not asked.sort_by and not asked.count_by
-        query = Query(options.where, options.max_scan, names_only)
+        query = Query(options.where, options.max_scan, names_only, asked.count_by)
         if isinstance(store, FleetStore):
             asked.clusters = store
             store.ask(query, asked.args)

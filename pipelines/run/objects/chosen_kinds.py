@@ -111,7 +111,7 @@ def every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], None
     def check(resource: Resource) -> None:
         serving, own = store.serving(resource) if isinstance(store, FleetStore) else (store, resource)
         if isinstance(serving, DumpStore):
-            selection = Selection(serving.catalog, options.mode, options.where)
+            selection = Selection(serving.catalog, options.mode, options.where, options.get.count_by)
             selection.parsed(own, options.labels, options.fields)
             if options.where:
                 selection.where_of(own)

@@ -75,8 +75,7 @@ def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive
         except UnknownResource as error:
             return refusal(error, store.discovery, err, lead="")  # as kubectl explain
         except (LookupError, NoSuchField) as error:
-            err(f"error: {error.args[0]}\n")
-            return 1
+            return _refused(error, err)
         out("\n".join(map(_line, text.split("\n"))) + "\n")
         if not names:
             versions = _versions(store, resource, only=bool(api_version))
@@ -110,8 +109,7 @@ def run_values(options: QueryOptions, path: str, *, api_version: str, limit: int
             except StatusError as error:
                 return refusal(error, store.discovery, err)
             except (LookupError, NoSuchField) as error:
-                err(f"error: {error.args[0]}\n")
-                return 1
+                return _refused(error, err)
         if len(unknown) == len(opened.stores):
             return refusal(next(iter(unknown.values())), next(iter(opened.stores.values())).discovery, err)
         for cluster, missing in unknown.items():
@@ -138,6 +136,13 @@ def _rows(store: OneStore, cluster: str, path: str, api_version: str, namespace:
     if wanted.group_resource == "secrets" and names[0] in ("data", "stringData"):
         store.warn("note: values of Secrets are redacted, so that different ones count as one\n")
     yield _Row(cluster, wanted, ".".join(names), type_name, value_counts(steps, objects))
+
+
+def _refused(error: Exception, err: ErrorLines) -> int:
+    """Report the texts of an error; return the exit code."""
+    for number, text in enumerate(error.args):
+        err(f"{'' if number else 'error: '}{text}\n")
+    return 1
 
 
 def _visible_names(schema: Any) -> Any:

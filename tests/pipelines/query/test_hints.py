@@ -10,6 +10,7 @@ from auditor.selectors.grammar import FieldRequirement
 from auditor.selectors.where import compile_where, expression_of
 from tests.command import auditor
 from tests.documents import export_of
+from tests.pipelines.nights.support import definition, loaf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,3 +85,83 @@ def test_a_table_of_several_kinds_that_cannot_be_sorted_says_what_can(dump: Path
     )
     for words in (("pods",), (kinds, "-o", "name"), (kinds, "-o", "json")):
         assert auditor("query", dump, *words, "--sort-by", ".metadata.name").code == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "said"),
+    [
+        ("pods", ".spec.nodname", "there is no field spec.nodname; did you mean spec.nodeName"),
+        ("pods", ".metadata.naem", "there is no field metadata.naem; did you mean metadata.name?"),
+        ("pods", ".spec.containers.image", "spec.containers is a list; did you mean spec.containers[*].image?"),
+        ("pods", ".spec.containers[*].imag", "there is no field spec.containers[*].imag; did you mean spec.containers[*].image?"),
+        ("loafs", "{.spec.flower}", "there is no field spec.flower; did you mean spec.flour?"),
+        ("'*'", "{", "unexpected path string"),
+    ],
+)  # fmt: skip
+def test_a_count_by_a_field_that_no_object_can_have_is_refused(tmp_path: Path, kind: str, path: str, said: str) -> None:
+    export_of(tmp_path / "dump.json", *OBJECTS, definition(), loaf("a"))
+    done = auditor("query", tmp_path / "dump.json", kind.strip("'"), "--count-by", path)
+    assert (done.code, done.stdout) == (2, "")
+    assert f"error: --count-by: {said}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("pods", ".spec.containers[0].image"),
+        ("pods", ".metadata.labels.app"),
+        ("pods", "..image"),
+        ("pods", ".spec.volumes[?(@.name=='a')].configMap.name"),
+        ("configmaps", ".data.x"),
+        ("loafs", ".kind"),
+        ("loafs", "['spec'].flour"),
+    ],
+)
+def test_a_count_by_a_field_that_an_object_could_have_is_not(tmp_path: Path, kind: str, path: str) -> None:
+    export_of(tmp_path / "dump.json", *OBJECTS, definition(), loaf("a"))
+    assert auditor("query", tmp_path / "dump.json", kind, "--count-by", path).code == 0
+
+
+def test_all_kinds_are_counted_by_a_field_that_some_have(tmp_path: Path) -> None:
+    export_of(tmp_path / "dump.json", *OBJECTS, definition(), loaf("a"))
+    done = auditor("query", tmp_path / "dump.json", "*", "--count-by", ".spec.flour", "-o", "csv")
+    assert (done.code, done.stdout) == (0, "objects,value\n1,rye\n")
+    assert done.stderr.endswith("kinds without such a field are not searched\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "selector", "hint"),
+    [
+        ("pods", "spec.nodname=x", "there is no field spec.nodname; did you mean spec.nodeName"),
+        ("pods", "spec.containers.image=x", "spec.containers is a list; use spec.containers.exists(item, ...)"),
+        ("pods", "spec.containers=x", "--where takes any field, as CEL"),
+        ("namespaces", "metadata.finalizers=a", """use --where 'has(metadata.finalizers) && "a" in metadata.finalizers'"""),
+        ("namespaces", "metadata.finalizers!=3", """use --where '!has(metadata.finalizers) || !(metadata.finalizers.exists(item, string(item) == "3"))'"""),
+    ],
+)  # fmt: skip
+def test_the_hint_knows_lists_and_misspelt_fields(tmp_path: Path, kind: str, selector: str, hint: str) -> None:
+    names = {"a": ["a"], "b": ["b", "3"], "c": None}
+    spaces = [
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "finalizers": of} if of else {"name": name},
+        }
+        for name, of in names.items()
+    ]
+    export_of(tmp_path / "dump.json", *OBJECTS, *spaces)
+    done = auditor("query", tmp_path / "dump.json", kind, "--field-selector", selector)
+    assert done.code == 1
+    assert f"\nhint: {hint}" in done.stderr
+    if kind == "namespaces":
+        done = auditor("query", tmp_path / "dump.json", kind, "--where", hint.split("'")[1], "-o", "name")
+        assert done.stdout.split() == [f"namespace/{name}" for name in ("a" if selector.endswith("=a") else "ac")]
+
+
+def test_explain_names_the_first_field_that_does_not_exist(dump: Path) -> None:
+    for more in ((), ("--values",)):
+        done = auditor("explain", dump, "pods.spec.contaners.image", *more)
+        assert done.code == 1
+        assert done.stderr.startswith(  # the first line is kubectl's
+            'error: field "image" does not exist\nthere is no field spec.contaners; did you mean spec.containers'
+        )
