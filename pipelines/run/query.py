@@ -377,7 +377,7 @@ def run_query(options: QueryOptions) -> int:
         if needs_objects and any(isinstance(part, IndexOnlyStore) for part in stores):
             raise PlanError(options.target, "an index has no whole objects", "", "name its dump with --dump")
         if options.args == (_EVERY_KIND,):
-            none = "pods" if asked.answer else "namespaces"  # of these there are none either
+            none = "pods" if asked.answer or options.namespace else "namespaces"  # of these there are none either
             asked.args = (every_kind(store, options, err) or none,)
         names_only = (asked.output == "name" or asked.count) and not asked.sort_by and not asked.count_by
         query = Query(options.where, options.max_scan, names_only, asked.count_by)

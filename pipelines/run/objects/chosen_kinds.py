@@ -93,7 +93,7 @@ def kinds_that_take(
 
 
 def every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], None]) -> str:
-    """Return all kinds that have objects and take the selectors, as an argument of `query`.
+    """Return the kinds that have objects and take the selectors, as an argument of `query`; with -n namespaced ones.
 
     Raises:
         SelectorError, StatusError: No kind takes them.
@@ -102,8 +102,7 @@ def every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], None
     for part in store.stores.values() if isinstance(store, FleetStore) else (store,):
         if isinstance(part, DumpStore):
             note_of_no_kind(part, kinds, "searched", part.warn)
-    only_namespaced = bool(options.get.answer and options.namespace)  # kubectl lists the others with -n, too
-    if only_namespaced:
+    if options.namespace:
         kinds = [resource for resource in kinds if resource.namespaced]
     if isinstance(store, DumpStore):
         kinds = [resource for resource in kinds if next(store.rows.of(resource), None) is not None]

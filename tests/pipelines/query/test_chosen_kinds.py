@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import auditor
+from tests.documents import export_of
 from tests.pipelines.nights.support import Store, definition, loaf
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 
@@ -64,3 +65,13 @@ def test_one_object_at_most_is_taken(command: str, dump: str) -> None:
     words = [dump if word == "DUMP" else word for word in COMMANDS[command]]
     done = auditor(*words, "loafs", "a", "b")
     assert (done.code, done.stdout, "give one KIND/NAME" in done.stderr) == (2, "", True)
+
+
+def test_all_kinds_in_a_namespace_are_those_that_have_one(tmp_path: Path) -> None:
+    spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("north", "bare")]
+    export_of(tmp_path / "dump.json", definition(), *spaces, loaf("a"), loaf("b", namespace="south"))
+    done = auditor("query", tmp_path / "dump.json", "*", "-n", "north", "-o", "name")
+    assert (done.code, done.output) == (0, "loaf.bakery.example.com/a\n")
+    done = auditor("query", tmp_path / "dump.json", "*", "-n", "bare")
+    assert (done.code, done.output) == (0, "No resources found in bare namespace.\n")
+    assert "namespace/north" in auditor("query", tmp_path / "dump.json", "*", "-o", "name").stdout
