@@ -334,7 +334,16 @@ class DumpStore:
             except Exception as error:  # noqa: BLE001 - it is left out
                 self.leave_out(place := self.rows.place(row), error)
                 raise NotShown(f"{place} is not shown") from None
-        raise not_found(resource, name)
+        raise not_found(resource, name, self._deletion(resource, namespace, name))
+
+    def _deletion(self, resource: Resource, namespace: str, name: str) -> str:
+        """Return in words when an object that does not exist was deleted; empty if the dump does not tell."""
+        from auditor.server.history import deleted_keys  # noqa: PLC0415 - only where an object does not exist
+
+        below = f"{self.catalog.key_prefix(resource)}{f'{namespace}/' if namespace and resource.namespaced else ''}"
+        deletions = [revision for _, revision in deleted_keys(self, below, f"/{name}")]
+        command = "auditor show DUMP KIND/NAME prints its last value"
+        return f"it was deleted at revision {max(deletions)}; {command}" if deletions else ""
 
     def _got(self, resource: Resource, row: StoredRow, notes: NotRead) -> JsonObject:
         """Return the object of a row as the answer to a GET.

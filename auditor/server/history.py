@@ -208,6 +208,28 @@ def key_revisions(source: SourcePlan, prefix: bytes, *, exact: bool = False) -> 
     yield from _revisions(source, lambda keys: pc.equal(keys, prefix) if exact else pc.starts_with(keys, prefix))
 
 
+def deleted_keys(store: DumpStore, begin: str, end: str) -> list[tuple[StoredRow, int]]:
+    """Return the last values of deleted keys that begin and end so, each with the revision of the deletion."""
+    prefix, suffix = (text.encode("utf-8", "surrogateescape") for text in (begin, end))
+    rows: list[tuple[StoredRow, int]] = []
+    for number, source in enumerate(store.plan.sources):
+        values: dict[bytes, KeyRevision] = {}
+        deletions: dict[bytes, int] = {}
+        for revision in key_revisions(source, prefix) if source.format in HAS_HISTORY else ():
+            if source.revision is not None and revision.revision > source.revision:
+                break  # later than the state that is asked for
+            if revision.key.endswith(suffix) and revision.deleted:
+                deletions[revision.key] = revision.revision
+            elif revision.key.endswith(suffix):
+                values[revision.key] = revision
+        rows += [
+            (value.row(number), deletions[key])
+            for key, value in values.items()
+            if deletions.get(key, 0) > value.revision
+        ]
+    return rows
+
+
 def older_revisions(source: SourcePlan, keys: Sequence[bytes]) -> Iterator[KeyRevision]:
     """Yield the older revisions of live keys since each was created, newest first.
 

@@ -18,7 +18,7 @@ from auditor.printing.print_rows import DATA, print_rows, yaml_text
 from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.server.comparison import are_different
 from auditor.server.dump import DumpStore
-from auditor.server.history import HAS_HISTORY, key_revisions
+from auditor.server.history import deleted_keys
 from auditor.sources.manifests.export_table import read_header
 from auditor.sources.registry_key import printable_key
 from auditor.store.manifest import MANIFEST
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from auditor.server.dump_rows import StoredRow
-    from auditor.server.history import KeyRevision
     from pipelines.run.objects.query_options import QueryOptions
 
 
@@ -161,7 +160,7 @@ def _chosen(
     """Yield the objects that the arguments mean, and where a report has them; errors gets what is not there."""
     rows: list[tuple[Resource | None, StoredRow, int]] = []
     if len(args) == 1:
-        of_key = [(row, 0) for row in _of_key(store, args[0])] or _deleted(store, args[0], args[0])
+        of_key = [(row, 0) for row in _of_key(store, args[0])] or deleted_keys(store, args[0], args[0])
         rows = [(resource_of(store, row, options.etcd_prefix)[0], row, deleted) for row, deleted in of_key]
     is_key, is_list = bool(rows), False
     selectors: dict[Resource | None, Any] = {}
@@ -187,7 +186,7 @@ def _chosen(
             is_anywhere = resource.namespaced and not namespace
             live = store.rows.anywhere(resource, name) if is_anywhere else store.rows.of(resource, namespace, name)
             below = f"{store.catalog.key_prefix(resource)}{f'{namespace}/' if namespace else ''}"
-            named = [(row, 0) for row in live] or _deleted(store, below, f"/{name}")
+            named = [(row, 0) for row in live] or deleted_keys(store, below, f"/{name}")
             rows += [(resource, row, deleted) for row, deleted in named]
             if not named:
                 errors.append(not_found(resource, name))
@@ -237,26 +236,6 @@ def _of_key(store: DumpStore, key: str) -> Iterator[StoredRow]:
             header = read_header(store.rows.stored_bytes(row))
             if header is not None and key in (header.name, f"{header.namespace}/{header.name}"):
                 yield row
-
-
-def _deleted(store: DumpStore, begin: str, end: str) -> list[tuple[StoredRow, int]]:
-    """Return the last values of deleted keys that begin and end so, each with the revision of the deletion."""
-    prefix, suffix = (text.encode("utf-8", "surrogateescape") for text in (begin, end))
-    rows: list[tuple[StoredRow, int]] = []
-    for number, source in enumerate(store.plan.sources):
-        values: dict[bytes, KeyRevision] = {}
-        deletions: dict[bytes, int] = {}
-        for revision in key_revisions(source, prefix) if source.format in HAS_HISTORY else ():
-            if revision.key.endswith(suffix) and revision.deleted:
-                deletions[revision.key] = revision.revision
-            elif revision.key.endswith(suffix):
-                values[revision.key] = revision
-        rows += [
-            (value.row(number), deletions[key])
-            for key, value in values.items()
-            if deletions.get(key, 0) > value.revision
-        ]
-    return rows
 
 
 def _documents(judged: dict[str, Any], objects: Sequence[Shown]) -> Iterator[dict[str, Any]]:

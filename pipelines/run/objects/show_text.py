@@ -59,7 +59,9 @@ def object_text(shown: Shown, judged: JsonObject | None, *, now: float | None, w
     text = "" if obj is None else described(obj, events, moment, on_terminal=sys.stdout.isatty()) + "\n"
     if obj is None and type(stored := shown.document.get("stored")) is dict:  # of any shape
         text = yaml_text(stored) + "\n"
-    return "\n".join(map(visible, text.split("\n"))) + known_text(shown.document, judged, obj or {})
+    deleted = shown.document.get("deleted_at_revision")
+    lead = f"Deleted: at revision {deleted}; this is its last value\n" if deleted else ""
+    return lead + "\n".join(map(visible, text.split("\n"))) + known_text(shown.document, judged, obj or {})
 
 
 def known_text(document: JsonObject, judged: JsonObject | None, obj: JsonObject) -> str:
@@ -121,11 +123,9 @@ def _known(document: JsonObject, judged: JsonObject | None, obj: JsonObject) -> 
     revisions = [str(revision["revision"]) for revision in document.get("revisions", ())]
     older = "" if len(revisions) < 2 else f"{counted(len(revisions), 'revision')}: {', '.join(revisions[-_MOST:])}"
     revision = metadata_of(obj).get("resourceVersion") if document.get("key") else ""
-    deleted = document.get("deleted_at_revision")
     owners = metadata_of(obj).get("ownerReferences")
     writers = sorted(managers_of(obj), key=lambda entry: entry.time, reverse=True)
     return {
-        "Deleted": [f"at revision {deleted}; this is its last value"] if deleted else [],
         "Cluster": [str(row.get("cluster") or "")],
         "Key": [str(document.get("key") or row.get("key") or "")],
         "Place": [f"byte {source['offset']} of {source['name']}" if source and not document.get("key") else ""],

@@ -95,9 +95,16 @@ def test_a_deleted_object_is_found_in_the_revisions(dump: Path) -> None:
     for words in (("configmap", "gone"), ("cm/gone", "-n", "shop"), ("/registry/configmaps/shop/gone",)):
         done = auditor("show", dump, *words)
         assert (done.code, done.stderr) == (0, ""), words
-        assert "Deleted: at revision 7; this is its last value" in _words(done.stdout)
+        assert done.stdout.startswith("Deleted: at revision 7; this is its last value\n")
         assert "A: 1" in _words(done.stdout)
     assert auditor("show", dump, "cm/gone", "-n", "sho").code == 1
+    asked = auditor("query", dump, "cm/gone", "-n", "shop")
+    assert asked.stderr == (
+        'Error from server (NotFound): configmaps "gone" not found\n'
+        "hint: it was deleted at revision 7; auditor show DUMP KIND/NAME prints its last value\n"
+    )
+    before = auditor("query", dump, "cm/gone", "-n", "shop", "--as-of", "5")
+    assert (before.code, before.stderr) == (1, 'Error from server (NotFound): configmaps "gone" not found\n')
     document = json.loads(auditor("show", dump, "cm/gone", "-o", "json").stdout)
     assert (document["deleted_at_revision"], document["read"]["data"]) == (7, {"a": "1"})
 
