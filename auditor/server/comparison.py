@@ -30,6 +30,8 @@ _PLACES_BETWEEN: Final = 256
 """Objects between two words about the progress."""
 _MOST_PATHS: Final = 100
 """Paths at most that a difference has of each sort; there may be more."""
+_IN_A_CELL: Final = 2
+"""Paths that a cell of a table names."""
 _SHOWN: Final = 5
 """Paths that a sentence names."""
 
@@ -71,6 +73,13 @@ class Difference:
     def paths(self) -> list[str]:
         """Return the paths in words: those of a read, then those of the stored values."""
         return [*self.read, *(f"{path} (as stored)" for path in self.stored)]
+
+    def first_paths(self) -> str:
+        """Return the first paths as a cell of a table, and how many more there are."""
+        paths = self.paths()
+        more = len(paths) - _IN_A_CELL
+        at_least = "at least " if self.is_cut else ""
+        return ", ".join([*paths[:_IN_A_CELL], *([f"{at_least}{more} more"] if more > 0 else [])])
 
     def notes(self) -> list[str]:
         """Return a sentence for the paths that the printed objects do not show, of each sort."""

@@ -174,8 +174,8 @@ def _printed(
     rows += [["folded", kind, _counts(number), "-o prints each"] for kind, number in numbers.items()]
     counts = found.counts
     if not whole:
-        write(f"{format_table(('CHANGE', 'KIND', 'OBJECT', 'FIELDS'), rows)}\n" if rows else "")
-        write(f"{chr(10) if rows else ''}{_counts(counts, ('added', 'removed', 'changed', 'same'))}\n")
+        write(f"{_counts(counts, ('added', 'removed', 'changed', 'same'))}\n")
+        write(f"\n{format_table(('CHANGE', 'KIND', 'OBJECT', 'FIELDS'), rows)}\n" if rows else "")
     elif not any(count for name, count in counts.items() if name != "same"):
         write("the same\n" if counts["same"] else "")
     return counts["unreadable"]
@@ -194,7 +194,7 @@ def _place(change: ObjectChange) -> str:
 def _where(change: ObjectChange) -> str:
     if change.reason:
         return change.reason[:120]
-    return ", ".join(change.difference.paths()) + (", ..." if change.difference.is_cut else "")
+    return change.difference.first_paths()
 
 
 def _shown(store: DumpStore, resource: Resource, obj: Any) -> Any:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 _COLUMNS: Final = ("revision", "time", "event", "group", "kind", "namespace", "name", "by", "fields")
-_PATHS: Final = 2
 
 
 def run_history(options: QueryOptions, *, begin: Point | None, end: Point | None, output: str, as_diff: bool) -> int:
@@ -178,11 +177,7 @@ class _History:
         """Return some paths that a write changed, or why they are not known."""
         if write.old is None or write.new is None:
             return write.reason[:200] or (f"not known ({_unknown(write)})" if write.type == "MODIFIED" else "")
-        difference = difference_of(self._store.reader, write.resource, write.old, write.new)
-        paths = difference.paths()
-        more = len(paths) - _PATHS
-        at_least = "at least " if difference.is_cut else ""
-        return ", ".join([*paths[:_PATHS], *([f"{at_least}{more} more"] if more > 0 else [])]) or _unseen(write)
+        return difference_of(self._store.reader, write.resource, write.old, write.new).first_paths() or _unseen(write)
 
     def _line(self, write: Write) -> str:
         obj: Any = write.object

@@ -49,7 +49,18 @@ def test_objects_are_added_removed_and_changed(dumps: tuple[str, str]) -> None:
     assert ["removed", "configmaps", "shop/gone"] in rows
     assert ["changed", "configmaps", "shop/other", "data.b"] in rows
     assert ["changed", "secrets", "shop/s", "data.pass"] in rows
-    assert out.endswith("1 added, 1 removed, 2 changed, 1 the same\n")
+    assert out.startswith("1 added, 1 removed, 2 changed, 1 the same\n")
+
+
+def test_a_table_names_the_first_fields_and_counts_the_others(tmp_path: Path) -> None:
+    old, new = (
+        export_of(tmp_path / f"{value}.json", _config_map("many", dict.fromkeys("abcde", value)))
+        for value in ("x", "y")
+    )
+    _, out, _ = auditor("diff", old, new)
+    assert out.splitlines()[3].split(None, 3)[3] == "data.a, data.b, 3 more"
+    _, out, _ = auditor("diff", old, new, "-o", "json")
+    assert json.loads(out)[0]["fields"] == [f"data.{letter}" for letter in "abcde"]
 
 
 def test_one_object_is_compared_line_by_line(dumps: tuple[str, str]) -> None:
@@ -138,7 +149,7 @@ def test_what_a_read_does_not_show_is_no_reason_to_say_the_same(tmp_path: Path) 
         ["stored", "widgets.example.com", "shop/dropped", "spec.bogus (as stored)"],
         ["changed", "widgets.example.com", "shop/number", "spec.free.n"],
     ]
-    assert out.endswith("0 added, 0 removed, 2 changed, 2 changed only as stored, 2 the same\n")
+    assert out.startswith("0 added, 0 removed, 2 changed, 2 changed only as stored, 2 the same\n")
     _, out, _ = auditor("diff", old, new, "widgets/dropped", "-n", "shop")
     assert out == "shop/dropped: the stored value differs in spec.bogus, which a read does not show\n"
     _, out, _ = auditor("diff", old, new, "widgets", "-o", "ndjson")
@@ -161,10 +172,10 @@ def test_what_is_not_compared_is_named(tmp_path: Path) -> None:
     new = export_of(tmp_path / "new.json", second, unknown)
     code, out, err = auditor("diff", old, new)
     assert code == 0
-    assert out.splitlines()[1].split(None, 3) == [
+    assert out.splitlines()[3].split(None, 3) == [
         "repeated", "configmaps", "shop/twice", "OLD has it 2 times, its last one is compared"
     ]  # fmt: skip
-    assert out.endswith("0 changed, 1 repeated, 1 the same\n")
+    assert out.startswith("0 added, 0 removed, 0 changed, 1 repeated, 1 the same\n")
     assert err.startswith(
         f"note: NEW: 1 value of no kind that its definitions name, not compared; first {new} at byte "
     )
@@ -176,7 +187,7 @@ def test_events_of_both_groups_are_compared_as_one_kind(tmp_path: Path) -> None:
     new = export_of(tmp_path / "new.json", {"apiVersion": "events.k8s.io/v1", **event})
     code, out, err = auditor("diff", old, new)
     assert (code, err) == (0, "")
-    assert out.endswith("0 added, 0 removed, 0 changed, 1 changed only as stored, 0 the same\n")
+    assert out.startswith("0 added, 0 removed, 0 changed, 1 changed only as stored, 0 the same\n")
 
 
 def test_a_revision_that_only_changed_what_is_not_shown_says_so(tmp_path: Path) -> None:
