@@ -110,7 +110,7 @@ TABLE: Final[dict[str, Declared]] = {
     "about": Declared("--for about KIND/NAME", "Only events about this object and what it owns.", COUNTS),
     "events_since": Declared(
         "--since AGE",
-        "Only events seen within this time, such as 90m, before the newest time.",
+        "Only events seen within this time, such as 90m, before the newest time; in an export that of an event.",
         COUNTS,
         form="age",
     ),

@@ -13,7 +13,7 @@ from auditor.printing.jsonpath import JsonPathError, relaxed
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
 from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
-from auditor.server.clock import reference_time
+from auditor.server.clock import newest_time, reference_time
 from auditor.server.references import References
 from pipelines.run.objects.chosen_kinds import REFUSED, refusal
 from pipelines.run.query import TextWriter, is_incomplete, open_dump
@@ -43,7 +43,8 @@ def run_events(
         output: A form of rows.
         about: KIND/NAME of an object: only events about it and what it owns; empty for all.
         types: Only events of these types; empty for all.
-        since: Only events that were last seen at most so many seconds before `now`; None for all.
+        since: Only events that were last seen at most so many seconds before `now`; None for all. Without a newest
+            time, as in an export, they are before the newest event.
         sort_by: A path by whose values they are sorted; empty for the time.
         headers: Whether a table has a header.
         now: Seconds since 1970; None for the newest time of the dump.
@@ -63,7 +64,11 @@ def run_events(
             if wanted:
                 events = [event for event in events if str(event.get("type")).lower() in wanted]
             moment = reference_time(store, now)
-            shown = _recent(events, moment, since, err) if events and since is not None else events
+            shown = events
+            if events and since is not None:
+                end = newest_time(store) if now is None else now
+                end = max(map(last_seen, listed)) if end is None else end
+                shown = _recent(events, end - since, moment, err)
             if sort_by and shown:
                 shown = [shown[number] for number in order_by(shown, relaxed(sort_by))]
         except (*REFUSED, FieldNotFound, JsonPathError, Unsortable) as error:
@@ -92,12 +97,12 @@ def _about(store: DumpStore, events: list[JsonObject], about: str, namespace: st
     return out
 
 
-def _recent(events: list[JsonObject], now: float, since: float, err: ErrorLines) -> list[JsonObject]:
-    """Return the events of a time before `now`; if there are none, the newest is named, as are those without a time."""
+def _recent(events: list[JsonObject], begin: float, now: float, err: ErrorLines) -> list[JsonObject]:
+    """Return the events from a time on; if there are none, the newest is named, as are those without a time."""
     times = [last_seen(event) for event in events]
     if unknown := times.count(0):
         err(f"note: {counted(unknown, 'event')} without a time {are(unknown)} not shown\n")
-    recent = [event for event, time in zip(events, times, strict=True) if time and time >= now - since]
+    recent = [event for event, time in zip(events, times, strict=True) if time and time >= begin]
     newest = max(times, default=0)
     if not recent:
         age = f"; the newest was last seen {human_duration(now - newest)} ago" if newest else ""

@@ -80,6 +80,8 @@ def test_owners_in_a_circle_end(tmp_path: Path) -> None:
 def test_a_time_is_relative_to_now_and_never_silently_empty(dump: Path, tmp_path: Path) -> None:
     assert reasons(dump, "--since", "2h") == ["pulled", "strange"]
     assert reasons(dump, "--since", "1d", "--types", "warning") == ["pulled"]
+    assert auditor("events", dump, "--since", "90m", "-o", "csv").stdout.count("\n") == 3  # before the newest event
+    assert auditor("events", dump, "--since", "30m", "--for", "rs/web-1").stdout == ""
     done = auditor("events", dump, "--since", "30m", "--now", NOW)
     assert (done.code, done.output) == (0, "No events found in this time; the newest was last seen 60m ago.\n")
     timeless = written(tmp_path, event("when", "Pod", "a", None))
