@@ -70,9 +70,10 @@ def history(
     """Print who wrote which objects, and what each write changed, from the revisions that an etcd database has.
 
     EVENT is as in a watch: an object that starts to match the selectors is ADDED; one that stops matching, or is
-    deleted, is DELETED. TIME is the newest time that the write put into the object: of managedFields, of its creation,
-    of a request to delete it; BY the manager of the newest entry of managedFields that it made or changed. etcd itself
-    keeps neither, so both can be empty. FIELDS are those that differ from the revision before. From before a
+    deleted, is DELETED. TIME IN OBJECT is the newest time that the write put into the object: of managedFields, of its
+    creation, of a request to delete it; BY the manager of the newest entry of managedFields that it made or changed.
+    etcd itself keeps neither, so both can be empty, and a write can be later; --from and --to go by the newest time
+    that any object has up to a revision. FIELDS are those that differ from the revision before. From before a
     compaction at most the last write of each object is left.
 
     -o json and ndjson print the lines of a watch, -o yaml the objects at their revisions.

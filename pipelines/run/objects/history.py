@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 _COLUMNS: Final = ("revision", "time", "event", "group", "kind", "namespace", "name", "by", "fields")
+_TITLES: Final = {"time": "time in object"}
+"""A write has no time of its own."""
 
 
 def run_history(options: QueryOptions, *, begin: Point | None, end: Point | None, output: str, as_diff: bool) -> int:
@@ -91,7 +93,8 @@ class _History:
             yield from print_rows(made, (), output)
             return
         are_many = len({resource.kind for resource in self._kinds}) > 1
-        yield from print_rows(made, [name for name in _COLUMNS if name != "kind" or are_many], output, wide=("group",))
+        columns = {_TITLES.get(name, name): name for name in _COLUMNS if name != "kind" or are_many}
+        yield from print_rows(made, columns, output, wide=("group",))
 
     def _choose(self) -> None:
         """Choose kinds, and the name or key, by the arguments; without any, all kinds that take the selectors."""
