@@ -112,7 +112,7 @@ def print_unhealthy(
         return 0
     number, kinds = silent.total(), counted(len(silent), "kind")
     unknown = f"; {objects(number)} of {kinds} {by_count(number, 'does', 'do')} not show it" if number else ""
-    err(f"{len(rows)} of {objects(total)} {are(len(rows))} not healthy{unknown}\n")
+    err(f"{len(rows)} of {objects(total)} {are(total)} not healthy{unknown}\n")
     return 0
 
 

@@ -47,6 +47,13 @@ def test_objects_of_all_kinds_are_rows_with_the_reason(dump: Path) -> None:
     assert done.stderr == "2 of 6 objects are not healthy; 2 objects of 1 kind do not show it\n"
 
 
+def test_the_verb_is_that_of_all_objects(tmp_path: Path) -> None:
+    for number, bad in ((1, 0), (1, 1), (2, 1)):
+        pods = [thing("Pod", f"p{at}", status={"phase": "Failed" if at < bad else "Succeeded"}) for at in range(number)]
+        told = auditor("query", export_of(tmp_path / f"{number}{bad}.json", *pods), "--unhealthy").stderr
+        assert told.startswith(f"{bad} of {number} {'object is' if number == 1 else 'objects are'} not healthy"), told
+
+
 def test_values_of_kinds_without_a_definition_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "dump.json"
     export_of(path, thing("Widget", "w", "example.com/v1"))
@@ -76,14 +83,14 @@ def test_data_and_wide_tables_have_the_whole_message(dump: Path) -> None:
         "why": ["CrashLoopBackOff"],
         "message": [MESSAGE],
     }
-    assert done.stderr == "1 of 2 objects is not healthy\n"
+    assert done.stderr == "1 of 2 objects are not healthy\n"
     assert MESSAGE in auditor("query", dump, "pods", "--unhealthy", "-o", "wide").stdout
 
 
 def test_selectors_and_names_choose_the_objects(dump: Path) -> None:
     assert auditor("query", dump, "--unhealthy", "-n", "other").stderr == "no such objects were found\n"
     done = auditor("query", dump, "pods", "done", "--unhealthy")
-    assert (done.code, done.stdout, done.stderr) == (0, "", "0 of 1 object are not healthy\n")
+    assert (done.code, done.stdout, done.stderr) == (0, "", "0 of 1 object is not healthy\n")
     assert auditor("query", dump, "pods", "gone", "--unhealthy").code == 1
 
 
@@ -91,11 +98,11 @@ def test_a_namespace_has_no_objects_of_the_cluster(tmp_path: Path) -> None:
     gone = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}, "status": {"phase": "Terminating"}}
     path = tmp_path / "dump.json"
     export_of(path, gone, thing("Pod", "web"))
-    assert auditor("query", path, "--unhealthy").stderr.startswith("1 of 2 objects is not healthy")
+    assert auditor("query", path, "--unhealthy").stderr.startswith("1 of 2 objects are not healthy")
     done = auditor("query", path, "--unhealthy", "-n", "shop")
     assert (done.stdout, done.stderr.partition("\n")[2]) == (
         "",
-        "0 of 1 object are not healthy; 1 object of 1 kind does not show it\n",
+        "0 of 1 object is not healthy; 1 object of 1 kind does not show it\n",
     )
     path.write_text(json.dumps(gone))
     assert auditor("query", path, "--unhealthy", "-n", "shop").output.endswith("\nno such objects were found\n")
