@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.records import metadata_of
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 _TABLES = ("", "table", "wide")
 _MESSAGE = 60
 """Characters of a message in a table; `wide` and the other forms have all of it."""
+_OF_PODS = ("apps", "batch")
+"""Groups of kinds that make pods."""
 _OBJECT = {"kind": "kind", "namespace": "namespace", "name": "name"}
 
 
@@ -101,7 +102,7 @@ def print_unhealthy(
         elif problems:
             whys, messages = ([text for text in dict.fromkeys(texts) if text] for texts in zip(*problems, strict=True))
             rows.append({**_place(resource, obj, options), "why": whys, "message": messages})
-    rows.sort(key=itemgetter("kind", "namespace", "name"))
+    rows.sort(key=_by_kind)
     columns: dict[str, Any] = {**_columns(options), "why": "why", "message": "message"}
     if options.output in ("", "table"):
         columns["why"] = lambda row: row["why"][0] + (f" (+{len(row['why']) - 1})" if len(row["why"]) > 1 else "")
@@ -114,6 +115,12 @@ def print_unhealthy(
     unknown = f"; {objects(number)} of {kinds} {by_count(number, 'does', 'do')} not show it" if number else ""
     err(f"{len(rows)} of {objects(total)} {are(total)} not healthy{unknown}\n")
     return 0
+
+
+def _by_kind(row: JsonObject) -> Any:
+    """Return where a row is sorted: pods first, then what makes them, other core kinds, and all others."""
+    group, kind = row["group"], row["kind"]
+    return (group, kind) != ("", "Pod"), group not in _OF_PODS, group != "", kind, row["namespace"], row["name"]
 
 
 def _objects(found: Iterable[Found]) -> Iterator[tuple[Resource, JsonObject]]:

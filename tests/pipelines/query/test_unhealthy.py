@@ -21,6 +21,7 @@ def thing(kind: str, name: str, api_version: str = "v1", **body: Any) -> dict[st
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "shop"}, **body}
 
 
+FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 OBJECTS = [
     thing("ConfigMap", "a"),
     thing("ConfigMap", "b"),
@@ -41,10 +42,24 @@ def dump(tmp_path: Path) -> Path:
 def test_objects_of_all_kinds_are_rows_with_the_reason(dump: Path) -> None:
     done = auditor("query", dump, "--unhealthy")
     assert done.code == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["KIND", "Deployment", "Pod"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["KIND", "Pod", "Deployment"]
     assert "1 of 2 ready" in done.stdout
     assert f"CrashLoopBackOff   {MESSAGE[:57]}...\n" in done.stdout
     assert done.stderr == "2 of 6 objects are not healthy; 2 objects of 1 kind do not show it\n"
+
+
+def test_pods_come_first_then_what_makes_them_and_custom_kinds_last(tmp_path: Path) -> None:
+    bad = {"conditions": [{"type": "Ready", "status": "False"}]}
+    kinds = (("Alpha", "a.example.com/v1"), ("Node", "v1"), ("Deployment", "apps/v1"), ("Pod", "v1"))
+    path = tmp_path / "dump.json"
+    alphas = {"plural": "alphas", "kind": "Alpha", "listKind": "AlphaList", "singular": "alpha"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": FREE}}
+    spec = {"group": "a.example.com", "scope": "Namespaced", "names": alphas, "versions": [version]}
+    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
+    crd["metadata"] = {"name": "alphas.a.example.com"}
+    export_of(path, crd, *(thing(kind, "x", api, status={**bad, "phase": "Failed"}) for kind, api in kinds))
+    rows = json.loads(auditor("query", path, "--unhealthy", "-o", "json").stdout)
+    assert [row["kind"] for row in rows] == ["Pod", "Deployment", "Node", "Alpha"]
 
 
 def test_the_verb_is_that_of_all_objects(tmp_path: Path) -> None:
