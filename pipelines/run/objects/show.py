@@ -253,7 +253,8 @@ def _writers(objects: Sequence[Shown], output: str, err: ErrorLines) -> str:
     names = ("namespace", "name") if len(objects) > 1 else ()
     if not rows:
         err("No managedFields can be read: who wrote is not known.\n")
-    return "".join(print_rows(rows, (*names, *columns), "table" if output == "text" else output))
+    form = "table" if output == "text" else output
+    return "".join(print_rows(rows, (*names, *columns), form, named=bool(names)))
 
 
 def _stored(stored: Any, output: str) -> str:

@@ -109,6 +109,17 @@ def test_a_deleted_object_is_found_in_the_revisions(dump: Path) -> None:
     assert (document["deleted_at_revision"], document["read"]["data"]) == (7, {"a": "1"})
 
 
+def test_the_fields_of_one_object_are_never_quoted(tmp_path: Path) -> None:
+    fields = {"f:data": {"f:tls.crt": {}, "f:a": {}}}
+    history = History()
+    written = _object("ConfigMap", "c", metadata={"managedFields": [_entry("kubectl", "01", fields)]})
+    history.put(b"/registry/configmaps/shop/c", written)
+    path = tmp_path / "made.db"
+    path.write_bytes(snapshot_bytes(bolt_file(etcd_buckets(history.rows))))
+    rows = [line.split()[0] for line in auditor("show", path, "cm/c", "--writers").stdout.splitlines()]
+    assert rows == ["FIELD", "data['tls.crt']", "data.a"]
+
+
 def test_who_wrote_each_field_is_listed_by_time(dump: Path) -> None:
     rows = json.loads(auditor("show", dump, "pods/web-1", "-n", "shop", "--writers", "-o", "json").stdout)
     assert [(row["field"], row["manager"], row["time"][-3:]) for row in rows] == [
