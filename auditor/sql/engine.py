@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from auditor.base.errors import SqlError
+from auditor.base.errors import SqlError, without_frames
 from auditor.sql.statements import checked, connection, sql_errors
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Run:
             for batch in reader:
                 self.ask(batch)
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the caller
-            outcome = error
+            outcome = without_frames(error)  # its frames hold the answer, and that the database with its threads
         self._requests.put((outcome, None))
 
     def __call__(self) -> Iterator[Any]:
@@ -206,15 +206,20 @@ def run_statement(views: Views, text: str) -> Answer:
         PlanError: DuckDB is not installed.
     """
     database = connection()
-    statement = checked(database, text)
-    if _SHOW_TABLES.fullmatch(statement):
-        rows = [{"name": view.name, "about": view.about} for view in views.listed]
-        listed = pa.Table.from_pylist(rows, pa.schema([("name", pa.string()), ("about", pa.string())]))
-        return Answer(listed.schema, iter(listed.to_batches()))
-    run = _Run(database, statement)
-    for name, view in views.named_in(statement).items():
-        database.register(name, view.files if view.files is not None else _Dataset(view, run))
-    database.execute("SET lock_configuration = true")
+    try:
+        statement = checked(database, text)
+        if _SHOW_TABLES.fullmatch(statement):
+            rows = [{"name": view.name, "about": view.about} for view in views.listed]
+            listed = pa.Table.from_pylist(rows, pa.schema([("name", pa.string()), ("about", pa.string())]))
+            database.close()
+            return Answer(listed.schema, iter(listed.to_batches()))
+        run = _Run(database, statement)
+        for name, view in views.named_in(statement).items():
+            database.register(name, view.files if view.files is not None else _Dataset(view, run))
+        database.execute("SET lock_configuration = true")
+    except BaseException:
+        database.close()  # the error may be kept, and with it this frame: its threads would be there as long
+        raise
     parts = _parts(run, views)
     schema = next(parts)
     unique = pa.schema(field.with_name(name) for field, name in zip(schema, _unique(schema.names), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -155,3 +156,27 @@ def test_show_tables_lists_what_can_be_named():
         {"name": "widgets", "about": "Widget"},
         {"name": "others", "about": "Other"},
     ]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads of the process are counted there")
+def test_no_statement_leaves_threads_behind_even_if_its_error_is_kept():
+    kept = []
+
+    def threads():
+        return len(list(Path("/proc/self/task").iterdir()))
+
+    recorded = Recorded()
+    recorded.rows("SELECT key FROM widgets")
+    before = threads()
+    for statement in (
+        "SELECT count(*) FROM widgets",
+        "SELECT nosuch FROM widgets",
+        "SELEC",
+        "SELECT key::INT FROM widgets",
+    ):
+        try:
+            kept.append(recorded.rows(statement))
+        except SqlError as error:
+            kept.append(error)
+    assert len(kept) == 4
+    assert threads() <= before

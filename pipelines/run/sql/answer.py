@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,7 +37,8 @@ def run_sql(options: QueryOptions, statement: str) -> int:
     is_asking = not statement and sys.stdin.isatty()
     text = statement or ("" if is_asking else _given(options.target))
     if not is_asking and not text.startswith("\\"):
-        checked(connection(), text)  # a mistake is reported before a dump is read
+        with closing(connection()) as database:
+            checked(database, text)  # a mistake is reported before a dump is read
     err = ErrorLines()
     with open_views(options, err) as asked:
         if is_asking:
