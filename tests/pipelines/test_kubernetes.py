@@ -267,6 +267,7 @@ TAKING = {
     "refs",
     "show",
     "sql",
+    "tables",
     "upgrade",
     "validate",
 }
