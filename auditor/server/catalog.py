@@ -116,7 +116,7 @@ class Catalog:
 
     def key_prefix(self, resource: Resource) -> str:
         """Return the prefix of the keys of a kind."""
-        if self.definition(resource) is not None:
+        if (resource.group, resource.plural) in self.scopes:
             return f"{self.prefix}/{resource.group}/{resource.plural}/"
         kind = builtin_kind(resource.group, resource.version, resource.plural)
         return f"{self.prefix}/{kind.prefix if kind is not None else resource.plural}/"

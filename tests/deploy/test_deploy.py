@@ -626,7 +626,7 @@ def _project() -> dict[str, Any]:
 def test_the_package_has_its_data_files() -> None:
     folder = resources.files("auditor.output.formats.html")
     assert all(folder.joinpath(name).is_file() for name in ("report.html.j2", "report.css", "report.js"))
-    assert set(_project()["optional-dependencies"]) == {"crypto", "ray", "all"}
+    assert set(_project()["optional-dependencies"]) == {"crypto", "ray", "sql", "all"}
     assert _project()["version"] == VERSION
 
 
