@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.sources.encryption import require_packages
+from auditor.sources.manifests.sinks import REDACTED
 
 if TYPE_CHECKING:
     import datetime
@@ -74,7 +75,8 @@ def certificates_of(obj: JsonObject) -> Iterator[Certificate]:
             yield _read(block, f"{field} #{number}" if len(blocks) > 1 else field)
         is_of_tls = is_secret and obj.get("type") == "kubernetes.io/tls" and path in (_TLS, _CA)
         if not blocks and ((text and (is_of_tls or key == "caBundle")) or (is_of_tls and path == _TLS)):
-            yield Certificate(field, reason="it has no PEM block CERTIFICATE" if text else "it is empty")
+            missing = "it has no PEM block CERTIFICATE" if text else "it is empty"
+            yield Certificate(field, reason="the export redacted it" if stored == REDACTED else missing)
 
 
 def _texts(obj: JsonObject) -> Iterator[tuple[tuple[str, ...], str]]:

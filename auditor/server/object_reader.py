@@ -19,6 +19,7 @@ from auditor.crds.as_v1 import as_v1
 from auditor.program.program import AuditProgram
 from auditor.server.not_read import LeftOut
 from auditor.sources.encryption import make_unsealer, sealed_count
+from auditor.sources.manifests.sinks import REDACTED, REDACTED_VALUE
 from auditor.storage_read.read import ReadError, decode_value, read_object
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
 _WARM_UP: Final = 20
 """Number of first objects of a kind that are read exactly: generating code for fewer takes longer than it saves."""
-
-REDACTED: Final = "(redacted)"
-"""What is printed in place of a value of a Secret."""
 
 
 @dataclass(slots=True)
@@ -251,9 +249,9 @@ class ObjectReader:
         return self.as_stored(resource, row) if self.mode.stored else obj
 
     def concealed(self, resource: Resource, obj: JsonObject) -> JsonObject:
-        """Return an object without the values of a Secret, unless they are to be printed."""
-        if resource.kind == "Secret" and not resource.group and not self.mode.show_secrets:
-            return _without_secrets(obj)
+        """Return an object without the values of a Secret, unless they are known and to be printed."""
+        if resource.kind == "Secret" and not resource.group:
+            return _without_secrets(obj, known=self.mode.show_secrets)
         return obj
 
 
@@ -281,16 +279,20 @@ def _builtin_object(resource: Resource, data: bytes) -> JsonObject:
         raise UndecodedObject(str(error)) from None
 
 
-def _without_secrets(obj: JsonObject) -> JsonObject:
-    """Return a Secret with its values redacted, also in annotations."""
+def _without_secrets(obj: JsonObject, *, known: bool) -> JsonObject:
+    """Return a Secret with its values redacted, also in annotations; those that are `known` stay."""
     out = dict(obj)
     for key in ("data", "stringData"):
         values = obj.get(key)
-        if values is not None:
-            out[key] = dict.fromkeys(values, REDACTED) if type(values) is dict else REDACTED
+        if type(values) is dict:
+            out[key] = {
+                name: value if known and value != REDACTED_VALUE else REDACTED for name, value in values.items()
+            }
+        elif values is not None and not known:
+            out[key] = REDACTED
     metadata = metadata_of(obj)
     annotations = metadata.get("annotations")
     applied = "kubectl.kubernetes.io/last-applied-configuration"
-    if type(annotations) is dict and applied in annotations:
+    if type(annotations) is dict and applied in annotations and not known:
         out["metadata"] = {**metadata, "annotations": {**annotations, applied: REDACTED}}
     return out

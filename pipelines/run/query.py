@@ -27,10 +27,11 @@ from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet_store import AnyStore, FleetStore, OneStore
 from auditor.server.history import plan_as_of, revision_at
 from auditor.server.index_only import IndexOnlyStore
-from auditor.server.object_reader import REDACTED
 from auditor.server.report import OtherDump, ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
 from auditor.sources.crd_files import no_collector
 from auditor.sources.files.work_folder import temporary_folder
+from auditor.sources.manifests.export_table import REDACTED_BY_EXPORT
+from auditor.sources.manifests.sinks import REDACTED
 from auditor.sources.stores.locations import is_remote
 from auditor.store.check import check_earlier
 from auditor.store.clusters import chosen_clusters, cluster_view, is_fleet
@@ -248,6 +249,7 @@ def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             plan = plan_as_of(plan, _revisions_at(plan, options.as_of, options, warn), workdir)
         for line in damage_text(plan.sources).splitlines():
             warn(f"{line}\n")
+        _note_redacted(plan, warn)
         yield DumpStore(plan, options.mode, warn)
 
 
@@ -324,7 +326,16 @@ def _store_with_dumps(
     if plan is None:
         plan = make_plan(asked, workdir)
         check_dumps(plan, manifest)
+    _note_redacted(plan, warn)
     return ReportStore(plan, options.mode, warn, report=report, dumps=dumps, workdir=workdir, manifest=manifest)
+
+
+def _note_redacted(plan: Plan, warn: Callable[[str], None]) -> None:
+    """Report how many Secrets of exports of this program have no values."""
+    for source in plan.sources:
+        for note in source.notes:
+            if REDACTED_BY_EXPORT in note:
+                warn(f"note: {label(source.name)}: {note}\n")
 
 
 def _from_files(report: Path, manifest: dict[str, Any], workdir: Path) -> Path:

@@ -348,6 +348,7 @@ class _ArchiveReading:
             yield f"objects at other versions than the preferred one were not read: {files}"
         if again := self.spool.again:
             yield f"{objects(again)} {are(again)} in several files; the first one was read"
+        yield from self.rows.notes()
         if self.sealed:
             files = counted(self.sealed, "file")
             yield f"{files} {are(self.sealed)} encrypted, thus not opened; give --encryption-config"

@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from auditor.base import arrow
 from auditor.base.tables import LIVE_KEYS
+from auditor.base.wording import counted
 from auditor.golang import jsontext
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 BATCH: Final = 65_536
 FEW: Final = 4096
 """Number of rows that are sorted without Arrow's functions."""
+REDACTED_BY_EXPORT: Final = "the export redacted"
+"""How the note on Secrets without values begins."""
 NAMES: Final = 8192
 """Names of rows added one by one that are gathered before they go to Arrow; more than few."""
 EXACT_LIMIT: Final = 64 << 20
@@ -133,10 +137,12 @@ class ManifestRows:
     Attributes:
         defining: After writing, the ranges of rows (first, end) that may be or contain definitions, including lists and
             rows that are not objects.
+        redacted: How many Secrets this program redacted when it printed them.
     """
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.redacted = 0
         self.defining: tuple[tuple[int, int], ...] = ()
         self._types: dict[tuple[str, str], int] = {}  # apiVersion and kind
         self._namespaces: dict[str, int] = {}
@@ -174,6 +180,11 @@ class ManifestRows:
         self._length.frombytes(lengths.tobytes())
         if len(self) > FEW:  # names go to Arrow while they are still at hand
             self._flush()
+
+    def notes(self) -> Iterator[str]:
+        """Yield notes for readers of a report."""
+        if self.redacted:
+            yield f"{REDACTED_BY_EXPORT} {counted(self.redacted, 'Secret')}, whose values are not known"
 
     def _flush(self) -> None:
         self._names.append(pa.array(self._pending, pa.large_string()))

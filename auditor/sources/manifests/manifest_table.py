@@ -161,7 +161,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         live=str(live),
         rows=count,
         damage=walk.damage.records(),
-        notes=(*notes, *walk.notes),
+        notes=(*notes, *walk.notes, *rows.notes()),
         defining=rows.defining,
     )
 
@@ -348,6 +348,6 @@ def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
         live=str(live),
         rows=folder.rows.write(live),
         damage=folder.damage.records(),
-        notes=tuple(folder.notes),
+        notes=(*folder.notes, *folder.rows.notes()),
         defining=folder.rows.defining,
     )

@@ -1,12 +1,14 @@
 """Receivers of the objects of manifests.
 
 `Spans` records their positions in the file. `Spool` writes them to a separate file, one per line, if the input does not
-have the complete JSON text of an object (YAML, items of a typed list without kind and apiVersion, folders).
+have the complete JSON text of an object (YAML, items of a typed list without kind and apiVersion, folders), or has a
+Secret that this program redacted: its values are replaced by text that decodes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+import base64
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
 import orjson
 
@@ -20,8 +22,19 @@ if TYPE_CHECKING:
     from auditor.sources.json_stream import Bytes
 
 
+REDACTED: Final = "(redacted)"
+"""What this program prints in place of a value of a Secret."""
+REDACTED_VALUE: Final = base64.b64encode(REDACTED.encode()).decode()
+"""The value that is read in its place."""
+
+
+def _is_redacted(data: Bytes, start: int, end: int, header: ObjectHeader | None) -> bool:
+    is_secret = header is not None and header.kind == "Secret" and not header.group
+    return is_secret and f'"{REDACTED}"'.encode() in bytes(data[start:end])
+
+
 class NeedsSpool(Exception):
-    """An item is not complete in the file."""
+    """An item is not complete in the file, or was redacted."""
 
 
 class Sink(Protocol):
@@ -48,18 +61,19 @@ class Spans:
     def __init__(self, rows: ManifestRows) -> None:
         self.rows = rows
 
-    def span(self, data: Bytes, start: int, end: int, header: ObjectHeader | None) -> None:  # noqa: ARG002 - a Sink
+    def span(self, data: Bytes, start: int, end: int, header: ObjectHeader | None) -> None:
         """Add a row."""
+        if _is_redacted(data, start, end, header):
+            raise NeedsSpool
         self.rows.add(header, start, end - start)
 
     def spans(
-        self,
-        data: Bytes,  # noqa: ARG002
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        headers: list[ObjectHeader],
+        self, data: Bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], headers: list[ObjectHeader]
     ) -> None:
         """Add rows."""
+        secrets = [number for number, header in enumerate(headers) if header.kind == "Secret"]
+        if any(_is_redacted(data, int(starts[number]), int(ends[number]), headers[number]) for number in secrets):
+            raise NeedsSpool
         self.rows.add_all(headers, starts, ends - starts)
 
     def inheriting(self, data: Bytes, start: int, end: int, header: ObjectHeader, missing: dict[str, str]) -> None:  # noqa: ARG002
@@ -80,6 +94,9 @@ class Spool:
         self.at = file.tell()
 
     def _write(self, text: bytes, header: ObjectHeader | None) -> None:
+        if _is_redacted(text, 0, len(text), header):
+            self.rows.redacted += 1
+            text = text.replace(f'"{REDACTED}"'.encode(), f'"{REDACTED_VALUE}"'.encode())
         self.rows.add(header, self.at, len(text))
         self.file.write(text)
         self.file.write(b"\n")
