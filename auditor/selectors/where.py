@@ -40,7 +40,7 @@ from auditor.golang.go_text import without_broken
 from auditor.selectors.where_code import WhereCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.cel.environment import Program
@@ -125,6 +125,25 @@ class Failures:
         among = f"{self.failed} of {objects(self.tried)}" if self.is_tried_known else objects(self.failed)
         others = f"; {self.others} for other reasons" if self.others else ""
         return f"evaluation failed for {among}: {visible(self.reason)}; first {visible(self.first)}{others}"
+
+
+def notes_of(failures: dict[str, Failures]) -> Iterator[str]:
+    """Yield a sentence for each reason why a predicate failed, from the failures of several kinds by their names."""
+    by_reason: dict[str, dict[str, Failures]] = {}
+    for name, failing in failures.items():
+        if failing.failed:
+            by_reason.setdefault(failing.reason, {})[name] = failing
+    for reason, alike in by_reason.items():
+        name, first = next(iter(alike.items()))
+        if len(alike) == 1:
+            yield f"{name}: {first.note()}"
+            continue
+        tried, failed, others = (
+            sum(getattr(failing, field) for failing in alike.values()) for field in ("tried", "failed", "others")
+        )
+        is_known = all(failing.is_tried_known for failing in alike.values())
+        joint = Failures(tried, is_known, failed, f"{name} {first.first}", reason, others)
+        yield f"{len(alike)} kinds: {joint.note()}"
 
 
 def place_of(obj: JsonObject) -> str:

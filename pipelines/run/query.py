@@ -22,6 +22,7 @@ from auditor.plan.run_plan import damage_text, look_again, make_plan
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.command import get
 from auditor.releases import RELEASES, Release, active, running_as
+from auditor.selectors.where import notes_of
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet_store import AnyStore, FleetStore, OneStore
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from auditor.plan.run_plan import Plan
     from auditor.printing.discovery import Resource
+    from auditor.selectors.where import Failures
     from auditor.server.history import Point
     from pipelines.run.objects.query_options import QueryOptions
 
@@ -387,7 +389,8 @@ def run_query(options: QueryOptions) -> int:
         needs_objects = asked.count_by or asked.answer or options.mode.stored
         if needs_objects and any(isinstance(part, IndexOnlyStore) for part in stores):
             raise PlanError(options.target, "an index has no whole objects", "", "name its dump with --dump")
-        if options.args == (_EVERY_KIND,):
+        asked.every_kind = options.args == (_EVERY_KIND,)
+        if asked.every_kind:
             none = "pods" if asked.answer or options.namespace else "namespaces"  # of these there are none either
             asked.args = (every_kind(store, options, err) or none,)
         names_only = (asked.output == "name" or asked.count) and not asked.sort_by and not asked.count_by
@@ -423,17 +426,15 @@ def _tell_failures(store: AnyStore, code: int, err: Callable[[str], None]) -> tu
         The exit code, 1 if it failed for all objects, and whether it failed for any.
     """
     stores = store.stores if isinstance(store, FleetStore) else {"": store}
-    failures = [
-        (f"cluster {cluster}: " if cluster else "", resource, failing)
-        for cluster, asked in stores.items()
-        for resource, failing in asked.where_failures.items()
-        if failing.tried
-    ]
-    for cluster, resource, failing in failures:
-        if note := failing.note():
-            err(f"{cluster}{resource.group_resource}: {note}\n")
-    are_all = bool(failures) and all(failing.are_all for *_, failing in failures)
-    return code or int(are_all), any(failing.failed for *_, failing in failures)
+    tried: list[Failures] = []
+    for cluster, asked in stores.items():
+        lead = f"cluster {cluster}: " if cluster else ""
+        failures = {kind.group_resource: failing for kind, failing in asked.where_failures.items() if failing.tried}
+        tried += failures.values()
+        for note in notes_of(failures):
+            err(f"{lead}{note}\n")
+    are_all = bool(tried) and all(failing.are_all for failing in tried)
+    return code or int(are_all), any(failing.failed for failing in tried)
 
 
 def _newest(store: AnyStore) -> float | None:

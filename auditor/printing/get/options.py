@@ -85,6 +85,7 @@ class GetOptions:
         across: Whether ``-A`` was given, which excludes names.
         answer: Prints an answer about the objects in place of them, from the objects, the options, and where to print;
             returns how many values it could not read.
+        every_kind: All kinds are asked for: those without objects are not printed.
         count_by: JSONPath of the values whose objects are counted; empty prints the objects.
         hints: Add suggestions to errors.
         usage_code: Exit code for arguments that kubectl refuses before it asks a server.
@@ -117,6 +118,7 @@ class GetOptions:
     show_managed_fields: bool = False
     limit: int | None = None
     count: bool = False
+    every_kind: bool = False
     count_by: str = ""
     answer: Callable[[Iterator[Found], GetOptions, Text, Text], int] | None = None
     hints: bool = False

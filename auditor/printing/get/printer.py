@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.printing.arguments import Wanted
+    from auditor.printing.discovery import Resource
     from auditor.printing.get.options import GetOptions, Store
 
 
@@ -98,10 +99,14 @@ class ObjectPrinter:
         self.now = options.now if options.now is not None else datetime.datetime.now(datetime.UTC).timestamp()
 
     def count(self, found: list[Found]) -> None:
-        """Print the number of objects, with the kind where there are several."""
-        for group in found:
-            lead = f"{group.resource.group_resource} " if len(found) > 1 else ""
-            self.out(f"{visible(lead)}{len(group.objects)}\n")
+        """Print the number of objects, with the kind where there are several; of all kinds those not 0, and a sum."""
+        is_every = self.options.every_kind
+        groups = [group for group in found if group.objects or not is_every]
+        counts = [(group.resource.group_resource, len(group.objects)) for group in groups]
+        counts += [("total", sum(count for _, count in counts))] if is_every and len(counts) != 1 else []
+        for name, count in counts:
+            lead = f"{name} " if len(counts) > 1 or is_every else ""
+            self.out(f"{visible(lead)}{count}\n")
 
     def count_by(self, found: list[Found]) -> None:
         """Print how many objects have each value at a path, the most frequent first; an object may have several."""
@@ -153,8 +158,7 @@ class ObjectPrinter:
                 pass  # it is reported when all are printed
             except Exception as error:  # noqa: BLE001 - any: it is of this object alone
                 self.left_out += 1
-                place = options.place(resource, obj) if options.place is not None else place_of(resource, obj)
-                err(left_out(place, error))
+                err(left_out(self._place(resource, obj), error))
                 continue
             finally:
                 self.out, self.err = out, err
@@ -212,8 +216,21 @@ class ObjectPrinter:
             if kind is None or kind == group.resource.kind or (api_version, kind) in kinds:
                 objects.append(obj)
             elif not self.is_trial:
-                self.errors.append(Unrecognized(str(api_version), str(kind)))
+                self.errors.append(self._unrecognized(group.resource, obj))
         return replace(group, objects=objects)
+
+    def _unrecognized(self, resource: Resource, obj: JsonObject) -> StatusError:
+        """Return the error of an object whose kind no definition has; with hints it names the object."""
+        error = Unrecognized(str(obj.get("apiVersion")), str(obj.get("kind")))
+        if not self.options.hints:
+            return error
+        self.left_out += 1
+        return NotShown(
+            f"{self._place(resource, obj)} is left out: {error.message.removeprefix('unable to recognize ')}"
+        )
+
+    def _place(self, resource: Resource, obj: JsonObject) -> str:
+        return (self.options.place or place_of)(resource, obj)
 
     def _received(self, obj: JsonObject, shorten: Callable[[JsonObject], JsonObject] | None) -> JsonObject:
         """Return an object as a client receives it; `shorten` drops what is not printed."""

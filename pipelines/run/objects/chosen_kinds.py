@@ -86,7 +86,7 @@ def kinds_that_take(
         except (SelectorError, StatusError) as error:
             refused.append(error)
     if refused and not taking:
-        raise refused[0]
+        raise next((error for error in refused if getattr(error, "advice", "")), refused[0])
     if refused:
         err(f"note: {counted(len(refused), 'kind')} without such a field {are(len(refused))} not searched\n")
     return taking

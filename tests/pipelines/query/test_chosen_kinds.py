@@ -75,3 +75,27 @@ def test_all_kinds_in_a_namespace_are_those_that_have_one(tmp_path: Path) -> Non
     done = auditor("query", tmp_path / "dump.json", "*", "-n", "bare")
     assert (done.code, done.output) == (0, "No resources found in bare namespace.\n")
     assert "namespace/north" in auditor("query", tmp_path / "dump.json", "*", "-o", "name").stdout
+
+
+def test_the_counts_of_all_kinds_are_those_that_are_not_zero_and_their_sum(tmp_path: Path) -> None:
+    export_of(tmp_path / "dump.json", definition(), definition("Roll"), loaf("a"), loaf("b"), loaf("c", kind="Roll"))
+    names = {"loafs.bakery.example.com 2", "rolls.bakery.example.com 1", "total 5"}
+    done = auditor("query", tmp_path / "dump.json", "*", "--count")
+    assert names <= set(done.stdout.splitlines())
+    for name, printed in (("a", "loafs.bakery.example.com 1\n"), ("z", "total 0\n")):
+        done = auditor("query", tmp_path / "dump.json", "*", "--count", "--where", f"metadata.name == '{name}'")
+        assert (done.code, done.output) == (0, printed)
+    done = auditor("query", tmp_path / "dump.json", "loafs,rolls", "--count", "--where", "metadata.name == 'a'")
+    assert done.stdout == "loafs.bakery.example.com 1\nrolls.bakery.example.com 0\n"
+
+
+@pytest.mark.parametrize("form", ["name", "json", "yaml"])
+def test_an_object_of_a_kind_without_definition_is_named_and_left_out(tmp_path: Path, form: str) -> None:
+    store = Store(definition(), loaf("a"))
+    store.put(loaf("odd", kind="Somebody"), "/registry/bakery.example.com/loafs/north/odd")
+    done = auditor("query", store.write(tmp_path / "dump.json", "etcdctl"), "loafs", "-o", form)
+    assert (done.code, "odd" in done.stdout) == (3, False)
+    assert done.stderr == (
+        "error: /registry/bakery.example.com/loafs/north/odd is left out: "
+        'no matches for kind "Somebody" in version "bakery.example.com/v1"\n'
+    )

@@ -98,3 +98,27 @@ def test_dump_report_and_index_alone_say_the_same(tmp_path: Path) -> None:
     (tmp_path / "dump.json").rename(tmp_path / "away.json")
     said = said.replace("no such key: flour", "the index has no value of that type for a field")
     asked(report)
+
+
+def test_kinds_that_fail_for_the_same_reason_have_one_note(tmp_path: Path) -> None:
+    store = Store(definition(), definition("Roll"), loaf("a"), loaf("b"), loaf("c", kind="Roll"), *PODS[:1])
+    for kind in ("Loaf", "Roll"):
+        bare = loaf("bare", kind=kind)
+        del bare["spec"]["flour"]
+        store.put(bare)
+    dump = store.write(tmp_path / "dump.json", "etcdctl")
+    done = auditor("query", dump, "*", "--where", "spec.flour == 'rye'", "-o", "name")
+    assert (done.code, len(done.stdout.split())) == (3, 3)
+    *_, note = done.stderr.splitlines()
+    assert note == (
+        "2 kinds: evaluation failed for 2 of 5 objects: no such key: flour; first loafs.bakery.example.com north/bare"
+    )
+    assert done.stderr.count("evaluation failed") == 1
+
+
+def test_other_reasons_are_other_notes(tmp_path: Path) -> None:
+    store = Store(definition(), definition("Roll"), loaf("a"), loaf("c", kind="Roll", grams="x"))
+    dump = store.write(tmp_path / "dump.json", "etcdctl")
+    done = auditor("query", dump, "loafs,rolls", "--where", "spec.grams.size() > 3", "-o", "name")
+    assert (done.code, done.stdout) == (3, "")
+    assert done.stderr.startswith("loafs.bakery.example.com: evaluation failed for 1 of 1 object: ")
