@@ -69,11 +69,11 @@ def problems_of(group: str, kind: str, obj: JsonObject) -> list[Problem] | None:
     status = mapping(obj, "status")
     has_status = any(status.values())  # a server writes zeros where no controller has seen the object
     if rules := _OWN_RULES.get((group, kind)):
-        return rules(status) if has_status else None
+        return rules(obj, status) if has_status else _no_container_ready(kind, obj)
     problems: list[Problem] = []
     is_known = False
     if fields := _READY.get((group, kind)):
-        problems += _below(obj, *fields) if status else ()
+        problems += _below(obj, *fields) if "status" in obj else ()  # manifests have none; a server writes an empty one
         is_known = has_status or bool(problems)
     phase = status.get("phase")
     if type(phase) is str and phase in _PHASES:
@@ -98,7 +98,13 @@ def _below(obj: JsonObject, part: str, wanted_field: str, ready_field: str) -> I
         yield Problem(f"{ready} of {wanted} ready")
 
 
-def _pod(status: JsonObject) -> list[Problem] | None:
+def _no_container_ready(kind: str, obj: JsonObject) -> list[Problem] | None:
+    """Return that no container of a pod is ready, as a server prints it where no container has a status."""
+    number = sum(1 for _ in many(obj, "spec.containers"))
+    return [Problem(f"0 of {number} ready")] if kind == "Pod" and "status" in obj and number else None
+
+
+def _pod(obj: JsonObject, status: JsonObject) -> list[Problem] | None:
     """Return what is wrong with a pod; one that completed is healthy, one that runs shows it by containers or Ready."""
     phase = text(status, "phase")
     if phase == "Succeeded":
@@ -112,7 +118,7 @@ def _pod(status: JsonObject) -> list[Problem] | None:
     if not problems:
         ready = [condition for condition in _conditions(status) if condition["type"] == "Ready"]
         if not ready and not any(many(status, "containerStatuses")):
-            return None
+            return _no_container_ready("Pod", obj)
         problems = [_of_condition(condition) for condition in ready if _verdict(condition) is False]
     return list(dict.fromkeys(problems))
 
@@ -135,7 +141,7 @@ def _exit(ended: JsonObject) -> str:
     return f"exit code {ended['exitCode']}" if ended.get("exitCode") else ""
 
 
-def _job(status: JsonObject) -> list[Problem]:
+def _job(_: JsonObject, status: JsonObject) -> list[Problem]:
     """Return why a Job failed; one that runs is healthy."""
     failed = (
         _of_condition(condition)
@@ -145,13 +151,13 @@ def _job(status: JsonObject) -> list[Problem]:
     return list(islice(failed, 1))
 
 
-def _claim(status: JsonObject) -> list[Problem]:
+def _claim(_: JsonObject, status: JsonObject) -> list[Problem]:
     """Return the phase of a PersistentVolumeClaim that is not bound."""
     phase = text(status, "phase")
     return [] if phase == "Bound" else [Problem(phase or "no phase")]
 
 
-_OWN_RULES: Final[dict[tuple[str, str], Callable[[JsonObject], list[Problem] | None]]] = {
+_OWN_RULES: Final[dict[tuple[str, str], Callable[[JsonObject, JsonObject], list[Problem] | None]]] = {
     ("", "Pod"): _pod,
     ("", "PersistentVolumeClaim"): _claim,
     ("batch", "Job"): _job,

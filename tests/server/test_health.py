@@ -101,6 +101,19 @@ def test_a_workload_below_its_replicas_is_not_healthy(kind: str) -> None:
     assert of(kind, {"spec": {"replicas": 3}}, "apps") is None
 
 
+def test_an_empty_status_is_what_the_table_prints() -> None:
+    """Manifests have no status, and do not tell; a server writes an empty one, and prints it as none ready."""
+    assert of("Deployment", {"spec": {"replicas": 5}, "status": {}}, "apps") == [("0 of 5 ready", "")]
+    assert of("Deployment", {"spec": {}, "status": {}}, "apps") == [("0 of 1 ready", "")]
+    assert of("Deployment", {"spec": {"replicas": 0}, "status": {}}, "apps") is None
+    spec = {"containers": [{"name": "a"}, {"name": "b"}]}
+    for status in ({}, {"phase": "Running", "podIP": "10.0.0.1"}):
+        assert of("Pod", {"spec": spec, "status": status}) == [("0 of 2 ready", "")]
+    assert of("Pod", {"spec": spec, "status": {"phase": "Succeeded"}}) == []
+    assert of("Pod", {"spec": spec}) is None
+    assert of("Job", {"spec": spec, "status": {}}, "batch") is None
+
+
 def test_a_daemon_set_needs_a_pod_on_each_wanted_node() -> None:
     status = {"desiredNumberScheduled": 2, "numberReady": 1}
     assert of("DaemonSet", {"status": status}, "apps") == [("1 of 2 ready", "")]
