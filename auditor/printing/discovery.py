@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from auditor.base.wording import objects
+from auditor.base.wording import by_count, counted, objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -97,12 +97,14 @@ class Discovery:
 
     Attributes:
         count: Returns how many objects of a kind there are; 0 where that is not known.
+        undefined: Returns where values are that a name is of, though no definition has it, with their numbers.
     """
 
     def __init__(self, resources: Iterable[Resource]) -> None:
         """Take resources that are in discovery order already; `sorted_by_priority` sorts them."""
         self.resources = tuple(resources)
         self.count: Callable[[Resource], int] = lambda _: 0
+        self.undefined: Callable[[str], dict[str, int]] = lambda _: {}
 
     @classmethod
     def sorted_by_priority(cls, resources: Iterable[Resource], rank: Callable[[str], int] | None = None) -> Discovery:
@@ -217,13 +219,29 @@ class Discovery:
                 resources.setdefault((resource.group, resource.plural), resource)
         return tuple(resources.values())
 
+    def advice(self, unknown: str) -> list[str]:
+        """Return what could be meant by a name that no resource has: similar names, and values without a definition."""
+        near = self.similar(unknown)
+        return [
+            *([f"did you mean {' or '.join(near)}?"] if near else []),
+            *(
+                f"{counted(count, 'value')} at {place} {by_count(count, 'has', 'have')} no definition"
+                for place, count in self.undefined(unknown).items()
+            ),
+        ]
+
     def similar(self, text: str) -> list[str]:
-        """Return the names most similar to an unknown one, the most similar first."""
+        """Return the names most similar to an unknown one, the most similar first; short names begin as it does."""
         wanted = text.partition(".")[0].lower()
         names: dict[str, str] = {}
         for resource in self.resources:
             for name in (
-                (resource.plural, resource.one, resource.kind.lower(), *resource.short_names)
+                (
+                    resource.plural,
+                    resource.one,
+                    resource.kind.lower(),
+                    *(short for short in resource.short_names if short[:1] == wanted[:1]),
+                )
                 if resource.is_stored
                 else ()
             ):

@@ -9,6 +9,7 @@ Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher, pkg/r
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from auditor.base.errors import PlanError
 from auditor.base.progress import tell
 from auditor.base.records import name_of, namespace_of
 from auditor.base.visible import visible
+from auditor.printing.discovery import stored_kinds
 from auditor.printing.get.server_errors import OF_THE_COMMAND, NotShown, StatusError, left_out, not_found
 from auditor.selectors.where import unparse
 from auditor.server.catalog import Catalog, resource_name
@@ -113,6 +115,7 @@ class DumpStore:
         self.steps: dict[str, Steps] = {}
         self._printer = Printer(self.catalog)
         self.discovery.count = self.objects_of
+        self.discovery.undefined = self._undefined
 
     def ask(self, query: Query) -> None:
         """Set what the next requests ask for."""
@@ -362,6 +365,17 @@ class DumpStore:
     def objects_of(self, resource: Resource) -> int:
         """Return how many objects of a kind there are, whether they can be read or not."""
         return sum(1 for _ in self.rows.of(resource))
+
+    def _undefined(self, name: str) -> dict[str, int]:
+        """Return where values are that could be of a kind of this name, though no definition has it."""
+        places = Counter(map(self.rows.kind_place, self.rows.outside(stored_kinds(self.discovery))))
+        wanted = name.lower().removesuffix("s")
+
+        def is_wanted(place: str) -> bool:
+            own = place.rstrip("/").rpartition("/")[2] if "/" in place else place.partition(".")[0]
+            return own.lower().removesuffix("s") == wanted
+
+        return {place: count for place, count in places.items() if is_wanted(place)}
 
     def namespaces(self) -> set[str]:
         """Return the names of the Namespaces that the dump holds; none if part of it could not be read."""

@@ -105,6 +105,16 @@ class DumpRows:
                 if not any(key[:length] in prefixes for length in lengths):
                     yield row
 
+    def kind_place(self, row: StoredRow) -> str:
+        """Return what the keys of a kind have in common, from one of them; of an object of an export kind and group."""
+        if row.key is None:
+            header = read_header(self.stored_bytes(row))
+            return self.place(row) if header is None else f"{header.kind}.{header.group}".rstrip(".")
+        prefix, key = f"{self._catalog.prefix}/", printable_key(row.key)
+        parts = key.removeprefix(prefix).split("/") if key.startswith(prefix) else []
+        depth = 2 if len(parts) > 2 and "." in parts[0] else 1
+        return f"{prefix}{'/'.join(parts[:depth])}/" if len(parts) > depth else key
+
     def place_in(self, resource: Resource, row: StoredRow) -> tuple[str, str] | None:
         """Return namespace and name of a row of a kind, by its key, or by the object of an export that has a header."""
         if row.key is not None:

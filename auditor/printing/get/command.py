@@ -139,8 +139,7 @@ class _Get:
         return self.options.usage_code
 
     def hint(self, error: UnknownResource) -> tuple[str, ...]:
-        near = self.store.discovery.similar(error.name)
-        if near:
-            return (f"did you mean {' or '.join(near)}?\n",)
+        if advice := self.store.discovery.advice(error.name):
+            return tuple(f"{line}\n" for line in advice)
         known = sorted({resource.group_resource for resource in self.store.discovery.resources if resource.is_stored})
         return (f"kinds here: {', '.join(known)}\n",) if len(known) <= 30 else ()

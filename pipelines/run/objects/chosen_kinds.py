@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from auditor.base.errors import SelectorError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pipelines.run.objects.query_options import QueryOptions
 
 
+_PLACES = 4
+"""Places that a note names."""
 REFUSED = (StatusError, UnknownResource, UsageError)
 """Errors in the arguments of a command that `refusal` reports."""
 
@@ -31,8 +34,8 @@ def refusal(error: Exception, discovery: Discovery, err: Callable[[str], None], 
         err(f"Error from server ({error.reason}): {error.message}\n")
         return 1
     err(f"{lead}{error}\n")
-    if isinstance(error, UnknownResource) and (near := discovery.similar(error.name)):
-        err(f"did you mean {' or '.join(near)}?\n")
+    for line in discovery.advice(error.name) if isinstance(error, UnknownResource) else ():
+        err(f"{line}\n")
     return 2 if isinstance(error, UsageError) else 1
 
 
@@ -125,6 +128,10 @@ def note_of_no_kind(
     """Report how many values of a dump belong to none of some kinds, so that a command did nothing with them."""
     rows = list(store.rows.outside(kinds))
     if rows:
-        values, first = counted(len(rows), "value"), store.rows.place(rows[0])
+        places = Counter(map(store.rows.kind_place, rows)).most_common()
+        named = ", ".join(f"{count} at {place}" for place, count in places[:_PLACES])
+        more = f" and {counted(len(places) - _PLACES, 'more place')}" if len(places) > _PLACES else ""
+        where = f"first {store.rows.place(rows[0])}" if len(rows) == 1 else f"{named}{more}"
         advice = "; --crds gives definitions" if rows[0].key is None else ""
-        warn(f"note: {dump}{values} of no kind that its definitions name, not {done}; first {first}{advice}\n")
+        values = counted(len(rows), "value")
+        warn(f"note: {dump}{values} of no kind that its definitions name, not {done}; {where}{advice}\n")

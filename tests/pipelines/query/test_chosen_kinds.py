@@ -99,3 +99,30 @@ def test_an_object_of_a_kind_without_definition_is_named_and_left_out(tmp_path: 
         "error: /registry/bakery.example.com/loafs/north/odd is left out: "
         'no matches for kind "Somebody" in version "bakery.example.com/v1"\n'
     )
+
+
+@pytest.mark.parametrize("form", ["etcdctl", "export"])
+def test_values_without_a_definition_are_named_where_they_are(tmp_path: Path, form: str) -> None:
+    ghosts = [loaf(name, kind="Ghost", group="gone.example.com") for name in "ab"]
+    dump = Store(definition(), loaf("a"), *ghosts, loaf("c", kind="Elf")).write(tmp_path / "dump", form)
+    is_export = form == "export"
+    place = "Ghost.gone.example.com" if is_export else "/registry/gone.example.com/ghosts/"
+    for command in ("query", "refs", "diff"):
+        words = [dump if word == "DUMP" else word for word in COMMANDS[command]]
+        for name in ("ghosts", "Ghost", "ghosts.gone.example.com"):
+            done = auditor(*words, f"{name}/a")
+            assert done.code == 1, command
+            assert done.stderr.endswith(f"\n2 values at {place} have no definition\n"), command
+    elves = "Elf.bakery.example.com" if is_export else "/registry/bakery.example.com/elfs/"
+    note = auditor("kinds", dump).stderr
+    assert f"3 values of no kind that its definitions name, not counted; 2 at {place}, 1 at {elves}" in note
+
+
+def test_a_name_that_only_ends_like_a_short_name_has_no_advice(dump: str) -> None:
+    for name, advice in (
+        ("ghosts", ""),
+        ("dep", "did you mean deployments.apps?\n"),
+        ("deploymnet", "did you mean deployments.apps?\n"),
+    ):
+        done = auditor("query", dump, name)
+        assert done.stderr == f'error: the server doesn\'t have a resource type "{name}"\n{advice}'
