@@ -69,6 +69,8 @@ def history(
 ) -> None:
     """Print who wrote which objects, and what each write changed, from the revisions that an etcd database has.
 
+    Exports have none, and those in a database of kine (k3s) are not read: both are refused.
+
     EVENT is as in a watch: an object that starts to match the selectors is ADDED; one that stops matching, or is
     deleted, is DELETED. TIME IN OBJECT is the newest time that the write put into the object: of managedFields, of its
     creation, of a request to delete it; BY the manager of the newest entry of managedFields that it made or changed.

@@ -165,3 +165,10 @@ def test_explain_names_the_first_field_that_does_not_exist(dump: Path) -> None:
         assert done.stderr.startswith(  # the first line is kubectl's
             'error: field "image" does not exist\nthere is no field spec.contaners; did you mean spec.containers'
         )
+
+
+def test_the_help_of_history_names_the_dumps_that_have_none(dump: Path) -> None:
+    assert "Exports have none, and those in a database of kine (k3s) are not" in auditor("history", "--help").stdout
+    done = auditor("history", dump)
+    assert done.code == 2
+    assert "past revisions are not read from the form" in done.stderr
