@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from auditor.base.records import metadata_of, namespace_of
 from auditor.base.statuses import KeyClass
 from auditor.base.visible import visible
-from auditor.base.wording import counted
+from auditor.base.wording import counted, shortened
 from auditor.causes.follows import noted
 from auditor.printing.describe import described, section
 from auditor.printing.print_rows import yaml_text
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _MOST: Final = 10
 """Lines at most that begin with one label."""
+_LINE: Final = 66
+"""Characters that a line has beside its label."""
+_ALL: Final = " (-o yaml has more)"
 
 
 class Shown(NamedTuple):
@@ -145,8 +148,14 @@ def _known(document: JsonObject, judged: JsonObject | None, obj: JsonObject) -> 
         "Writers": [
             " ".join(filter(None, (entry.time, entry.manager, entry.operation, entry.subresource))) for entry in writers
         ],
-        "Stored": [document["stored"]] if type(document.get("stored")) is str else [],
+        "Stored": [_beginning(document["stored"])] if type(document.get("stored")) is str else [],
     }
+
+
+def _beginning(stored: str) -> str:
+    """Return what fits a line of a value that cannot be decoded; what is said in place of a Secret is whole."""
+    text = visible(stored)
+    return text if len(text) <= _LINE or text.startswith("*** ") else f"{shortened(text, _LINE - len(_ALL))}{_ALL}"
 
 
 def _is_of(row: JsonObject, document: JsonObject, obj: JsonObject) -> bool:

@@ -159,7 +159,7 @@ def test_a_secret_that_cannot_be_decoded_is_not_printed(tmp_path: Path, key: str
         ended = auditor("show", dump, key, "-o", output)
         assert "VALUE" not in ended.output
         assert "***" in ended.stdout or "(redacted)" in ended.stdout
-    assert "VALUE" in auditor("show", dump, key, "--show-secrets").stdout
+    assert "VALUE" in auditor("show", dump, key, "--show-secrets", "-o", "yaml").stdout
 
 
 @pytest.mark.parametrize("data", [b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}', b"\0garbage" * 99])

@@ -109,6 +109,17 @@ def test_a_deleted_object_is_found_in_the_revisions(dump: Path) -> None:
     assert (document["deleted_at_revision"], document["read"]["data"]) == (7, {"a": "1"})
 
 
+def test_a_value_that_cannot_be_decoded_is_shortened_to_a_line(tmp_path: Path) -> None:
+    history = History()
+    history.put(b"/registry/pods/shop/torn", b"{\x01" + b"x" * 3000)
+    path = tmp_path / "made.db"
+    path.write_bytes(snapshot_bytes(bolt_file(etcd_buckets(history.rows))))
+    [line] = [line for line in auditor("show", path, "pod/torn").stdout.splitlines() if "Stored:" in line]
+    assert len(line) <= 80
+    assert line.endswith("xxx... (-o yaml has more)")
+    assert json.loads(auditor("show", path, "pod/torn", "-o", "json").stdout)["stored"].endswith("x" * 3000)
+
+
 def test_the_fields_of_one_object_are_never_quoted(tmp_path: Path) -> None:
     fields = {"f:data": {"f:tls.crt": {}, "f:a": {}}}
     history = History()
