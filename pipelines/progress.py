@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _FIRST: Final = 0.3
 """Seconds after which the bar is drawn: shorter commands have none."""
 _EVERY: Final = 0.2
+_FROM: Final = 20
+"""The remaining time is estimated once this part of the work, a twentieth, is done."""
 _WIDEST: Final = 79
 """Columns; the last one of 80 stays free, in which some terminals begin a new line."""
 
@@ -70,6 +72,8 @@ class Bar:
             form: dict[str, Any] = {"unit_scale": True, "unit_divisor": 1024} if unit == "B" else {}
             if total is None and not done:
                 form["bar_format"] = f"{phase} [{{elapsed}}]"
+            elif total is not None and done * _FROM < total:
+                form["bar_format"] = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
             meter = tqdm.format_meter(
                 done,
                 total,

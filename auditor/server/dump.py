@@ -193,10 +193,10 @@ class DumpStore:
         names_only = self.query.names_only
         are_enough = names_only and not (labels or fields or self.query.where or self.mode.stored)
         for row in self._rows_read(resource, namespace):
-            steps.rows += 1
-            steps.read += 1
             if not steps.rows % _ROWS_BETWEEN:
                 tell("reading", steps.rows, None, "objects")
+            steps.rows += 1
+            steps.read += 1
             try:
                 obj = self.reader.read_or_stored(resource, row, notes, names_only=are_enough)
                 if obj is None or not self._is_in(namespace, resource, row, obj):

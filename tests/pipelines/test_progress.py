@@ -45,6 +45,16 @@ def test_it_says_what_is_done_of_how_much_in_79_columns() -> None:
     assert "3.00M/12.0M" in screen.shown()
 
 
+def test_no_remaining_time_is_guessed_from_the_first_moments() -> None:
+    screen = Screen()
+    screen.bar.tell("opening", 36 << 10, 30 << 20, "B")
+    text = screen.shown()
+    assert "| 36.0k/30.0M [" in text
+    assert "<" not in text
+    screen.bar.tell("opening", 15 << 20, 30 << 20, "B")
+    assert "<" in screen.shown()
+
+
 def test_a_narrow_terminal_has_a_narrow_bar_and_what_is_not_known_is_not_said() -> None:
     screen = Screen(columns=40)
     screen.bar.tell("writing", 0, None, "parts")
@@ -99,6 +109,7 @@ def states() -> Iterator[list[tuple[Any, ...]]]:
     [
         (("audit", SAMPLE, "--report", "out", "--jobs", "1"), ["opening", "judging", "writing"]),
         (("diff", SAMPLE, SAMPLE), ["opening", "comparing"]),
+        (("query", SAMPLE, "loaves"), ["opening", "reading"]),
     ],
 )
 def test_a_command_tells_its_phases_in_order(
@@ -106,5 +117,7 @@ def test_a_command_tells_its_phases_in_order(
 ) -> None:
     auditor(*words, cwd=tmp_path)
     assert list(dict.fromkeys(phase for phase, *_ in states)) == phases
+    opened = [(done, total) for phase, done, total, unit in states if phase == "opening" and unit == "B"]
+    assert 2 * opened[-1][0] > opened[-1][1]  # after the last pages, not before them
     judged = [(done, total) for phase, done, total, _ in states if phase == "judging"]
     assert not judged or judged[-1][0] == judged[-1][1] > 0

@@ -341,7 +341,6 @@ class BoltTree:
 
     def _read_leaves(self, leaves: _Leaves) -> Iterator[LeafElements]:
         """Yield the rows of leaf pages, the valid ones together."""
-        tell("opening", int(np.count_nonzero(self._visited)) * self.page_size, self.view.size, "B")
         pages, count, size = leaves.pages, leaves.count, self.page_size
         page = pages.page.astype(np.int64)
         offset = page * size
@@ -369,6 +368,7 @@ class BoltTree:
         sound &= precedes(rows.words[firsts + count - 1], pages.high, or_equal=False)
         used = -(-(np.maximum.reduceat(np.where(whole, stops, 0), firsts) - offset) // size)
         self._claim(page, used, sound)
+        tell("opening", int(np.count_nonzero(self._visited)) * self.page_size, self.view.size, "B")
         if sound.all():
             yield rows
             return
