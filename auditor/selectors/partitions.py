@@ -135,9 +135,9 @@ def recorded_folders(manifest: dict[str, Any] | None, folders: Iterable[str]) ->
     return {folder: known.get(folder) or folder_names(folder) for folder in folders}
 
 
-def folders_of(plan: Plan) -> Folders:
-    """Return the names of the folders of the index of a run, by definition."""
-    return Folders((entry.name, entry.group, entry.kind) for entry in plan.entries)
+def folders_of(*plans: Plan) -> Folders:
+    """Return the names of the folders of kinds, such as those of the index of a run, by definition."""
+    return Folders((entry.name, entry.group, entry.kind) for plan in plans for entry in plan.entries)
 
 
 def written_folders(plan: Plan, versions: Iterable[Mapping[str, Any]], report: Path) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ from auditor.columns import KindColumns
 from auditor.columns.dataset import Written, described, write_parts, write_schemas
 from auditor.printing.discovery import UnknownResource, stored_kinds
 from auditor.printing.print_rows import print_rows
-from auditor.selectors.partitions import Folders
+from auditor.selectors.partitions import folders_of
 from auditor.server.dump import DumpStore
 from auditor.server.fleet_store import FleetStore
 from auditor.server.kind_batches import kind_parts
@@ -94,7 +94,8 @@ def _kinds(store: AnyStore, args: Sequence[str], err: Callable[[str], None]) -> 
 
 def _write(store: AnyStore, kinds: Sequence[Resource], folder: Path, *, are_named: bool) -> list[dict[str, Any]]:
     """Write the rows of kinds; return the entry of each kind that has any, or was named."""
-    folders, entries = _folders(store), []
+    stores = store.stores.values() if isinstance(store, FleetStore) else (store,)
+    folders, entries = folders_of(*(one.plan for one in stores if isinstance(one, DumpStore))), []
     for resource in kinds:
         parts = kind_parts(store, resource)
         if not are_named and all(part.is_empty() for part in parts):
@@ -104,10 +105,3 @@ def _write(store: AnyStore, kinds: Sequence[Resource], folder: Path, *, are_name
         write_parts(batches_of(parts, columns, written), columns.schema, folder / below)
         entries.append(described(columns, below, written))
     return entries
-
-
-def _folders(store: AnyStore) -> Folders:
-    """Return the names of the folders of kinds; those of definitions are plain, whatever is written."""
-    stores = store.stores.values() if isinstance(store, FleetStore) else (store,)
-    definitions = (each for one in stores if isinstance(one, DumpStore) for each in one.catalog.definitions.values())
-    return Folders((each.name, each.group, each.kind) for each in definitions)
