@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.visible import csv_cell, label, visible, visible_tree
+from auditor.base.wording import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -22,6 +23,9 @@ FORMS: Final = ("table", "wide", "json", "yaml", NDJSON, "csv", "markdown")
 DATA: Final = frozenset(("json", "yaml", NDJSON))
 """Forms that print whole rows; the others print the columns."""
 _SPECIAL: Final = re.compile(r"([\\|`*_\[\]!#~@])")
+_GAP: Final = 3
+_NARROWEST: Final = 20
+"""Columns of a table that a cell keeps when it is shortened."""
 _LONGEST: Final = 1 << 16
 """Characters of a text in YAML; a longer one is cut in the middle."""
 
@@ -39,6 +43,8 @@ def print_rows(
     encode: Callable[[Any], str] | None = None,
     headers: bool = True,
     named: bool = True,
+    cut: Collection[str] = (),
+    width: int = 0,
 ) -> Iterator[str]:
     """Yield rows as text, part by part. A table of no rows is empty.
 
@@ -52,6 +58,7 @@ def print_rows(
         encode: Returns a row as a line of NDJSON.
         headers: Whether the names of the columns are printed.
         named: Whether the first column has names, which a table quotes where they have spaces.
+        cut: Names of the columns that a table, but not `wide`, shortens to fit `width`, if it is not 0.
     """
     if form == NDJSON:
         for row in rows:
@@ -79,18 +86,52 @@ def print_rows(
     elif form == "markdown":
         yield from _markdown(names, cells)
     elif lines := list(cells):
-        yield format_table([name.upper() for name in names], lines, named=named) + "\n"
+        fitting = [position for position, name in enumerate(cell_of) if name in cut] if form == "table" else []
+        yield format_table([name.upper() for name in names], lines, named=named, cut=fitting, width=width) + "\n"
 
 
-def format_table(header: Sequence[str], rows: Iterable[Sequence[Any]], indent: str = "", *, named: bool = True) -> str:
-    """Return columns three spaces apart, as kubectl prints them; None prints as ``-``, control characters escaped."""
+def format_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    indent: str = "",
+    *,
+    named: bool = True,
+    cut: Sequence[int] = (),
+    width: int = 0,
+) -> str:
+    """Return columns three spaces apart, as kubectl prints them; None prints as ``-``, control characters escaped.
+
+    Args:
+        header: The names of the columns; empty for none.
+        rows: The cells.
+        indent: What lines begin with.
+        named: Whether the first column has names.
+        cut: Positions of the columns that are shortened to fit `width`, the widest first, as far as they can be read.
+        width: Columns of a line; 0 for no bound.
+    """
     from auditor.printing.tables import align_lines  # noqa: PLC0415 - every command reads `FORMS`
 
-    lines = [header] if header else []
+    lines = [list(header)] if header else []
     for row in rows:
         first, *others = ("-" if cell is None else _text(cell) for cell in row)
         lines.append([label(first) if named and not indent else visible(first), *map(visible, others)])
+    sizes = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    while width and cut and sum(sizes) + _GAP * (len(sizes) - 1) > width:
+        widest = max(cut, key=sizes.__getitem__)
+        if sizes[widest] <= _NARROWEST:
+            break
+        sizes[widest] -= 1
+    for line, position in itertools.product(lines if width else (), cut):
+        line[position] = _cut(line[position], sizes[position])
     return "\n".join((indent + line).rstrip() for line in align_lines(map("\t".join, lines)))
+
+
+def _cut(text: str, most: int) -> str:
+    """Return a text without its end, a path, which has no blanks, without its middle."""
+    if len(text) <= most or " " in text:
+        return shortened(text, most)
+    begin = (most - 3) // 2
+    return f"{text[:begin]}...{text[len(text) - (most - 3 - begin) :]}"
 
 
 def json_text(value: Any, indent: int | None = 2) -> str:

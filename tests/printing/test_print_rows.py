@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import pytest
 import yaml
@@ -83,3 +84,20 @@ def test_columns_are_three_apart() -> None:
     assert format_table(("", "N", "LAST"), rows, indent="  ").split("\n") == [
         "       N   LAST", "  a    1", "  bb   -   \\u001b"
     ]  # fmt: skip
+
+
+def test_chosen_cells_of_a_table_are_shortened_to_a_width_as_far_as_they_can_be_read() -> None:
+    rows = [{"name": "a", "field": "spec.template.spec.containers[name=web].image", "text": "words " * 20}]
+    columns = ("name", "field", "text")
+
+    def lines(form: str, width: int) -> list[str]:
+        return "".join(print_rows(rows, columns, form, cut=("field", "text"), width=width)).splitlines()
+
+    narrow = lines("table", 80)
+    assert max(map(len, narrow)) <= 80
+    assert "spec.template.sp...[name=web].image" in narrow[1]  # a path keeps its end
+    assert narrow[1].endswith("...")
+    least = re.split(" {3,}", lines("table", 20)[1])
+    assert [len(cell) for cell in least] == [1, 20, 20]
+    assert lines("wide", 80) == lines("table", 0)
+    assert max(map(len, lines("table", 0))) > 150

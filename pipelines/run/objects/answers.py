@@ -7,11 +7,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.records import metadata_of
-from auditor.base.wording import are, by_count, counted, objects, shortened
+from auditor.base.wording import are, by_count, counted, objects
 from auditor.printing.print_rows import print_rows
 from auditor.printing.printer_columns import human_duration
 from auditor.server.certificates import certificates_of
 from auditor.server.health import problems_of
+from pipelines.console import terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 
 _TABLES = ("", "table", "wide")
-_MESSAGE = 60
-"""Characters of a message in a table; `wide` and the other forms have all of it."""
 _OF_PODS = ("apps", "batch")
 """Groups of kinds that make pods."""
 _OBJECT = {"kind": "kind", "namespace": "namespace", "name": "name"}
@@ -64,7 +63,7 @@ def print_certificates(
         "expires": lambda row: row.get("until") or f"not readable: {row['reason']}",
         "names": lambda row: row.get("names", ()),
     }
-    _print(rows, columns, options, out, wide=("names",))
+    _print(rows, columns, options, out, wide=("issuer", "names"), cut=("field",))
     if options.now_is and options.output in _TABLES and any("until" in row for row in rows):
         err(f"note: relative to {_stamp(now)}, {options.now_is}\n")
     unread = sum("reason" in row for row in rows)
@@ -106,8 +105,8 @@ def print_unhealthy(
     columns: dict[str, Any] = {**_columns(options), "why": "why", "message": "message"}
     if options.output in ("", "table"):
         columns["why"] = lambda row: row["why"][0] + (f" (+{len(row['why']) - 1})" if len(row["why"]) > 1 else "")
-        columns["message"] = lambda row: shortened(next(iter(row["message"]), ""), _MESSAGE)
-    _print(rows, columns, options, out)
+        columns["message"] = lambda row: next(iter(row["message"]), "")
+    _print(rows, columns, options, out, cut=("why", "message"))
     if not total:
         err("no such objects were found\n")
         return 0
@@ -145,4 +144,5 @@ def _place(resource: Resource, obj: JsonObject, options: GetOptions) -> dict[str
 def _print(
     rows: list[dict[str, Any]], columns: dict[str, Any], options: GetOptions, out: Callable[[str], None], **more: Any
 ) -> None:
-    out("".join(print_rows(rows, columns, options.output or "table", headers=options.headers, **more)))
+    form, width = options.output or "table", terminal_width()
+    out("".join(print_rows(rows, columns, form, headers=options.headers, width=width, **more)))

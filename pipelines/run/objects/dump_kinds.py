@@ -20,7 +20,7 @@ from pipelines.run.query import TextWriter, dump_of, open_stores
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from auditor.printing.print_rows import Row
     from auditor.server.dump import DumpStore
@@ -88,7 +88,8 @@ def run_kinds(
             columns |= _DELETIONS
         else:
             rows.sort(key=itemgetter(sort_by), reverse=sort_by in _DESCENDING)
-            columns |= _columns(output, by_namespace=bool(by_namespace))
+            short = _short_names({row["name"] for row in rows}) if output == "table" else {}
+            columns |= _columns(short, output, by_namespace=bool(by_namespace))
         wide = (*(() if biggest or deleting else _WIDE), *(("stored",) if by_namespace else ()), "message")
         out("".join(print_rows(rows, columns, output, wide=wide)))
         incomplete = opened.is_incomplete()
@@ -96,6 +97,18 @@ def run_kinds(
             among = " among those that could be read" if incomplete else ""
             err(f"No objects of known kinds{' are being deleted' if deleting else ''}{among}.\n")
         return 3 if incomplete else 0
+
+
+def _short_names(names: Collection[str]) -> dict[str, str]:
+    """Return the names of kinds that are too long, with the beginning of the group, which `query` takes, or without."""
+    out = {}
+    for name in names:
+        short = name
+        while len(short) > _NAME and "." in short:
+            short = short.rpartition(".")[0]
+        if sum(f"{other}.".startswith(f"{short}.") for other in names) == 1:  # no other kind is meant by it
+            out[name] = short
+    return out
 
 
 def _note_others(store: DumpStore, err: Callable[[str], None]) -> None:
@@ -149,10 +162,10 @@ def _times(name: str, seconds: float | None, now: float) -> dict[str, Any]:
     return {name: time_text(seconds), f"{name}Age": human_duration(now - seconds)}
 
 
-def _columns(output: str, *, by_namespace: bool) -> dict[str, Any]:
+def _columns(short: Mapping[str, str], output: str, *, by_namespace: bool) -> dict[str, Any]:
     is_cut = output == "table"
     return {
-        "name": lambda row: shortened(row["name"], _NAME) if is_cut else row["name"],
+        "name": lambda row: short.get(row["name"], row["name"]),
         **({"namespace": "namespace"} if by_namespace else {}),
         "kind": "kind",
         "stored": lambda row: shortened(" ".join(_stored(row)), _STORED if is_cut else None) or "-",

@@ -17,6 +17,7 @@ from auditor.server.clock import time_text
 from auditor.server.comparison import difference_of, without_bookkeeping
 from auditor.server.history import check_history, revision_at, writes
 from auditor.sources.registry_key import printable_key
+from pipelines.console import terminal_width
 from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, kinds_that_take, refusal
 from pipelines.run.query import TextWriter, is_incomplete, open_dump
 from pipelines.streams import ErrorLines
@@ -94,7 +95,8 @@ class _History:
             return
         are_many = len({resource.kind for resource in self._kinds}) > 1
         columns = {_TITLES.get(name, name): name for name in _COLUMNS if name != "kind" or are_many}
-        yield from print_rows(made, columns, output, wide=("group",))
+        fit: dict[str, Any] = {"cut": ("by",), "width": terminal_width()}
+        yield from print_rows(made, columns, output, wide=("group",), **fit)
 
     def _choose(self) -> None:
         """Choose kinds, and the name or key, by the arguments; without any, all kinds that take the selectors."""

@@ -9,6 +9,7 @@ from auditor.base.records import place_text
 from auditor.base.wording import are, by_count, counted, first_of
 from auditor.printing.print_rows import print_rows
 from auditor.server.references import Reference, References, Target, is_at
+from pipelines.console import terminal_width
 from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, note_of_no_kind, refusal
 from pipelines.run.query import TextWriter, is_incomplete, open_dump
 from pipelines.streams import ErrorLines
@@ -57,7 +58,7 @@ def run_refs(options: QueryOptions, *, dangling: bool, output: str) -> int:
             missing = sorted(map(_target_text, absent or ([] if existing else [asked])))
             has_target_column = len(targets | existing) > 1
         columns = {**_COLUMNS, **({"refers to": "target"} if has_target_column else {})}
-        out("".join(print_rows(rows, columns, output)))
+        out("".join(print_rows(rows, columns, output, cut=("field", "refers to"), width=terminal_width())))
         note_of_no_kind(store, references.kinds, "searched", err)
         incomplete = is_incomplete(store)
         if missing:

@@ -22,6 +22,7 @@ from auditor.server.history import deleted_keys
 from auditor.sources.manifests.export_table import read_header
 from auditor.sources.registry_key import printable_key
 from auditor.store.manifest import MANIFEST
+from pipelines.console import terminal_width
 from pipelines.run.objects.chosen_kinds import REFUSED, refusal
 from pipelines.run.objects.row_kind import resource_of
 from pipelines.run.objects.show_document import document_of
@@ -254,7 +255,8 @@ def _writers(objects: Sequence[Shown], output: str, err: ErrorLines) -> str:
     if not rows:
         err("No managedFields can be read: who wrote is not known.\n")
     form = "table" if output == "text" else output
-    return "".join(print_rows(rows, (*names, *columns), form, named=bool(names)))
+    fit: dict[str, Any] = {"cut": ("field", "manager"), "width": terminal_width()}
+    return "".join(print_rows(rows, (*names, *columns), form, named=bool(names), **fit))
 
 
 def _stored(stored: Any, output: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import auditor
+from tests.documents import export_of
 from tests.pipelines.nights.support import Store, definition, loaf
 from tests.shared import shared
 
@@ -83,7 +84,7 @@ def test_each_kind_with_objects_or_a_definition_has_a_row(store: Store, tmp_path
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= 27 else f"{name[:24]}..."
+    return name if len(name) <= 27 else name.removesuffix(".apiextensions.k8s.io")
 
 
 def test_a_table_of_kinds_fits_on_a_terminal(store: Store, tmp_path: Path) -> None:
@@ -94,7 +95,30 @@ def test_a_table_of_kinds_fits_on_a_terminal(store: Store, tmp_path: Path) -> No
     for words in ((), ("--by", "namespace", "-n", "north"), ("--biggest", "3"), ("--deleting",)):
         lines = auditor("kinds", dump, *words).stdout.splitlines()
         assert max(map(len, lines)) <= 80, words
-    assert "loafs.bakery.example.com      not-read=1001 ..." in auditor("kinds", dump).stdout
+    assert "loafs.bakery.example.com     not-read=1001 ..." in auditor("kinds", dump).stdout
+
+
+def test_a_name_in_a_table_is_as_short_as_query_takes_it(tmp_path: Path) -> None:
+    kinds = [("gateways", "gateway.networking.k8s.io"), ("gateways", "gateway.networking.k8s.io.example.com")]
+    kinds += [("applications", "argoproj.io"), ("clustertriggerauthentications", "keda.sh")]
+    definitions = []
+    for plural, group in kinds:
+        names = {"plural": plural, "kind": plural.title(), "listKind": f"{plural}List", "singular": plural[:-1]}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+        crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
+        definitions.append({**crd, "metadata": {"name": f"{plural}.{group}"}})
+    path = export_of(tmp_path / "dump.json", *definitions)
+    names = [line.split()[0] for line in auditor("kinds", path).stdout.splitlines()[1:]]
+    assert names == [
+        "applications.argoproj.io",
+        "clustertriggerauthentications",
+        "customresourcedefinitions",
+        "gateways.gateway.networking.k8s.io",
+        "gateways.gateway.networking.k8s.io.example.com",
+    ]
+    counts = auditor("query", path, ",".join(names), "--count").stdout.splitlines()
+    assert [line.split()[1] for line in counts] == ["0", "0", "4", "0", "0"]
 
 
 def test_the_biggest_objects_are_listed(store: Store, tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ def test_objects_of_all_kinds_are_rows_with_the_reason(dump: Path) -> None:
     assert done.code == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["KIND", "Pod", "Deployment"]
     assert "1 of 2 ready" in done.stdout
-    assert f"CrashLoopBackOff   {MESSAGE[:57]}...\n" in done.stdout
+    assert f"CrashLoopBackOff   {MESSAGE[:26]}...\n" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) == 80
     assert done.stderr == "2 of 6 objects are not healthy; 2 objects of 1 kind do not show it\n"
 
 
