@@ -92,7 +92,7 @@ class DumpStore:
         catalog: The kinds.
         rows: The live keys, and the objects of exports.
         reader: Reads objects.
-        corrupt: Reports objects that no server can read.
+        corrupt_objects: Reports objects that no server can read.
         selection: Selects objects.
         query: What the command asks for.
         steps: How many objects remained after each step, by kind.
@@ -109,7 +109,7 @@ class DumpStore:
         self.catalog = Catalog(plan)
         self.rows = rows(plan, self.catalog)
         self.reader = ObjectReader(plan, self.catalog, self.rows, mode)
-        self.corrupt = CorruptObjects(self.reader.left_out, warn)
+        self.corrupt_objects = CorruptObjects(self.reader.left_out, warn)
         self.selection = Selection(self.catalog, mode)
         self.query = Query()
         self.steps: dict[str, Steps] = {}
@@ -210,7 +210,7 @@ class DumpStore:
                         yield row.source, with_names_only(shown) if names_only else shown
             except UndecodedObject as error:
                 if notes.is_requested(row):
-                    self.corrupt.add(self.rows.place(row), str(error), resource)
+                    self.corrupt_objects.add(self.rows.place(row), str(error), resource)
             except Exception as error:  # noqa: BLE001 - it is left out
                 self.leave_out(self.rows.place(row), error)
         notes.note(self.warn)
@@ -261,7 +261,7 @@ class DumpStore:
                 if isinstance(unread, SealedObject):
                     notes.add(row, unread.count)
                 elif isinstance(unread, UndecodedObject):
-                    self.corrupt.add(self.rows.place(row), str(unread))
+                    self.corrupt_objects.add(self.rows.place(row), str(unread))
                 elif unread is not None:
                     self.leave_out(self.rows.place(row), unread)
                 yield resource, row, obj
@@ -337,16 +337,7 @@ class DumpStore:
             except Exception as error:  # noqa: BLE001 - it is left out
                 self.leave_out(place := self.rows.place(row), error)
                 raise NotShown(f"{place} is not shown") from None
-        raise not_found(resource, name, self._deletion(resource, namespace, name))
-
-    def _deletion(self, resource: Resource, namespace: str, name: str) -> str:
-        """Return in words when an object that does not exist was deleted; empty if the dump does not tell."""
-        from auditor.server.history import deleted_keys  # noqa: PLC0415 - only where an object does not exist
-
-        below = f"{self.catalog.key_prefix(resource)}{f'{namespace}/' if namespace and resource.namespaced else ''}"
-        deletions = [revision for _, revision in deleted_keys(self, below, f"/{name}")]
-        command = "auditor show DUMP KIND/NAME prints its last value"
-        return f"it was deleted at revision {max(deletions)}; {command}" if deletions else ""
+        raise not_found(resource, name)
 
     def _got(self, resource: Resource, row: StoredRow, notes: NotRead) -> JsonObject:
         """Return the object of a row as the answer to a GET.

@@ -230,6 +230,14 @@ def deleted_keys(store: DumpStore, begin: str, end: str) -> list[tuple[StoredRow
     return rows
 
 
+def deletion(store: DumpStore, resource: Resource, namespace: str, name: str) -> str:
+    """Return in words when an object that does not exist was deleted; empty if the dump does not tell."""
+    below = f"{store.catalog.key_prefix(resource)}{f'{namespace}/' if namespace and resource.namespaced else ''}"
+    revisions = [revision for _, revision in deleted_keys(store, below, f"/{name}")]
+    command = "auditor show DUMP KIND/NAME prints its last value"
+    return f"it was deleted at revision {max(revisions)}; {command}" if revisions else ""
+
+
 def older_revisions(source: SourcePlan, keys: Sequence[bytes]) -> Iterator[KeyRevision]:
     """Yield the older revisions of live keys since each was created, newest first.
 

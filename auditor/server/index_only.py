@@ -65,7 +65,7 @@ class IndexOnlyStore:
         self.index: Index = open_index(report)
         self.query = Query()
         self.left_out = LeftOut()
-        self.corrupt = CorruptObjects(self.left_out, warn)
+        self.corrupt_objects = CorruptObjects(self.left_out, warn)
         self.scan = Scan()
         self.where_failures: dict[Resource, Failures] = {}
         self.discovery = Discovery.sorted_by_priority(
@@ -169,8 +169,8 @@ class IndexOnlyStore:
         def why(row: dict[str, Any]) -> str:
             return row["reason"] or _unconverted(resource, row)
 
-        unjudged = tell_missing(self.report, kinds, resource, place, namespace, why, self.corrupt, self.warn)
-        self.left_out.corrupt += unjudged  # after those that `corrupt` has counted
+        unjudged = tell_missing(self.report, kinds, resource, place, namespace, why, self.corrupt_objects, self.warn)
+        self.left_out.corrupt += unjudged  # after those that `corrupt_objects` has counted
         counts = [kind for kind in kinds if (kind["group"], kind["kind"]) == (resource.group, resource.kind)]
         number = sum(count["statuses"].get(Status.SEALED, 0) for count in counts)
         if number and namespace:

@@ -204,7 +204,7 @@ class ReportStore(DumpStore):
                 try:
                     obj = self.reader.read_or_stored(resource, stored, notes)
                 except UndecodedObject as error:
-                    self.corrupt.add(printable_key(stored.key or b""), str(error))
+                    self.corrupt_objects.add(printable_key(stored.key or b""), str(error))
                     continue
                 except Exception as error:  # noqa: BLE001 - it is left out
                     self.leave_out(printable_key(stored.key or b""), error)
@@ -280,8 +280,8 @@ class ReportStore(DumpStore):
             return f"not in the index at {resource.version}"
 
         kinds = self.manifest["kinds"]
-        unjudged = tell_missing(self.report, kinds, resource, place, namespace, why, self.corrupt, self.warn)
-        self.left_out.corrupt += unjudged  # after those that `corrupt` has counted
+        unjudged = tell_missing(self.report, kinds, resource, place, namespace, why, self.corrupt_objects, self.warn)
+        self.left_out.corrupt += unjudged  # after those that `corrupt_objects` has counted
 
 
 def read_manifest(report: Path) -> dict[str, Any]:

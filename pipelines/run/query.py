@@ -9,6 +9,7 @@ import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +27,7 @@ from auditor.selectors.where import notes_of
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet_store import AnyStore, FleetStore, OneStore
-from auditor.server.history import plan_as_of, revision_at
+from auditor.server.history import deletion, plan_as_of, revision_at
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import OtherDump, ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
 from auditor.sources.crd_files import no_collector
@@ -137,7 +138,7 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
         whole = report if manifest is not None and options.as_of is None else None
         if manifest is None or not is_fleet(manifest):
             store = stack.enter_context(_open_local(local, warn))
-            stack.callback(store.corrupt.end)
+            stack.callback(store.corrupt_objects.end)
             _note_namespace(options, [store], warn)
             yield Opened({"": store}, report=whole)
             return
@@ -147,7 +148,7 @@ def open_stores(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             for name, view in _views(local, manifest, chosen, folder)
         }
         for store in stores.values():
-            stack.callback(store.corrupt.end)
+            stack.callback(store.corrupt_objects.end)
         unread = (
             [] if options.clusters else [source for source in manifest["inputs"] if source.get("cluster") not in chosen]
         )
@@ -403,6 +404,8 @@ def run_query(options: QueryOptions) -> int:
         asked.extra_formats = extra_formats(store, options, out)
         if isinstance(store, (DumpStore, FleetStore)):
             asked.place = store.place_of
+        if isinstance(store, DumpStore):
+            asked.why_absent = partial(deletion, store)
         with no_collector():
             code = get(store, asked, out, err)
         if isinstance(store, FleetStore):

@@ -131,8 +131,11 @@ class Fetch:
                 self.errors.append(self._closed())
             except StatusError as error:
                 answer = self._without_subresource(resource) or error
-                if not (answer.code == HTTPStatus.NOT_FOUND and options.ignore_not_found):
-                    self.errors.append(answer)
+                if answer.code == HTTPStatus.NOT_FOUND:
+                    if options.ignore_not_found:
+                        continue
+                    answer.hint = answer.hint or options.why_absent(resource, namespace, name)
+                self.errors.append(answer)
 
     def _closed(self) -> ConnectionClosed:
         """Return the error of the last request, whose stream the server closed; a client uses odd numbers."""

@@ -95,6 +95,7 @@ class GetOptions:
         extra_formats: More output formats: name to a function that takes the objects and returns a printer.
         redacted: The text in place of redacted values; empty if no values are.
         place: Returns a description of where an object is.
+        why_absent: Returns an advice about an object that does not exist, by kind, namespace and name; it may be empty.
         clusters: The objects are of several clusters, and tables say which; None if there is only one cluster.
     """
 
@@ -131,4 +132,5 @@ class GetOptions:
     )
     redacted: str = ""
     place: Callable[[Resource, JsonObject], str] | None = None
+    why_absent: Callable[[Resource, str, str], str] = lambda *_: ""
     clusters: Clusters | None = None

@@ -61,9 +61,9 @@ class NotShown(StatusError):
         super().__init__(0, "", message)
 
 
-def not_found(resource: Resource, name: str, hint: str = "") -> StatusError:
+def not_found(resource: Resource, name: str) -> StatusError:
     """Return the server's answer to a GET of an object that does not exist."""
-    return StatusError(404, "NotFound", f'{resource.group_resource} "{name}" not found', hint=hint)
+    return StatusError(404, "NotFound", f'{resource.group_resource} "{name}" not found')
 
 
 OF_THE_COMMAND = (AuditorError, OSError, MemoryError)

@@ -220,7 +220,7 @@ def _is_unread(store: DumpStore, row: StoredRow, document: dict[str, Any]) -> bo
     if "read" in document or status not in (Status.UNREADABLE, Status.SEALED):
         return False
     if status == Status.UNREADABLE:
-        store.corrupt.add(store.rows.place(row), str(document.get("reason")))
+        store.corrupt_objects.add(store.rows.place(row), str(document.get("reason")))
     else:
         store.left_out.sealed += 1
         store.warn(f"{store.rows.place(row)}: {document.get('reason')}\n")
