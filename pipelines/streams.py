@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import Any
+from typing import Any, Final
 
 from auditor.base.visible import visible, visible_lines
+
+_LONE_SURROGATES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Halves of surrogate pairs, without the characters that stand for bytes that are not UTF-8."""
 
 
 class VisibleStream:
@@ -40,6 +44,21 @@ class ErrorLines:
         line = text.removesuffix("\n")
         bare = line.lstrip("\t" if line.strip("\n") else "\n")  # indentation and blank lines are ours
         sys.stderr.write(line[: len(line) - len(bare)] + visible(bare) + "\n")
+
+
+class TextWriter:
+    """Writes text to a stream, also text that is not valid Unicode."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __call__(self, text: str) -> None:
+        """Write some text."""
+        try:
+            self.stream.write(text)
+        except UnicodeEncodeError:  # bytes of a template that are not UTF-8, or a lone surrogate in a stored value
+            self.stream.reconfigure(errors="surrogateescape")
+            self.stream.write(_LONE_SURROGATES.sub("\ufffd", text))
 
 
 def escape_streams() -> None:

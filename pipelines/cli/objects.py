@@ -72,7 +72,7 @@ def history(
     Exports have none, and those in a database of kine (k3s) are not read: both are refused.
 
     EVENT is as in a watch: an object that starts to match the selectors is ADDED; one that stops matching, or is
-    deleted, is DELETED. TIME IN OBJECT is the newest time that the write put into the object: of managedFields, of its
+    deleted, is DELETED. OBJECT_TIME is the newest time that the write put into the object: of managedFields, of its
     creation, of a request to delete it; BY the manager of the newest entry of managedFields that it made or changed.
     etcd itself keeps neither, so both can be empty, and a write can be later; --from and --to go by the newest time
     that any object has up to a revision. FIELDS are those that differ from the revision before. From before a

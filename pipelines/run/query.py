@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import re
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -42,7 +41,7 @@ from auditor.store.manifest import MANIFEST, whole_report
 from pipelines.run.objects.chosen_kinds import every_kind
 from pipelines.run.query_output import extra_formats
 from pipelines.run.remote import query_here
-from pipelines.streams import ErrorLines, plain
+from pipelines.streams import ErrorLines, TextWriter, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
     from pipelines.run.objects.query_options import QueryOptions
 
 _EVERY_KIND: Final = "*"
-_LONE_SURROGATES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Halves of surrogate pairs, without the characters that stand for bytes that are not UTF-8."""
 
 
 @contextmanager
@@ -485,18 +482,3 @@ def _at_version(store: AnyStore, args: tuple[str, ...], version: str, err: Calla
         arg if position else ",".join(named(kind, store.discovery.category(kind)) for kind in arg.split(","))
         for position, arg in enumerate(args)
     )
-
-
-class TextWriter:
-    """Writes text to a stream, also text that is not valid Unicode."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-    def __call__(self, text: str) -> None:
-        """Write some text."""
-        try:
-            self.stream.write(text)
-        except UnicodeEncodeError:  # bytes of a template that are not UTF-8, or a lone surrogate in a stored value
-            self.stream.reconfigure(errors="surrogateescape")
-            self.stream.write(_LONE_SURROGATES.sub("\ufffd", text))

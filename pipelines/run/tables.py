@@ -17,8 +17,8 @@ from auditor.server.kind_batches import kind_parts
 from auditor.sources.stores.locations import shown_url
 from pipelines.run.audit_tables import batches_of, new_tables
 from pipelines.run.objects.chosen_kinds import note_of_no_kind
-from pipelines.run.query import TextWriter, is_incomplete, open_store
-from pipelines.streams import ErrorLines
+from pipelines.run.query import is_incomplete, open_store
+from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

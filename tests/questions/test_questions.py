@@ -99,7 +99,7 @@ def _since_six() -> set[str]:
 def _history(kind: str, name: str) -> set[str]:
     """Return the rows of the history of an object."""
     before: Object = {}
-    rows = {"revision,time,event,group,namespace,name,by,fields"}
+    rows = {"revision,object_time,event,group,namespace,name,by,fields"}
     for revision, (obj, is_deleted) in enumerate(steps(), 2):
         if (obj["kind"], obj["metadata"]["name"]) != (kind, name):
             continue
@@ -274,7 +274,7 @@ QUESTIONS: Final = (
     Question("Who wrote which field of front?", ("show", "DUMP", "widgets/front", "-n", "shop", "--writers", *ROWS),
              lambda: {"field,manager,operation,subresource,time", *_writers()}),
     Question("Is the widget gone really gone?", ("show", "DUMP", "widgets/gone", "-n", "shop"),
-             lambda: {f"  Deleted:   at revision {_deleted_at()}; this is its last value"}, PAST,
+             lambda: {f"Deleted: at revision {_deleted_at()}; this is its last value"}, PAST,
              read=lambda text: {line for line in text.splitlines() if "Deleted:" in line}),
     Question("Is there such a widget?", ("show", "DUMP", "widgets/never", "-n", "shop"), set, code=1),
     Question("What changed since the last revisions?", ("diff", "DUMP@{before}", "DUMP", *ROWS),

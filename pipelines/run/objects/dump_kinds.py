@@ -16,8 +16,8 @@ from auditor.printing.printer_columns import human_duration
 from auditor.server.clock import reference_time, time_text
 from auditor.server.kind_totals import biggest_objects, deletions, totals
 from pipelines.run.objects.chosen_kinds import note_of_no_kind
-from pipelines.run.query import TextWriter, dump_of, open_stores
-from pipelines.streams import ErrorLines
+from pipelines.run.query import dump_of, open_stores
+from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

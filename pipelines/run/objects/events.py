@@ -16,8 +16,8 @@ from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
 from auditor.server.clock import newest_time, reference_time
 from auditor.server.references import References
 from pipelines.run.objects.chosen_kinds import REFUSED, refusal
-from pipelines.run.query import TextWriter, is_incomplete, open_dump
-from pipelines.streams import ErrorLines
+from pipelines.run.query import is_incomplete, open_dump
+from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
     from auditor.base.records import JsonObject

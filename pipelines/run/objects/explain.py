@@ -22,8 +22,8 @@ from auditor.server.dump import DumpStore
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import ReportStore
 from pipelines.run.objects.chosen_kinds import refusal
-from pipelines.run.query import TextWriter, is_incomplete, open_dump, open_stores
-from pipelines.streams import ErrorLines, plain
+from pipelines.run.query import is_incomplete, open_dump, open_stores
+from pipelines.streams import ErrorLines, TextWriter, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

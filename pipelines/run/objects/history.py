@@ -19,8 +19,8 @@ from auditor.server.history import check_history, revision_at, writes
 from auditor.sources.registry_key import printable_key
 from pipelines.console import terminal_width
 from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, kinds_that_take, refusal
-from pipelines.run.query import TextWriter, is_incomplete, open_dump
-from pipelines.streams import ErrorLines
+from pipelines.run.query import is_incomplete, open_dump
+from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _COLUMNS: Final = ("revision", "time", "event", "group", "kind", "namespace", "name", "by", "fields")
-_TITLES: Final = {"time": "time in object"}
+_TITLES: Final = {"time": "object_time"}
 """A write has no time of its own."""
 
 

@@ -11,8 +11,8 @@ from auditor.printing.print_rows import print_rows
 from auditor.server.references import Reference, References, Target, is_at
 from pipelines.console import terminal_width
 from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, note_of_no_kind, refusal
-from pipelines.run.query import TextWriter, is_incomplete, open_dump
-from pipelines.streams import ErrorLines
+from pipelines.run.query import is_incomplete, open_dump
+from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
     from auditor.server.dump import DumpStore

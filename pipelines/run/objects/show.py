@@ -28,9 +28,9 @@ from pipelines.run.objects.row_kind import resource_of
 from pipelines.run.objects.show_document import document_of
 from pipelines.run.objects.show_report import Place, of_cause, of_report
 from pipelines.run.objects.show_text import Shown, known_text, object_text, writer_rows
-from pipelines.run.query import TextWriter, open_stores
+from pipelines.run.query import open_stores
 from pipelines.run.remote import query_here
-from pipelines.streams import ErrorLines
+from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

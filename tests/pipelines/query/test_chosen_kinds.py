@@ -92,12 +92,12 @@ def test_the_counts_of_all_kinds_are_those_that_are_not_zero_and_their_sum(tmp_p
 @pytest.mark.parametrize("form", ["name", "json", "yaml"])
 def test_an_object_of_a_kind_without_definition_is_named_and_left_out(tmp_path: Path, form: str) -> None:
     store = Store(definition(), loaf("a"))
-    store.put(loaf("odd", kind="Somebody"), "/registry/bakery.example.com/loafs/north/odd")
+    store.put(loaf("odd", kind="Teacup"), "/registry/bakery.example.com/loafs/north/odd")
     done = auditor("query", store.write(tmp_path / "dump.json", "etcdctl"), "loafs", "-o", form)
     assert (done.code, "odd" in done.stdout) == (3, False)
     assert done.stderr == (
         "error: /registry/bakery.example.com/loafs/north/odd is left out: "
-        'no matches for kind "Somebody" in version "bakery.example.com/v1"\n'
+        'no matches for kind "Teacup" in version "bakery.example.com/v1"\n'
     )
 
 
