@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 from auditor.base.errors import PlanError
 from auditor.base.progress import tell
@@ -114,8 +115,9 @@ class DumpStore:
         self.query = Query()
         self.steps: dict[str, Steps] = {}
         self._printer = Printer(self.catalog)
-        self.discovery.count = self.objects_of
-        self.discovery.undefined = self._undefined
+        own = proxy(self)  # a circle of references would keep the files of a dump open
+        self.discovery.count = lambda resource: own.objects_of(resource)  # noqa: PLW0108 - the method alone would keep it
+        self.discovery.undefined = lambda name: own._undefined(name)  # noqa: PLW0108, SLF001 - likewise
 
     def ask(self, query: Query) -> None:
         """Set what the next requests ask for."""

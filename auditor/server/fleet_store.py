@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from weakref import proxy
 
 from auditor.builtin.builtin_kinds import group_rank
 from auditor.printing.discovery import Discovery, kinds_named
@@ -35,7 +36,8 @@ class FleetStore:
         self.has_unread = has_unread
         resources = dict.fromkeys(resource for store in stores.values() for resource in store.discovery.resources)
         self.discovery = Discovery.sorted_by_priority(resources, group_rank)
-        self.discovery.count = self._count
+        own = proxy(self)
+        self.discovery.count = lambda resource: own._count(resource)  # noqa: PLW0108, SLF001 - no circle
         self.refused = 0
         """Clusters that refused the request."""
         self.has_versions = False

@@ -7,6 +7,7 @@ An index is sorted by namespace and name, part by part. A server lists by key, w
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+from weakref import proxy
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +74,8 @@ class IndexOnlyStore:
             for kind in self.index.kinds
             if builtin_kind(kind.group, kind.version, kind.plural) is None
         )
-        self.discovery.count = self._count
+        own = proxy(self)
+        self.discovery.count = lambda resource: own._count(resource)  # noqa: PLW0108, SLF001 - no circle
 
     def ask(self, query: Query) -> None:
         """Set what the next requests ask for."""

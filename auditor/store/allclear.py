@@ -42,7 +42,7 @@ _REASONS: Final = {
 _UNREAD: Final = re.compile(
     r"\bnot (read|applied|opened|in this report|known: its index)\b|rows may be missing|member's state is newer"
     r"|beyond the database is missing|between the database and it is missing|^write-ahead log [^:]+: |cut or padded"
-    r"|they are not certain"
+    r"|they are not certain|values are not known|may be of before the last compaction"
 )
 """Notes of sources on parts of them that were not read, or not for certain."""
 

@@ -81,7 +81,7 @@ def test_the_table_is_of_a_kind_or_an_object(dump: Path) -> None:
     done = auditor("history", dump, "secrets/s", "-n", "shop")
     assert (done.code, done.stderr) == (0, "")
     assert [line.split() for line in done.stdout.splitlines()] == [
-        ["REVISION", "TIME", "IN", "OBJECT", "EVENT", "NAMESPACE", "NAME", "BY", "FIELDS"],
+        ["REVISION", "OBJECT_TIME", "EVENT", "NAMESPACE", "NAME", "BY", "FIELDS"],
         ["3", "2026-05-01T10:00:02Z", "ADDED", "shop", "s", "kubectl"],
         ["5", "2026-05-01T10:00:07Z", "MODIFIED", "shop", "s", "rotator", "data.pass"],
     ]
