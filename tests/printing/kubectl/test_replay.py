@@ -46,7 +46,7 @@ def test_standard_output_is_that_of_kubectl(recorded: Any, dump: Path, monkeypat
     assert out == recorded["out"]
     assert (code == 0) is (recorded["code"] == 0)
     wanted = recorded["err"].replace("\t", "    ") + MORE_WORDS.get(_name(recorded), "")  # as messages have tabs
-    err = re.sub(r"(?m)^(hint: |note: .* has no Namespace ).*\n", "", err)
+    err = re.sub(r"(?m)^(hint: |there is no field |note: .* has no Namespace ).*\n", "", err)
     wanted = wanted.replace("'kubectl get", "'auditor query DUMP")
     if "allowed formats are" in err:
         for name in ("csv,", "markdown,", "ndjson,parquet,"):  # formats that kubectl does not have
