@@ -151,8 +151,11 @@ def deletions(store: DumpStore, namespace: str = "") -> Iterator[JsonObject]:
 
 
 def is_deleting(obj: JsonObject) -> bool:
-    """Return whether an object is being deleted; a Namespace also is while it is terminating."""
-    return bool(text(obj, "metadata.deletionTimestamp")) or (
+    """Return whether an object is being deleted, by a time, as a read drops another text.
+
+    A Namespace also is while it is terminating.
+    """
+    return seconds_of(obj, "metadata.deletionTimestamp") is not None or (
         _is_namespace(obj) and text(obj, "status.phase") == "Terminating"
     )
 

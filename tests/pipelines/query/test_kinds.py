@@ -225,6 +225,19 @@ def test_what_is_being_deleted_is_listed_with_what_it_waits_for(store: Store, tm
     assert [row["name"] for row in _rows(dump, "--deleting", "-n", "north")] == ["held"]
 
 
+def test_a_deletion_at_no_time_is_none_as_a_read_drops_it(store: Store, tmp_path: Path) -> None:
+    for number, moment in enumerate(("soon", "", 7, None)):
+        store.put(loaf(f"kept-{number}", metadata={**CREATED, "deletionTimestamp": moment}))
+    dump = tmp_path / str(store.write(tmp_path / "dump.json", "etcdctl"))
+    auditor("audit", dump, "--report", tmp_path / "report", "--fail-on", "never")
+    for source in (dump, tmp_path / "report"):
+        [loaves] = [row for row in _rows(source) if row["kind"] == "Loaf"]
+        assert (loaves["objects"], loaves["deleting"]) == (7, 1)
+        assert [row["name"] for row in _rows(source, "--deleting")] == ["shop", "p", "held"]
+        asked = auditor("query", source, "loafs", "--where", "has(metadata.deletionTimestamp)", "-o", "name")
+        assert asked.stdout.split() == ["loaf.bakery.example.com/held"]
+
+
 def test_nothing_is_being_deleted_is_said_only_of_what_was_read(tmp_path: Path) -> None:
     store = Store(definition(), loaf("a"))
     done = auditor("kinds", store.write(tmp_path / "dump.json", "etcdctl"), "--deleting")
