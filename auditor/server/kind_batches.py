@@ -20,6 +20,7 @@ from auditor.causes.model import FindingsModel
 from auditor.causes.parts import part_files
 from auditor.causes.rows_with_causes import WHOSE, CausesOfObjects
 from auditor.columns import KindColumns, TableRow
+from auditor.crds.conversion import LostWebhook
 from auditor.server.dump import DumpStore
 from auditor.server.dump_rows import StoredRow
 from auditor.server.fleet_store import FleetStore
@@ -120,6 +121,7 @@ class KindPart:
         self.resource = resource if storage is None else replace(resource, version=storage.name)
         self.cluster = cluster or None
         self.columns = KindColumns.of(resource if definition is None else definition)
+        self._is_lost = definition is not None and isinstance(definition.webhook, LostWebhook)
 
     def is_empty(self) -> bool:
         """Return whether there is no object of the kind."""
@@ -171,7 +173,7 @@ class KindPart:
             left_out.corrupt += 1
             return row._replace(audit_status=row.audit_status or Status.UNREADABLE)
         obj = self.store.reader.as_stored(self.resource, stored)
-        status = row.audit_status or Status.NEEDS_CONVERSION
+        status = row.audit_status or (Status.UNREADABLE if self._is_lost else Status.NEEDS_CONVERSION)
         return row._replace(audit_status=status, stored_version=version_of(obj), stored_object=obj)
 
 

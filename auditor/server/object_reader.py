@@ -6,7 +6,7 @@ Source: apiserver pkg/storage/etcd3/{store,errors}.go, pkg/storage/value/encrypt
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from auditor.base.records import metadata_of
@@ -16,6 +16,7 @@ from auditor.builtin.protobuf import MAGIC, WireError, decode_stored
 from auditor.builtin.scheme import target_of
 from auditor.builtin.stored import UndecodableError, stored_object
 from auditor.crds.as_v1 import as_v1
+from auditor.crds.conversion import LostWebhook
 from auditor.program.program import AuditProgram
 from auditor.server.not_read import LeftOut
 from auditor.sources.encryption import make_unsealer, sealed_count
@@ -105,7 +106,7 @@ class ObjectReader:
         self.left_out = LeftOut()
         self._catalog = catalog
         self._rows = rows
-        self._programs: dict[tuple[str, str], AuditProgram | None] = {}
+        self._programs: dict[tuple[str, str], tuple[CustomResourceDefinition, AuditProgram | None]] = {}
 
     def plain_bytes(self, row: StoredRow, resource: Resource) -> bytes:
         """Return the bytes of a row, decrypted.
@@ -171,9 +172,11 @@ class ObjectReader:
         place = (definition.name, version)
         if place not in self._programs:
             known = definition.versions.get(version)
+            if isinstance(definition.webhook, LostWebhook) and not self.mode.as_server:
+                definition = replace(definition, webhook=None)  # the objects are as intact as those of another webhook
             program = None if known is None else AuditProgram(definition, known, rules=False, warm_up=_WARM_UP)
-            self._programs[place] = program
-        program = self._programs[place]
+            self._programs[place] = definition, program
+        definition, program = self._programs[place]
         if program is not None:
             if not names_only:
                 read = program.proven_object(data)

@@ -90,7 +90,27 @@ def test_without_its_service_the_kind_cannot_be_listed(tmp_path: Path, form: str
     asked = auditor("query", path, "pilots", "-A", "--as-server")
     assert asked.code != 0
     assert WORDS in asked.stderr
-    assert "breaks-list" in auditor("show", path, "/registry/port.example.net/pilots/harbour/of-v1alpha1").stdout
+    shown = " ".join(auditor("show", path, "/registry/port.example.net/pilots/harbour/of-v1alpha1").stdout.split())
+    assert "Impact: breaks-list" in shown
+    assert f"Status: unreadable Reason: {WORDS}" in shown
+
+
+@pytest.mark.parametrize("target", ["d.json", "r"])
+def test_without_its_service_the_objects_are_shown_as_they_are_stored(tmp_path: Path, target: str) -> None:
+    audited(tmp_path, dump(tmp_path / "d.json", SERVICE, service("default", "kubernetes")))
+    source = tmp_path / target
+    note = "pilots.port.example.net is shown as stored: only the conversion webhook can read it at v1beta1 "
+    for words in (("query", source, "pilots", "-A"), ("query", source, "pilots", "of-v1alpha1", "-n", "harbour")):
+        asked = auditor(*words, "-o", "jsonpath={..apiVersion}")
+        assert (asked.code, asked.stderr.count("\n")) == (0, 1), asked.stderr
+        assert note in asked.stderr
+        assert "port.example.net/v1alpha1" in asked.stdout
+    counted = auditor("kinds", source, "-o", "json")
+    [pilots] = [kind for kind in json.loads(counted.stdout) if kind["kind"] == "Pilot"]
+    assert (counted.code, pilots["notRead"], pilots["storedVersions"]) == (0, 0, {"v1alpha1": 1, "v1beta1": 1})
+    auditor("tables", source, tmp_path / "tables", "pilots")
+    [table] = [pq.read_table(path) for path in (tmp_path / "tables").rglob("*.parquet")]
+    assert sorted(table["audit_status"].to_pylist(), key=str) in (["unreadable", "valid"], [None, "unreadable"])
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from auditor.base.statuses import Impact, KeyClass, Status
 from auditor.base.wording import counted
 from auditor.builtin.judge import judge_at, judge_exported
 from auditor.causes.follows import with_notes
+from auditor.crds.conversion import LostWebhook
 from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.program import AuditProgram
 from auditor.server.history import check_history, key_revisions
@@ -60,7 +61,7 @@ def _of_object(store: DumpStore, row: StoredRow, resource: Resource, options: Qu
             out |= {"status": Status.SEALED.value, "reason": str(error), "impact": Impact.UNKNOWN.value}
         elif not error.needs_webhook:
             out |= {"status": Status.UNREADABLE.value, "reason": str(error)}
-        elif definition is not None:
+        elif definition is not None and not isinstance(definition.webhook, LostWebhook):
             impact = Impact.NEEDS_WEBHOOK.value
             out |= {"status": Status.NEEDS_CONVERSION.value, "reason": str(error), "impact": impact}
     try:
@@ -129,6 +130,8 @@ def _judged(definition: CustomResourceDefinition, resource: Resource, data: byte
     audited = AuditProgram(definition, definition.versions[resource.version]).audit(data)
     impacts = impacts_of(audited, namespaced=definition.namespaced)
     out: JsonObject = {"status": (Status.INVALID if audited.findings else Status.VALID).value}
+    if audited.unreadable is not None:
+        out |= {"status": Status.UNREADABLE.value, "reason": audited.unreadable.reason}
     impact = worst(impacts, invalid=bool(audited.findings))
     if impact is not None:
         out["impact"] = impact.value
