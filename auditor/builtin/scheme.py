@@ -80,6 +80,13 @@ def target_of(group: str, kind: str) -> Target | None:
     return _targets().get(_SHARED.get(label, label))
 
 
+def groups_of(group: str, kind: str) -> set[str]:
+    """Return the groups whose objects of a kind a server decodes to its storage form; none if it does not store it."""
+    target = target_of(group, kind)
+    labels = () if target is None else (label.rsplit("/", 2) for label in target.versions)
+    return {own for own, _, name in labels if name == kind}
+
+
 def kind_of_resource(group: str | None, plural: str) -> Target | None:
     """Return the storage form of a resource, or None if this release has none."""
     label = _resources().get((group, plural))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from auditor.base.errors import AuditorError
 from auditor.builtin.builtin_kinds import BUILTIN_KINDS, REQUEST_KINDS, builtin_kind, group_rank
+from auditor.builtin.scheme import groups_of
 from auditor.cel.cel_errors import PANIC
 from auditor.crds.definition import parse_definition
 from auditor.printing.discovery import Discovery, Resource
@@ -120,6 +121,11 @@ class Catalog:
             return f"{self.prefix}/{resource.group}/{resource.plural}/"
         kind = builtin_kind(resource.group, resource.version, resource.plural)
         return f"{self.prefix}/{kind.prefix if kind is not None else resource.plural}/"
+
+    def groups_of(self, resource: Resource) -> set[str]:
+        """Return the groups that objects of a kind may name: of a built-in kind also those it had before."""
+        is_defined = (resource.group, resource.plural) in self.scopes
+        return {resource.group} | (set() if is_defined else groups_of(resource.group, resource.kind))
 
     def is_key_of(self, resource: Resource, key: bytes) -> bool:
         """Whether a request for one object can mean a key below the prefix of a kind; a LIST reads all these keys."""

@@ -129,9 +129,7 @@ class DumpRows:
         kinds = self._by_kind.get(number)
         if kinds is None:
             kinds = self._by_kind[number] = self._read_headers(number)
-        groups = {resource.group}
-        if resource.kind == "Event" and groups <= {"", "events.k8s.io"}:
-            groups = {"", "events.k8s.io"}  # one storage
+        groups = sorted(self._catalog.groups_of(resource))
         return [row for group in groups for row in kinds.get((group, resource.kind), ())]
 
     def _export_rows(self, number: int, resource: Resource, namespace: str, name: str) -> Iterator[StoredRow]:

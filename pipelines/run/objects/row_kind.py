@@ -19,8 +19,9 @@ def resource_of(store: DumpStore, row: StoredRow, etcd_prefix: str) -> tuple[Res
     if row.key is None:
         header = read_header(store.rows.stored_bytes(row))
         group, kind = (header.group, header.kind) if header is not None else ("", "")
-        resources = [
-            resource for resource in store.discovery.resources if (resource.group, resource.kind) == (group, kind)
+        resources = [resource for resource in store.discovery.resources if resource.kind == kind]
+        resources = [resource for resource in resources if resource.group == group] or [
+            resource for resource in resources if group in store.catalog.groups_of(resource)
         ]
     else:
         segments = split_key(row.key, etcd_prefix)

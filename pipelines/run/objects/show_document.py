@@ -15,6 +15,7 @@ from auditor.program.program import AuditProgram
 from auditor.server.history import check_history, key_revisions
 from auditor.server.object_reader import UndecodedObject
 from auditor.shards.finding_rows import BoundedTexts
+from auditor.sources.manifests.export_table import read_header
 from auditor.sources.registry_key import classify, printable_key, split_key
 from pipelines.run.objects.row_kind import resource_of
 
@@ -108,7 +109,8 @@ def _as_misplaced(out: dict[str, Any], why: str, *, namespaced: bool) -> dict[st
 def _builtin(row: StoredRow, resource: Resource | None, data: bytes, options: QueryOptions) -> JsonObject:
     """Return the result of an audit for a value of a built-in kind."""
     if row.key is None:
-        judged = judge_exported(resource.group, resource.kind, data) if resource is not None else None
+        header = read_header(data)
+        judged = None if resource is None or header is None else judge_exported(header.group, header.kind, data)
     else:
         place = classify(split_key(row.key, options.etcd_prefix), {})
         judged = judge_at(place.group, place.plural, data, place.name) if place.status is KeyClass.BUILTIN else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.builtin.builtin_kinds import BUILTIN_KINDS
+from auditor.builtin.scheme import type_named
 from auditor.builtin.selectable import builtin_selectable, rules_of
 from auditor.printing.get.command import get
 from auditor.printing.get.options import GetOptions
@@ -18,6 +19,7 @@ from auditor.server.object_reader import ReadMode
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
 from tests.command import auditor
+from tests.documents import etcdctl_text, export_of
 from tests.shared import ROOT, shared
 from tests.sources.archives.writing import must_gather, unpack
 
@@ -135,6 +137,34 @@ def test_a_component_status_is_no_orphan(tmp_path: Path) -> None:
     done = auditor("audit", tmp_path / "dump.json", "--report", tmp_path / "report")
     assert (done.code, "CLEAN" in done.stdout) == (0, True)
     assert json.loads((tmp_path / "report" / "manifest.json").read_text())["counts"]["statuses"] == {"builtin": 1}
+
+
+def test_an_export_has_the_objects_of_a_kind_at_each_group_that_a_server_decodes(tmp_path: Path) -> None:
+    versions = ("extensions/v1beta1", "apps/v1beta2", "apps/v1", "networking.k8s.io/v1", "v1", "gone.example.com/v1")
+    kinds = ("Deployment", "DaemonSet", "ReplicaSet", "Ingress", "NetworkPolicy", "ReplicationController")
+    objects = [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": f"n{number}", "namespace": "shop"}}
+        for number, version in enumerate(versions)
+        for kind in kinds
+        if type_named(f"{version if '/' in version else f'/{version}'}/{kind}") is not None or number == 5
+    ]
+    places = {"Ingress": "ingress", "NetworkPolicy": "networkpolicies", "ReplicationController": "controllers"}
+    keys = {
+        f"{places.get(kind, f'{kind.lower()}s')}/shop/n{number}": one
+        for one in objects
+        if (number := versions.index(one["apiVersion"])) < 5 and (kind := one["kind"])
+    }
+    (tmp_path / "etcd.json").write_text(etcdctl_text(keys))
+    asked = ",".join(kinds).lower()
+    for words in (("query", asked, "-A", "-o", "name"), ("query", "*", "--count")):
+        exported = auditor(words[0], export_of(tmp_path / "export.json", *objects), *words[1:])
+        assert exported.stdout == auditor(words[0], tmp_path / "etcd.json", *words[1:]).stdout
+    assert len(keys) == 14
+    assert exported.stdout.endswith("total 14\n")
+    assert f"note: {len(kinds)} values of no kind" in exported.stderr
+    shown = auditor("show", tmp_path / "export.json", "ingresses", "n0", "-n", "shop").stdout
+    assert "orphaned\n" in shown
+    assert "no server of this release stores Ingress.extensions\n" in shown  # what an audit says of it
 
 
 def test_ages_in_a_backup_are_those_of_its_newest_time(tmp_path: Path) -> None:
