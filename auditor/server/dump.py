@@ -243,7 +243,7 @@ class DumpStore:
         Args:
             kinds: The kinds.
             namespace: Only objects in this namespace; empty for all.
-            containing: Only rows whose value has these bytes.
+            containing: Only rows whose value has these bytes, or may have lost them.
         """
         for resource in kinds:
             if namespace and not resource.namespaced:
@@ -251,10 +251,11 @@ class DumpStore:
             notes = NotRead(resource, self.reader.left_out)
             for row in self._rows_read(resource, namespace):
                 stored = self.rows.stored_bytes(row) if containing else b""
-                if containing not in stored and not stored.startswith(ENCRYPTED_PREFIX):
-                    continue
                 obj, unread = None, None
                 try:
+                    is_sealed = stored.startswith(ENCRYPTED_PREFIX)
+                    if not (containing in stored or is_sealed) and self.reader.is_whole(resource, row):
+                        continue
                     obj = self.reader.as_stored_if_read(resource, row)
                 except Exception as error:  # noqa: BLE001 - it is left out
                     unread = error

@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from auditor.base.records import metadata_of
 from auditor.builtin.judge import is_proven
 from auditor.builtin.loose_values import event_at
@@ -232,6 +234,19 @@ class ObjectReader:
             if self._catalog.definition(resource) is None:
                 return _builtin_object(resource, data)
             raise UndecodedObject(str(error)) from None
+
+    def is_whole(self, resource: Resource, row: StoredRow) -> bool:
+        """Return whether a value decodes by itself, of whatever kind it is: then it lacks nothing that was written."""
+        data = self._rows.stored_bytes(row)
+        target = target_of(resource.group, resource.kind)
+        with suppress(orjson.JSONDecodeError):
+            return type(orjson.loads(data)) is dict
+        if target is None or not is_proven(target, data):
+            try:
+                self.as_stored(resource, row)
+            except UndecodedObject:
+                return False
+        return True
 
     def as_stored_if_read(self, resource: Resource, row: StoredRow) -> JsonObject:
         """Return the object of a row as stored; raises UndecodedObject unless it is read, or only a webhook could."""

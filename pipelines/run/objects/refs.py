@@ -65,7 +65,7 @@ def run_refs(options: QueryOptions, *, dangling: bool, output: str) -> int:
             dump = "what could be read of the dump" if incomplete else "the dump"
             err(f"{first_of(missing, _SHOWN)} {by_count(len(missing), 'does', 'do')} not exist in {dump}\n")
         if not rows and output in ("table", "wide"):
-            err("No references found.\n")
+            err(f"No references found{' in what could be read of the dump' if incomplete else ''}.\n")
         return 3 if incomplete else int(bool(missing) and not rows)
 
 

@@ -303,3 +303,33 @@ def test_what_cannot_be_read_and_what_is_no_object_is_said(dump: Path, tmp_path:
     assert "secrets shop/tls does not exist in what could be read of the dump\n" in done.stderr
     assert auditor("refs", dump).code == 2
     assert auditor("refs", dump, "secrets").code == 2
+
+
+TORN_POD = b"k8s\0\n\x09\n\x02v1\x12\x03Pod\x12\x40\n\x05\n\x03web"
+"""An envelope whose message has 64 bytes, of which the first seven are there."""
+OTHER_KIND = json.dumps(_object("Bun", "bun", "bakery.example.com/v1")).encode()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "lost"),
+    [
+        ("pods/shop/web", TORN_POD, True),
+        ("pods/shop/web", b'{"kind":"Pod","apiVersion":"v1","spec":{}', True),
+        ("bakery.example.com/loafs/shop/web", json.dumps(OBJECTS["bakery.example.com/loafs/shop/l"]).encode()[:50], True),
+        ("bakery.example.com/loafs/shop/web", b"", True),
+        ("bakery.example.com/loafs/shop/web", OTHER_KIND, False),
+        ("pods/shop/web", json.dumps(_object("Pod", "web", "v7")).encode(), False),
+        ("pods/shop/web", b"kind: Pod\napiVersion: v1\n", False),
+    ],
+)  # fmt: skip
+def test_a_value_that_may_have_lost_the_reference_leaves_it_open(
+    key: str, value: bytes, lost: bool, tmp_path: Path
+) -> None:
+    store = Store(definition())
+    store.put(json.dumps(OBJECTS["secrets/shop/pull"]).encode(), "/registry/secrets/shop/pull")
+    store.put(value, f"/registry/{key}")
+    done = auditor("refs", store.write(tmp_path / "dump.json", "etcdctl"), "secrets/pull", "-n", "shop")
+    assert (done.code, done.stdout) == (3 if lost else 0, "")
+    assert (f"500: corrupt object /registry/{key}: " in done.stderr) is lost
+    said = " in what could be read of the dump" if lost else ""
+    assert done.stderr.endswith(f"No references found{said}.\n")
