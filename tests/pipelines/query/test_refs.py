@@ -306,7 +306,7 @@ def test_what_cannot_be_read_and_what_is_no_object_is_said(dump: Path, tmp_path:
 
 
 TORN_POD = b"k8s\0\n\x09\n\x02v1\x12\x03Pod\x12\x40\n\x05\n\x03web"
-"""An envelope whose message has 64 bytes, of which the first seven are there."""
+"""An envelope that has seven of the 64 bytes of its message."""
 OTHER_KIND = json.dumps(_object("Bun", "bun", "bakery.example.com/v1")).encode()
 
 
