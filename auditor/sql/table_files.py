@@ -36,12 +36,31 @@ def table_views(folder: Path) -> Views:
         DamagedDump: Its `schema.json` is not one that the auditor writes, or a file of it is not Parquet.
     """
     try:
-        kinds = list(map(_named, orjson.loads((folder / SCHEMA_FILE).read_bytes())["kinds"]))
-    except (ValueError, KeyError, TypeError, LookupError) as error:
+        kinds = list(map(_named, _written(folder)["kinds"]))
+    except (ValueError, TypeError, LookupError) as error:
         raise _damaged(folder / SCHEMA_FILE, error) from error
     firsts: dict[str, _Kind] = {}
     views = [_view(folder, kind, firsts.setdefault(kind.plural, kind)) for kind in kinds]
     return Views(views, dict.fromkeys(("findings", "causes", "keys", "objects"), _NEEDS_REPORT))
+
+
+def has_values(folder: Path, flag: str) -> bool:
+    """Return whether the tables in a folder were written with ``--as stored``, or with ``--show-secrets``.
+
+    Raises:
+        DamagedDump: Its `schema.json` is not one that the auditor writes.
+    """
+    written = _written(folder)
+    return written.get("as") == "stored" if flag == "--as stored" else written.get("secrets_shown") is True
+
+
+def _written(folder: Path) -> dict[str, Any]:
+    """Return what `schema.json` says of the tables in a folder."""
+    try:
+        written = orjson.loads((folder / SCHEMA_FILE).read_bytes())
+        return dict(written)
+    except (ValueError, TypeError) as error:
+        raise _damaged(folder / SCHEMA_FILE, error) from error
 
 
 class _Kind(NamedTuple):

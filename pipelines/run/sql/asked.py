@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from auditor.base.errors import PlanError
 from auditor.sql.engine import run_statement
-from auditor.sql.table_files import is_tables, table_views
+from auditor.sql.table_files import has_values, is_tables, table_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,6 +64,11 @@ def open_views(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[A
         for name in ("dumps", "clusters", "crds", "as_of", "kubernetes"):
             if getattr(options, name):
                 raise PlanError(f"--{name}", "has no effect on typed tables, which are written", "", "ask the dump")
+        for flag, is_given in {"--as stored": options.mode.stored, "--show-secrets": options.mode.show_secrets}.items():
+            if is_given and not has_values(folder, flag):
+                raise PlanError(
+                    flag, "these typed tables were written without it", "", "ask the dump, or write them anew"
+                )
         yield Asked(table_views(folder))
         return
     from auditor.sql.opened import views_of  # noqa: PLC0415 - typed tables need no stores of dumps

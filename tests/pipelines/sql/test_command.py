@@ -238,3 +238,16 @@ def test_typed_tables_are_asked_as_the_dump_is(folder: Path, tmp_path: Path) -> 
     assert (
         "is damaged: ValueError(\"it names the folder '../x'\")" in asked(tmp_path, "tables", "SELECT 1", code=2).stderr
     )
+
+
+def test_typed_tables_have_the_values_that_they_were_written_with(folder: Path, tmp_path: Path) -> None:
+    flags = (("--as", "stored"), ("--show-secrets",))
+    for name, words in {"read": (), "stored": ("--as", "stored", "--show-secrets")}.items():
+        done = auditor("tables", "snapshot.db", tmp_path / name, "secrets", *words, cwd=folder)
+        assert done.code == 0, done.output
+    for words in flags:
+        done = asked(tmp_path, "read", "SELECT 1", *words, code=2)
+        assert f"{' '.join(words)}: these typed tables were written without it; ask the dump" in done.stderr
+        asked(tmp_path, "stored", "SELECT 1", *words)
+    statement = "SELECT data['password'] AS p FROM secrets WHERE metadata.name = 'db'"
+    assert rows(tmp_path, "stored", statement, "--show-secrets") == [{"p": "bmV3"}]
