@@ -48,6 +48,8 @@ def _conversion(kind: Any) -> Convert | None:
     if types.is_struct(kind):
         fields = {field.name: _or_same(field.type) for field in kind}
         return lambda value: {name: convert(value[name]) for name, convert in fields.items() if value[name] is not None}
+    if types.is_interval(kind):
+        return _interval
     return _text
 
 
@@ -58,6 +60,21 @@ def _or_same(kind: Any) -> Convert:
 def _time(value: datetime.datetime) -> str:
     text = value.replace(tzinfo=None).isoformat()
     return text if value.tzinfo is None else f"{text}Z"
+
+
+def _interval(value: pa.MonthDayNano) -> str:
+    """Return an interval as DuckDB writes it: ``1 year 2 days 03:00:00.5``."""
+    years, months = divmod(abs(value.months), 12)
+    sign = -1 if value.months < 0 else 1
+    parts = {"year": sign * years, "month": sign * months, "day": value.days}
+    texts = [f"{count} {unit}{'' if abs(count) == 1 else 's'}" for unit, count in parts.items() if count]
+    seconds, micros = divmod(abs(value.nanoseconds) // 1000, 1_000_000)
+    if value.nanoseconds or not texts:
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" + f".{micros:06}".rstrip("0").rstrip(
+            "."
+        )
+        texts.append(f"-{clock}" if value.nanoseconds < 0 else clock)
+    return " ".join(texts)
 
 
 def _text(value: Any) -> Any:

@@ -251,3 +251,18 @@ def test_typed_tables_have_the_values_that_they_were_written_with(folder: Path, 
         asked(tmp_path, "stored", "SELECT 1", *words)
     statement = "SELECT data['password'] AS p FROM secrets WHERE metadata.name = 'db'"
     assert rows(tmp_path, "stored", statement, "--show-secrets") == [{"p": "bmV3"}]
+
+
+def test_intervals_are_written_as_duckdb_writes_them(folder: Path) -> None:
+    values = (
+        *("INTERVAL 14 MONTH", "INTERVAL (-13) MONTH", "INTERVAL 0 DAY", "INTERVAL 1500 MILLISECOND"),
+        "TIMESTAMP '2026-01-01 00:00:00' - TIMESTAMP '2025-10-08 06:30:00'",
+        "INTERVAL 1 MICROSECOND - INTERVAL 3 DAY",
+        "INTERVAL 12 MONTH - INTERVAL 100 HOUR",
+    )
+    statement = f"SELECT i, {{'t': i}} AS s, i::VARCHAR AS v FROM unnest([{', '.join(values)}]) AS u(i)"
+    made = rows(folder, "cluster.db", statement)
+    assert made[4]["i"] == "84 days 17:30:00"
+    for row in made:
+        assert row == {"i": row["v"], "s": {"t": row["v"]}, "v": row["v"]}
+    assert "84 days 17:30:00" in asked(folder, "cluster.db", statement).stdout
