@@ -11,7 +11,7 @@ from auditor.base.errors import SqlError
 from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.output.views.layout import TableColumn, clipped, painted, table_lines, width_of
-from auditor.printing.print_rows import json_text, print_rows
+from auditor.printing.print_rows import DATA, json_text, print_rows
 from auditor.sql.described import columns_of, listed_views
 from auditor.sql.values import json_rows
 from pipelines.console import UNBOUNDED, terminal_width
@@ -43,6 +43,8 @@ def print_answer(answer: Answer, form: str, out: Callable[[str], object]) -> Non
     names = answer.schema.names
     rows = chain.from_iterable(map(json_rows, answer))
     if form not in ("table", "wide"):
+        if form not in DATA:
+            rows = ({name: _list_text(value) for name, value in row.items()} for row in rows)
         for part in print_rows(rows, names, form):
             out(part)
     elif names == _PLAN:
@@ -86,6 +88,11 @@ def _stacked(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int, b
         yield f"-- row {number}\n"
         for title, cell in zip(titles, row, strict=True):
             yield f"{title}{' ' * (lead - width_of(title))}{clipped(cell, width)}".rstrip() + "\n"
+
+
+def _list_text(value: Any) -> Any:
+    """Return a cell with a list as JSON, as structs and maps are: its items may be empty, null or have commas."""
+    return json_text(value, None) if isinstance(value, list) else value
 
 
 def _cell(value: Any) -> str:

@@ -266,3 +266,9 @@ def test_intervals_are_written_as_duckdb_writes_them(folder: Path) -> None:
     for row in made:
         assert row == {"i": row["v"], "s": {"t": row["v"]}, "v": row["v"]}
     assert "84 days 17:30:00" in asked(folder, "cluster.db", statement).stdout
+
+
+@pytest.mark.parametrize(("form", "cell"), [("csv", '"[""a, b"",null]",[],\n'), ("markdown", '"a, b",null')])
+def test_lists_are_json_in_cells(folder: Path, form: str, cell: str) -> None:
+    statement = "SELECT ['a, b', NULL] AS l, []::VARCHAR[] AS e, NULL::VARCHAR[] AS n"
+    assert cell in asked(folder, "cluster.db", statement, "-o", form).stdout
