@@ -89,6 +89,14 @@ class _Opened:
         self._programs: dict[tuple[str, str, str], AuditProgram] = {}
         self._rows: dict[tuple[str, str, str], dict[tuple[str, str], StoredRow]] = {}
 
+    def __repr__(self) -> str:
+        shown = self._shown() if self._close.alive else f"{self._options.target} closed"
+        return f"<{type(self).__name__} {shown}>"
+
+    def _shown(self) -> str:
+        """Return what it is, as `repr` shows it while it is open."""
+        raise NotImplementedError
+
     def __enter__(self) -> Self:
         return self
 
@@ -232,7 +240,7 @@ class _Opened:
 class OpenedDump(_Opened):
     """An opened dump. `auditor.open` makes one."""
 
-    def __repr__(self) -> str:
+    def _shown(self) -> str:
         store = self._store
         sources = store.plan.sources if isinstance(store, DumpStore) else ()
         texts = [
@@ -241,7 +249,7 @@ class OpenedDump(_Opened):
             + f", {counted(source.rows, 'object' if source.is_export else 'key')}"
             for source in sources
         ]
-        return f"<OpenedDump {first_of(texts, 3) if texts else self._options.target}>"
+        return first_of(texts, 3) if texts else self._options.target
 
     def objects(
         self, kind: str, *, namespace: str = "", selector: str = "", field_selector: str = "", where: str = ""
@@ -322,10 +330,10 @@ class OpenedDump(_Opened):
 class OpenedReport(_Opened):
     """An opened report. `auditor.open`, `OpenedDump.audit` and `OpenedDump.upgrade` make one."""
 
-    def __repr__(self) -> str:
+    def _shown(self) -> str:
         manifest = read_manifest(self._folder)
         rows = counted(manifest["counts"]["rows"], "row")
-        return f"<OpenedReport {self._options.target}: {rows}, made {manifest['started']}>"
+        return f"{self._options.target}: {rows}, made {manifest['started']}"
 
     @property
     def _folder(self) -> Path:

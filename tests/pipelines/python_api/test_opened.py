@@ -124,6 +124,7 @@ def test_an_upgrade_is_a_report_that_goes_with_it(dump: auditor.OpenedDump, tmp_
     assert "spec.grams" in str(upgraded.causes()["title"].to_pylist())
     upgraded.close()
     assert not folder.exists()
+    assert repr(upgraded) == f"<OpenedReport {folder} closed>"
 
 
 def test_a_release_does_not_leak_into_the_caller(tmp_path: Path) -> None:
@@ -196,6 +197,7 @@ def test_it_can_be_closed_and_closes_itself(tmp_path: Path, monkeypatch: pytest.
     opened.close()
     with pytest.raises(PlanError, match="is closed; open it again"):
         opened.kinds()
+    assert repr(opened) == f"<OpenedDump {SAMPLE} closed>"
     again = auditor.open(SAMPLE)
     del again
     gc.collect()
