@@ -135,6 +135,16 @@ class SqlError(AuditorError):
     """A statement of SQL that is refused, or fails; the text is DuckDB's."""
 
 
+class UnknownTable(SqlError):
+    """A statement names a kind or a table that is not there."""
+
+
+class DamagedNames(SqlError):
+    """A statement names what is not there, where damage may have taken it."""
+
+    exit_code = 3
+
+
 class EngineError(AuditorError):
     """Worker processes failed."""
 

@@ -56,7 +56,7 @@ def _split(views: Views, text: str) -> tuple[View, list[str]]:
         view = views.find(".".join(steps[:length]))
         if view is not None:
             return view, steps[length:]
-    raise SqlError("", views.missing(steps[0]))
+    raise views.missing(steps[0])
 
 
 def _fields_below(field: Any) -> list[Any]:

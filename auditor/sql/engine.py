@@ -233,7 +233,7 @@ def _parts(run: _Run, views: Views) -> Iterator[Any]:
             yield from run()
     except SqlError as error:
         if unknown := _UNKNOWN.match(error.found):
-            raise SqlError("", views.missing(unknown[1])) from None
+            raise views.missing(unknown[1]) from None
         raise
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from auditor.base.errors import SqlError, UnknownTable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -82,13 +84,13 @@ class Views:
         near = difflib.get_close_matches(name.lower(), self._views, _SIMILAR, 0.6)
         return list(dict.fromkeys(self._views[each].name for each in near))
 
-    def missing(self, name: str) -> str:
-        """Return why there is no view of a name, and what there is instead."""
+    def missing(self, name: str) -> SqlError:
+        """Return the error for a name that no view has: why, and what there is instead."""
         if reason := self.absent.get(name.lower()):
-            return f'there is no table "{name}" here: {reason}'
+            return SqlError("", f'there is no table "{name}" here: {reason}')
         near = self.similar(name)
         hint = f"did you mean {' or '.join(map(quoted, near))}?" if near else r"`\d` lists what there is"
-        return f'there is no kind or table "{name}"; {hint}'
+        return UnknownTable("", f'there is no kind or table "{name}"; {hint}')
 
 
 def quoted(name: str) -> str:

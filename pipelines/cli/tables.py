@@ -42,7 +42,8 @@ def tables(target: str, out: str, args: tuple[str, ...], *, output: str, **flags
     OUT must be new or empty; it appears whole or not at all.
 
     \b
-    Exit codes: 0; 1 no such kind, or no objects; 2 usage; 3 part of the dump could not be read.
+    Exit codes: 0; 1 no such kind, or no objects of known kinds; a kind that is named and has no objects is an empty
+    table, and 0; 2 usage, or no dump could be read; 3 part of the dump could not be read (also where no kind is known).
 
     \b
     Examples:
@@ -59,7 +60,7 @@ def tables(target: str, out: str, args: tuple[str, ...], *, output: str, **flags
     def command() -> int:
         try:
             return run_tables(asked, out, output)
-        except NotWritten:
-            return 1
+        except NotWritten as error:
+            return int(error.args[0])
 
     run(command)

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from pipelines.run.objects.query_options import QueryOptions
 
 _EVERY_KIND: Final = "*"
+MAY_BE_LOST: Final = "part of the dump could not be read, and the definition of a kind may have been there"
+"""What is said where a kind is unknown, and the dump is not whole."""
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from auditor.server.kind_batches import kind_parts
 from auditor.sources.stores.locations import shown_url
 from pipelines.run.audit_tables import batches_of, new_tables
 from pipelines.run.objects.chosen_kinds import note_of_no_kind
-from pipelines.run.query import is_incomplete, open_store
+from pipelines.run.query import MAY_BE_LOST, is_incomplete, open_store
 from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ def run_tables(options: QueryOptions, out: str, output: str) -> int:
             err(f"error: {error}\n")
             if near := store.discovery.similar(error.name):
                 err(f"did you mean {' or '.join(near)}?\n")
-            raise NotWritten from None
+            raise _not_written(store, err) from None
         rows = _write(store, kinds, folder, are_named=bool(options.args))
         if not rows:
             err("No objects of known kinds.\n")
-            raise NotWritten
+            raise _not_written(store, err)
         sources = [visible(shown_url(options.target))]
         secrets_shown = options.mode.show_secrets
         write_schemas(rows, folder, sources, shown_as=options.shown_as, secrets_shown=secrets_shown)
@@ -67,7 +67,14 @@ def run_tables(options: QueryOptions, out: str, output: str) -> int:
 
 
 class NotWritten(Exception):
-    """There is nothing to write; it was said why."""
+    """There is nothing to write; it was said why. The argument is the exit code."""
+
+
+def _not_written(store: AnyStore, err: Callable[[str], None]) -> NotWritten:
+    if not is_incomplete(store):
+        return NotWritten(1)
+    err(f"note: {MAY_BE_LOST}\n")
+    return NotWritten(3)
 
 
 def _kinds(store: AnyStore, args: Sequence[str], err: Callable[[str], None]) -> list[Resource]:

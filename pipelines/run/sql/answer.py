@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from auditor.base.errors import PlanError
+from auditor.base.errors import DamagedNames, PlanError, UnknownTable
 from auditor.sql.statements import READS, checked, connection
 from pipelines.run.sql.asked import open_views
 from pipelines.run.sql.output import describe, print_answer
@@ -46,7 +46,14 @@ def run_sql(options: QueryOptions, statement: str) -> int:
 
             ask_for_statements(asked, partial(answer_to, asked, output=options.output))
         else:
-            answer_to(asked, text, options.output)
+            try:
+                answer_to(asked, text, options.output)
+            except UnknownTable as error:
+                if asked.is_incomplete():
+                    from pipelines.run.query import MAY_BE_LOST  # noqa: PLC0415 - typed tables need no stores of dumps
+
+                    raise DamagedNames("", error.found, "", MAY_BE_LOST) from None
+                raise
             for note in asked.notes():
                 err(f"note: {note}\n")
         incomplete = asked.is_incomplete()

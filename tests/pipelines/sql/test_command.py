@@ -272,3 +272,17 @@ def test_intervals_are_written_as_duckdb_writes_them(folder: Path) -> None:
 def test_lists_are_json_in_cells(folder: Path, form: str, cell: str) -> None:
     statement = "SELECT ['a, b', NULL] AS l, []::VARCHAR[] AS e, NULL::VARCHAR[] AS n"
     assert cell in asked(folder, "cluster.db", statement, "-o", form).stdout
+
+
+def test_where_damage_may_have_taken_a_definition_the_exit_code_is_three(tmp_path: Path) -> None:
+    whole = (ROOT / "sample-data" / "cluster.db.gz").read_bytes()
+    (tmp_path / "torn.db.gz").write_bytes(whole[: len(whole) // 2])
+    lost = "part of the dump could not be read, and the definition of a kind may have been there"
+    for statement in ("FROM loaves", "\\d loaves"):
+        done = asked(tmp_path, "torn.db.gz", statement, code=3)
+        assert f'error: there is no kind or table "loaves"; did you mean leases?; {lost}\n' in done.stderr
+    assert "it is a table of a report" in asked(tmp_path, "torn.db.gz", "FROM findings", code=2).stderr
+    for kinds in (("loaves",), ()):
+        done = auditor("tables", "torn.db.gz", "out", *kinds, cwd=tmp_path)
+        assert (done.code, done.stderr.splitlines()[-1]) == (3, f"note: {lost}")
+        assert not (tmp_path / "out").exists()
