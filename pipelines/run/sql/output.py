@@ -41,7 +41,7 @@ def print_answer(answer: Answer, form: str, out: Callable[[str], object]) -> Non
         out: Writes to standard output.
     """
     names = answer.schema.names
-    rows = chain.from_iterable(map(json_rows, answer))
+    rows: Iterator[dict[str, Any]] = chain.from_iterable(map(json_rows, answer))
     if form not in ("table", "wide"):
         if form not in DATA:
             rows = ({name: _list_text(value) for name, value in row.items()} for row in rows)
