@@ -14,6 +14,7 @@ import orjson
 import pyarrow as pa
 
 from auditor.base.release import VERSION
+from auditor.sources.detect import SCHEMA_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from auditor.columns.kind_columns import KindColumns
 
 
-SCHEMA_FILE: Final = "schema.json"
 COLUMNS_VERSION: Final = "1"
 """Version of the columns; it changes when a value of the same type of a schema gets another column or type."""
 _GROUP_ROWS: Final = 1 << 15

@@ -23,6 +23,8 @@ ACCEPTED: Final = (
     "backups of Velero and Rancher, must-gather, a folder, tar or zip of these; plain or compressed (.gz .zst .xz .bz2)"
 )
 
+SCHEMA_FILE: Final = "schema.json"
+"""The file beside the kinds in a folder of typed tables."""
 _LATER: Final = "is not read yet"
 _SAVE_TABLE: Final = "export the table kine as CSV with a header, values in hex"
 _SAVE_AS_JSON: Final = 'repeat "etcdctl get /registry --prefix -w json"'
@@ -130,6 +132,17 @@ def intact_pages(head: bytes) -> tuple[int, int] | None:
         if 2 * sound > len(pages):
             return page_size, sound
     return None
+
+
+def check_no_tables(folder: Path) -> None:
+    """Refuse a folder of typed tables, whose `schema.json` would be read as a manifest.
+
+    Raises:
+        UnknownDump: It is one.
+    """
+    path = folder / SCHEMA_FILE
+    if path.is_file() and b'"columns_version":' in path.read_bytes()[:HEAD_SIZE]:
+        raise UnknownDump(str(folder), "these are typed tables, and no dump", "", "`auditor sql` reads them")
 
 
 def unknown_dump(name: str, head: bytes, size: int) -> SourceError:

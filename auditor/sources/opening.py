@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from auditor.base.errors import AuditorError, DamagedDump, PlanError, SourceError, UnknownDump, refusal
 from auditor.base.visible import visible
-from auditor.sources.detect import ACCEPTED, database_of, form_of, intact_pages, refused_file, state_of, unknown_dump
+from auditor.sources.detect import (
+    ACCEPTED,
+    check_no_tables,
+    database_of,
+    form_of,
+    intact_pages,
+    refused_file,
+    state_of,
+    unknown_dump,
+)
 from auditor.sources.dump_formats import FORMATS
 from auditor.sources.files.compression import (
     HEAD_SIZE,
@@ -387,6 +396,7 @@ class _Opening:
 
     def manifests(self, path: Path, forms: dict[Path, str], number: int) -> SourcePlan:
         """Open a folder of manifests, and report files of other known formats beside them."""
+        check_no_tables(path)
         from auditor.sources.manifests.manifest_table import open_directory  # noqa: PLC0415
 
         plan = open_directory(path, number=number, workdir=self.workdir)

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 
 from auditor.base.errors import DamagedDump
 from auditor.base.wording import by_count, objects
-from auditor.columns.dataset import SCHEMA_FILE
+from auditor.sources.detect import SCHEMA_FILE
 from auditor.sql.views import View, Views
 
 if TYPE_CHECKING:

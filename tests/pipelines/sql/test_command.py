@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
+from auditor import open as open_dump
+from auditor.base.errors import AuditorError
 from tests.command import auditor
 from tests.questions.shop import dump_of
 from tests.shared import ROOT
@@ -286,3 +288,13 @@ def test_where_damage_may_have_taken_a_definition_the_exit_code_is_three(tmp_pat
         done = auditor("tables", "torn.db.gz", "out", *kinds, cwd=tmp_path)
         assert (done.code, done.stderr.splitlines()[-1]) == (3, f"note: {lost}")
         assert not (tmp_path / "out").exists()
+
+
+def test_typed_tables_are_no_dump_of_other_commands(folder: Path, tmp_path: Path) -> None:
+    auditor("tables", "cluster.db", tmp_path / "tables", cwd=folder)
+    for words in (("tables", "tables", "out"), ("audit", "tables", "--report", "out"), ("query", "tables", "loaves")):
+        done = auditor(*words, cwd=tmp_path)
+        assert "tables: these are typed tables, and no dump; `auditor sql` reads them" in done.stderr
+        assert (done.code, [path.name for path in tmp_path.iterdir()]) == (2, ["tables"])
+    with pytest.raises(AuditorError, match="`auditor sql` reads them"):
+        open_dump(tmp_path / "tables")
