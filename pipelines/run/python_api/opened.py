@@ -40,7 +40,7 @@ from auditor.sql.report_views import ReportTables
 from auditor.store.manifest import MANIFEST
 from pipelines.run.audit import run_audit
 from pipelines.run.objects.query_options import QueryOptions
-from pipelines.run.python_api.given import paths, warn
+from pipelines.run.python_api.given import column_names, option_value, paths, text, warn
 from pipelines.run.python_api.stored_object import StoredObject
 from pipelines.run.query import open_stores
 from pipelines.run.upgrade import run_upgrade
@@ -156,6 +156,9 @@ class _Opened:
     ) -> Iterator[StoredObject]:
         if not self._asked[1].can_read():
             raise PlanError(self._options.target, NEEDS_DUMP)
+        given = {"namespace": namespace, "selector": selector, "field_selector": field_selector, "where": where}
+        for name, value in given.items():
+            text(value, name)
         resource = self._resource(kind)
         query = Query(where)
         if isinstance(self._store, FleetStore):
@@ -208,7 +211,7 @@ class _Opened:
             raise PlanError(self._options.target, NEEDS_DUMP)
         view = views.find(resource.group_resource)
         schema = self._run(kinds.schema, resource) if view is None else self._run(lambda: view.schema)
-        names = schema.names if columns is None else list(columns)
+        names = schema.names if columns is None else column_names(columns)
         for name in names:
             if name not in schema.names:
                 raise PlanError("columns", f"{kind} has no column {name!r}", f"some of {', '.join(schema.names)}")
@@ -301,11 +304,14 @@ class OpenedDump(_Opened):
     def _reported(
         self, report: str | os.PathLike[str], options: dict[str, Any], run: Callable[[AuditOptions], Any]
     ) -> OpenedReport:
-        known = {field.name for field in fields(AuditOptions) if "option" in field.metadata} - _OF_OPEN
-        for name in options:
-            if name not in known:
-                raise PlanError(name, "is no option of an audit", f"some of {', '.join(sorted(known))}")
-        asked, more = self._options, {"jobs": processors(), "fail_on": "never", **options}
+        known = {field.name: field for field in fields(AuditOptions) if "option" in field.metadata}
+        asked = self._options
+        more: dict[str, Any] = {"jobs": processors(), "fail_on": "never"}
+        for name, value in options.items():
+            if name not in known or name in _OF_OPEN:
+                expected = ", ".join(sorted(known.keys() - _OF_OPEN))
+                raise PlanError(name, "is no option of an audit", f"some of {expected}")
+            more[name] = option_value(known[name], value)
         with ExitStack() as stack:
             folder = os.fspath(report)
             if not folder:
@@ -442,7 +448,7 @@ def open(  # noqa: A001 - it is `auditor.open`
         encryption_config=os.fspath(encryption_config),
         kms_decryptor=kms_decryptor,
         convert_with=convert_with,
-        kubernetes=kubernetes,
+        kubernetes=text(kubernetes, "kubernetes"),
         mode=mode,
     )
     is_report = (Path(options.target) / MANIFEST).exists()
