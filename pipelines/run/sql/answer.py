@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from auditor.base.errors import DamagedNames, PlanError, UnknownTable
+from auditor.columns.column_types import JSON_MARK
+from auditor.columns.kind_columns import REST, STORED_OBJECT
 from auditor.sql.statements import READS, checked, connection
 from pipelines.run.sql.asked import open_views
 from pipelines.run.sql.output import describe, print_answer
@@ -91,8 +93,14 @@ def answer_to(asked: Asked, text: str, output: str) -> None:
 def _write_parquet(table: Any, path: str) -> None:
     from pipelines.run.query_output import write_parquet_answer  # noqa: PLC0415 - it loads stores of dumps, too
 
+    fields = [_marked(field) if field.name in (REST, STORED_OBJECT) else field for field in table.schema]
     try:
-        write_parquet_answer(table, path)
+        write_parquet_answer(table.cast(pa.schema(fields)), path)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         advice = "cast the column to a type that it has, such as VARCHAR"
         raise PlanError("-o parquet", f"Parquet does not have a type of the answer: {error}", "", advice) from None
+
+
+def _marked(field: pa.Field) -> pa.Field:
+    """Return a column of JSON text with the mark that it has in typed tables, which DuckDB drops."""
+    return field.with_metadata(JSON_MARK) if pa.types.is_string(field.type) else field

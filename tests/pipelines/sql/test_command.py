@@ -143,6 +143,9 @@ def test_parquet_goes_to_a_file_or_to_standard_output(folder: Path, tmp_path: Pa
     statement = "SELECT key, spec.flour, metadata FROM loaves ORDER BY key"
     path = tmp_path / "loaves.parquet"
     asked(folder, "cluster.db", statement, "-o", f"parquet={path}")
+    asked(folder, "cluster.db", "SELECT _rest, stored_object, key FROM loaves", "-o", f"parquet={tmp_path / 'x'}")
+    marks = [(field.metadata or {}).get(b"auditor.json") for field in pq.read_schema(tmp_path / "x")]
+    assert marks == [b"true", b"true", None]
     table = pq.read_table(path)
     assert (table.num_rows, table.column_names) == (32, ["key", "flour", "metadata"])
     done = auditor("sql", "cluster.db", statement, "-o", "parquet", cwd=folder)
