@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError, SqlError
-from auditor.base.machine import memory_limit, processors
+from auditor.base.machine import memory_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,8 +61,9 @@ def _message(error: Exception) -> str:
 
 def connection() -> Any:
     """Return a new database in memory that reads nothing but what is registered with it."""
+    # one thread: the threads of a pool call Python, and DuckDB may wait for their end while it holds Python's lock
     memory = min(_MEMORY, (memory_limit() or _MEMORY * _SHARE) // _SHARE)
-    config = {**_CLOSED, "threads": str(processors()), "memory_limit": f"{memory >> 20}MiB"}
+    config = {**_CLOSED, "threads": "1", "memory_limit": f"{memory >> 20}MiB"}
     made = duckdb().connect(":memory:", config=config)
     made.execute("SET TimeZone = 'UTC'")
     return made

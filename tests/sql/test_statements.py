@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from auditor.base.errors import PlanError, SqlError
-from auditor.base.machine import processors
 from auditor.sql import View, Views, run_statement
 from auditor.sql.statements import READS, duckdb
 
@@ -153,7 +152,7 @@ def test_settings_are_locked_and_bounded() -> None:
     assert values["python_enable_replacements"] == "false"
     assert values["temp_directory"] == ""
     assert values["TimeZone"] == "UTC"
-    assert values["threads"] == str(processors())
+    assert values["threads"] == "1"
 
 
 def test_without_duckdb_one_line_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
