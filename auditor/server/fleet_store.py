@@ -14,7 +14,7 @@ from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import ReportStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.printing.discovery import Resource
@@ -252,3 +252,13 @@ class SameColumns:
 
 AnyStore = OneStore | FleetStore
 """A store that `query` asks."""
+
+
+def stores_of(store: AnyStore) -> Mapping[str, OneStore]:
+    """Return the stores of a fleet by cluster; any other store under an empty name."""
+    return store.stores if isinstance(store, FleetStore) else {"": store}
+
+
+def own_kind(store: AnyStore, cluster: str, resource: Resource) -> Resource | None:
+    """Return a kind as a cluster of `stores_of` serves it; None if it does not."""
+    return store.own(cluster, resource) if isinstance(store, FleetStore) else resource

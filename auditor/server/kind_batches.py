@@ -23,7 +23,7 @@ from auditor.columns import KindColumns, TableRow
 from auditor.crds.conversion import LostWebhook
 from auditor.server.dump import DumpStore
 from auditor.server.dump_rows import StoredRow
-from auditor.server.fleet_store import FleetStore
+from auditor.server.fleet_store import own_kind, stores_of
 from auditor.server.object_reader import UndecodedObject, version_of
 from auditor.server.report import ReportStore
 from auditor.sources.registry_key import printable_key
@@ -82,12 +82,11 @@ def kind_parts(store: AnyStore, resource: Resource) -> list[KindPart]:
     Raises:
         PlanError: As `kind_batches`.
     """
-    stores = store.stores if isinstance(store, FleetStore) else {"": store}
     parts: list[KindPart] = []
-    for name, one in stores.items():
+    for name, one in stores_of(store).items():
         if not isinstance(one, DumpStore):
             raise PlanError(name or resource.plural, "an index has no whole objects", "", "name its dump with --dump")
-        own = store.own(name, resource) if isinstance(store, FleetStore) else resource
+        own = own_kind(store, name, resource)
         if own is not None:
             parts.append(kind_part(one, own, name))
     if not parts:

@@ -10,8 +10,9 @@ from auditor.base.progress import tell
 from auditor.base.statuses import Status
 from auditor.base.wording import are, by_count, objects
 from auditor.columns.kind_columns import STORED_OBJECT
+from auditor.printing.discovery import stored_kinds
 from auditor.server.dump import DumpStore
-from auditor.server.fleet_store import FleetStore
+from auditor.server.fleet_store import own_kind, stores_of
 from auditor.server.kind_batches import kind_batches
 from auditor.sql.views import View
 
@@ -51,22 +52,15 @@ class KindViews:
 
     def stored_kinds(self) -> list[Resource]:
         """Return the kinds that are stored, each once, in discovery order."""
-        kinds: dict[tuple[str, str], Resource] = {}
-        for resource in self._store.discovery.resources:
-            place = (resource.group, resource.plural)
-            if resource.is_stored and place != ("events.k8s.io", "events"):  # stored as core's
-                kinds.setdefault(place, resource)
-        return list(kinds.values())
+        return stored_kinds(self._store.discovery)
 
     def can_read(self) -> bool:
         """Whether the objects themselves are there, and not only an index of them."""
-        stores = self._store.stores.values() if isinstance(self._store, FleetStore) else [self._store]
-        return all(isinstance(each, DumpStore) for each in stores)
+        return all(isinstance(each, DumpStore) for each in stores_of(self._store).values())
 
     def _rows(self, resource: Resource) -> Iterator[StoredRow]:
-        stores = self._store.stores if isinstance(self._store, FleetStore) else {"": self._store}
-        for name, one in stores.items():
-            own = self._store.own(name, resource) if isinstance(self._store, FleetStore) else resource
+        for name, one in stores_of(self._store).items():
+            own = own_kind(self._store, name, resource)
             if own is not None and isinstance(one, DumpStore):
                 yield from one.rows.of(own)
 
@@ -129,9 +123,8 @@ class KindViews:
 
     def _left_out(self) -> Counter[Status]:
         """Return how many objects the stores could not read until now."""
-        stores = self._store.stores.values() if isinstance(self._store, FleetStore) else [self._store]
         counts: Counter[Status] = Counter()
-        for store in stores:
+        for store in stores_of(self._store).values():
             counts[Status.SEALED] += store.left_out.sealed
             counts[Status.UNREADABLE] += store.left_out.corrupt + store.left_out.failed
         return counts

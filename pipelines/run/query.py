@@ -25,7 +25,7 @@ from auditor.releases import RELEASES, Release, active, running_as
 from auditor.selectors.where import notes_of
 from auditor.server.clock import newest_time
 from auditor.server.dump import DumpStore, Query
-from auditor.server.fleet_store import AnyStore, FleetStore, OneStore
+from auditor.server.fleet_store import AnyStore, FleetStore, OneStore, stores_of
 from auditor.server.history import deletion, plan_as_of, revision_at
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import OtherDump, ReportStore, check_dumps, find_dumps, read_manifest, report_plan, scope_of
@@ -385,9 +385,8 @@ def run_query(options: QueryOptions) -> int:
             asked.now = _newest(store)
             is_of_dump = asked.now is not None and asked.now < began  # a time in the future counts as the clock's
             asked.now_is = "the newest time in the dump; --now now is the clock" if is_of_dump else "the clock"
-        stores = list(store.stores.values()) if isinstance(store, FleetStore) else [store]
         needs_objects = asked.count_by or asked.answer or options.mode.stored
-        if needs_objects and any(isinstance(part, IndexOnlyStore) for part in stores):
+        if needs_objects and any(isinstance(part, IndexOnlyStore) for part in stores_of(store).values()):
             raise PlanError(options.target, "an index has no whole objects", "", "name its dump with --dump")
         asked.every_kind = options.args == (_EVERY_KIND,)
         if asked.every_kind:
@@ -427,9 +426,8 @@ def _tell_failures(store: AnyStore, code: int, err: Callable[[str], None]) -> tu
     Returns:
         The exit code, 1 if it failed for all objects, and whether it failed for any.
     """
-    stores = store.stores if isinstance(store, FleetStore) else {"": store}
     tried: list[Failures] = []
-    for cluster, asked in stores.items():
+    for cluster, asked in stores_of(store).items():
         lead = f"cluster {cluster}: " if cluster else ""
         failures = {kind.group_resource: failing for kind, failing in asked.where_failures.items() if failing.tried}
         tried += failures.values()
@@ -441,8 +439,7 @@ def _tell_failures(store: AnyStore, code: int, err: Callable[[str], None]) -> tu
 
 def _newest(store: AnyStore) -> float | None:
     """Return the newest time in the snapshots of a store, or None if they have none: then the clock counts."""
-    stores = store.stores.values() if isinstance(store, FleetStore) else [store]
-    times = [newest_time(store) for store in stores if isinstance(store, DumpStore)]
+    times = [newest_time(part) for part in stores_of(store).values() if isinstance(part, DumpStore)]
     return max((time for time in times if time is not None), default=None)
 
 

@@ -9,7 +9,7 @@ from auditor.columns.column_types import JSON, Kind
 from auditor.columns.kind_columns import REST
 from auditor.golang import jsontext
 from auditor.server.dump import DumpStore
-from auditor.server.fleet_store import FleetStore
+from auditor.server.fleet_store import own_kind, stores_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,8 +34,8 @@ def columns_of(store: AnyStore, resources: Sequence[Resource]) -> KindColumns | 
     if len({(resource.group, resource.version, resource.kind) for resource in resources}) != 1:
         return None
     made = []
-    for name, one in (store.stores if isinstance(store, FleetStore) else {"": store}).items():
-        own = store.own(name, resources[0]) if isinstance(store, FleetStore) else resources[0]
+    for name, one in stores_of(store).items():
+        own = own_kind(store, name, resources[0])
         if not isinstance(one, DumpStore):
             return None
         if own is not None:

@@ -12,7 +12,7 @@ from auditor.printing.discovery import UnknownResource, stored_kinds
 from auditor.printing.print_rows import print_rows
 from auditor.selectors.partitions import folders_of
 from auditor.server.dump import DumpStore
-from auditor.server.fleet_store import FleetStore
+from auditor.server.fleet_store import stores_of
 from auditor.server.kind_batches import kind_parts
 from auditor.sources.stores.locations import shown_url
 from pipelines.run.audit_tables import batches_of, new_tables
@@ -88,7 +88,7 @@ def _kinds(store: AnyStore, args: Sequence[str], err: Callable[[str], None]) -> 
         named = [store.discovery.resolve(word, lambda text: err(f"{text}\n")) for word in words]
         return list({(resource.group, resource.kind): resource for resource in named}.values())
     kinds: dict[tuple[str, str], Resource] = {}
-    for one in store.stores.values() if isinstance(store, FleetStore) else (store,):
+    for one in stores_of(store).values():
         if isinstance(one, DumpStore):
             own = stored_kinds(one.discovery)
             for resource in own:
@@ -101,8 +101,8 @@ def _kinds(store: AnyStore, args: Sequence[str], err: Callable[[str], None]) -> 
 
 def _write(store: AnyStore, kinds: Sequence[Resource], folder: Path, *, are_named: bool) -> list[dict[str, Any]]:
     """Write the rows of kinds; return the entry of each kind that has any, or was named."""
-    stores = store.stores.values() if isinstance(store, FleetStore) else (store,)
-    folders, entries = folders_of(*(one.plan for one in stores if isinstance(one, DumpStore))), []
+    plans = (one.plan for one in stores_of(store).values() if isinstance(one, DumpStore))
+    folders, entries = folders_of(*plans), []
     for resource in kinds:
         parts = kind_parts(store, resource)
         if not are_named and all(part.is_empty() for part in parts):

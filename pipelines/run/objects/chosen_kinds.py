@@ -11,7 +11,7 @@ from auditor.printing.arguments import UsageError, read_arguments
 from auditor.printing.discovery import UnknownResource, stored_kinds
 from auditor.printing.get.server_errors import StatusError
 from auditor.server.dump import DumpStore
-from auditor.server.fleet_store import FleetStore
+from auditor.server.fleet_store import FleetStore, stores_of
 from auditor.server.live_list import Selection
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], None
         SelectorError, StatusError: No kind takes them.
     """
     kinds = stored_kinds(store.discovery)
-    for part in store.stores.values() if isinstance(store, FleetStore) else (store,):
+    for part in stores_of(store).values():
         if isinstance(part, DumpStore):
             note_of_no_kind(part, kinds, "searched", part.warn)
     if options.namespace:

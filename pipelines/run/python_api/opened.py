@@ -27,7 +27,7 @@ from auditor.program.program import AuditProgram
 from auditor.releases import find_release, running_as
 from auditor.selectors.where import Failures, compile_where
 from auditor.server.dump import DumpStore, Query
-from auditor.server.fleet_store import FleetStore
+from auditor.server.fleet_store import FleetStore, own_kind
 from auditor.server.not_read import NotRead
 from auditor.server.object_reader import ReadMode
 from auditor.server.report import ReportStore, read_manifest
@@ -181,7 +181,7 @@ class _Opened:
     def _judged(self, cluster: str, resource: Resource, obj: StoredObject) -> tuple[Finding, ...]:
         """Return the findings of an object, from its bytes in the dump."""
         store = self._opened.stores[cluster]
-        own = self._store.own(cluster, resource) or resource if isinstance(self._store, FleetStore) else resource
+        own = own_kind(self._store, cluster, resource) or resource
         definition = store.catalog.definition(own) if isinstance(store, DumpStore) else None
         if not isinstance(store, DumpStore) or definition is None:
             return ()
