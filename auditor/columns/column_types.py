@@ -27,7 +27,8 @@ MOST_LEAVES: Final = 2000
 """Leaf columns of a kind; what would exceed them is JSON text."""
 MOST_DEPTH: Final = 16
 """Levels below a top-level column: properties, list items and map values."""
-JSON_MARK: Final = {"auditor.json": "true"}
+_MARK: Final = "auditor.json"
+JSON_MARK: Final = {_MARK: "true"}
 """Metadata of the field of a column of JSON text."""
 
 
@@ -83,6 +84,11 @@ _ARROW: Final = {
 def arrow_field(name: str, column: Column) -> pa.Field:
     """Return the Arrow field of a column; one of JSON text is marked."""
     return pa.field(name, column.arrow(), metadata=JSON_MARK if column.kind is Kind.JSON else None)
+
+
+def is_json(field: pa.Field) -> bool:
+    """Return whether a column is marked as one of JSON text."""
+    return _MARK.encode() in (field.metadata or {})
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ import orjson
 import pyarrow as pa
 
 from auditor.base.release import VERSION
+from auditor.columns.column_types import is_json
 from auditor.sources.detect import SCHEMA_FILE
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def described(columns: KindColumns, folder: str, written: Written) -> dict[str, 
 def type_text(field: pa.Field) -> str:
     """Return the type of a column as text, with ``json`` for JSON text."""
     kind = field.type
-    if field.metadata is not None and b"auditor.json" in field.metadata:
+    if is_json(field):
         return "json"
     if pa.types.is_struct(kind):
         below = (kind.field(number) for number in range(kind.num_fields))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from auditor.base.errors import SqlError
+from auditor.columns.column_types import is_json
 from auditor.sql.views import quoted
 
 if TYPE_CHECKING:
     from auditor.sql.views import View, Views
 
 _NAMES: Final = {"string": "VARCHAR", "bool": "BOOLEAN", "double": "DOUBLE", "int64": "BIGINT", "int32": "INTEGER"}
-_JSON: Final = b"auditor.json"
 
 
 def listed_views(views: Views, *, every: bool) -> tuple[list[dict[str, str]], int]:
@@ -68,7 +68,7 @@ def _fields_below(field: Any) -> list[Any]:
 
 def type_text(field: Any) -> str:
     """Return the type of a column as DuckDB calls it; of a struct the names of its fields."""
-    if _JSON in (field.metadata or {}):
+    if is_json(field):
         return "VARCHAR, JSON text"
     return _of_type(field.type)
 
