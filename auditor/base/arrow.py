@@ -315,6 +315,11 @@ def plain(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values of a dictionary; another type as it is."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def in_one_piece(column: Any) -> Any:
     """Return a column as an array; an array is returned as it is."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -10,7 +10,7 @@ import pyarrow
 
 import auditor
 from auditor.base import tables
-from auditor.base.arrow import dictionary_encoded, read_parquet, whole_parquet
+from auditor.base.arrow import dictionary_encoded, plain_type, read_parquet, whole_parquet
 from auditor.causes.keys import CauseKey, ids_of, renewed_form
 from auditor.causes.titles import title_of
 from auditor.releases import active
@@ -99,7 +99,9 @@ def read_rows(report: Path) -> list[dict[str, Any]] | None:
     if table.column_names != CAUSES.names:
         return None
     with whole_parquet(path):
-        rows: list[dict[str, Any]] = table.cast(pa.schema([_plain(field) for field in CAUSES])).to_pylist()
+        rows: list[dict[str, Any]] = table.cast(
+            pa.schema([(field.name, plain_type(field.type)) for field in CAUSES])
+        ).to_pylist()
     return _renewed(rows)
 
 
@@ -121,10 +123,6 @@ def _renewed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rows_out = [changed.get(number, row) for number, row in enumerate(rows)]
     ids = ids_of([row["digest"] for row in rows_out])
     return [{**row, "cause": ids[row["digest"]]} for row in rows_out]
-
-
-def _plain(field: Any) -> Any:
-    return pa.field(field.name, field.type.value_type) if pa.types.is_dictionary(field.type) else field
 
 
 def _array(values: list[Any], kind: Any) -> Any:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from auditor.base import tables
+from auditor.base.arrow import plain_type
 from auditor.base.errors import PlanError
 from auditor.base.records import Shard
 from auditor.crds.catalog import CrdCatalog, documents_given
@@ -52,17 +53,13 @@ def batch_schema(table: str = "objects") -> pa.Schema:
     Args:
         table: ``objects`` or ``findings``.
     """
-    return pa.schema([(field.name, _plain(field.type)) for field in _schema(table)])
+    return pa.schema([(field.name, plain_type(field.type)) for field in _schema(table)])
 
 
 def _schema(table: str) -> pa.Schema:
     if table not in _SCHEMAS:
         raise PlanError("table", f"there is no table {table!r}", f"one of {', '.join(_SCHEMAS)}")
     return _SCHEMAS[table]
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def audit_batches(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow
 
-from auditor.base.arrow import plain
+from auditor.base.arrow import plain, plain_type
 from auditor.base.tables import FINDINGS, OBJECTS, STRINGS
 from auditor.causes.accepting import Acceptance
 from auditor.causes.counting import Counting
@@ -41,12 +41,8 @@ OF_OBJECTS: Final = pa.schema([("cause", pa.string()), ("causes", STRINGS), ("se
 def schema_with_causes(table: str) -> Any:
     """Return the columns of findings or objects with their causes; text is plain."""
     stored, own = (FINDINGS, OF_FINDINGS) if table == "findings" else (OBJECTS, OF_OBJECTS)
-    fields = [(field.name, _plain(field.type)) for field in stored]
+    fields = [(field.name, plain_type(field.type)) for field in stored]
     return pa.schema([*fields, _CHANGE, *own])
-
-
-def _plain(kind: Any) -> Any:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 class TablesWithCauses:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from auditor.base import arrow, tables
+from auditor.base.arrow import plain_type
 from auditor.base.errors import DamagedDump, PlanError
 from auditor.store.manifest import MANIFEST, manifest_bytes, parse_manifest, whole_report
 
@@ -72,12 +73,8 @@ def rows_of(path: Path) -> int:
     with arrow.parquet_reader(path) as reader:
         rows, stored = int(reader.metadata.num_rows), reader.schema_arrow
     for field in _SCHEMAS.get(path.parent.name, ()):
-        known = _plain(stored.field(field.name).type) if field.name in stored.names else None
-        if known is not None and not pa.types.is_nested(field.type) and known != _plain(field.type):
+        known = plain_type(stored.field(field.name).type) if field.name in stored.names else None
+        if known is not None and not pa.types.is_nested(field.type) and known != plain_type(field.type):
             reason = f"is not a table of a report: column {field.name} is of type {known}"
-            raise DamagedDump(str(path), reason, str(_plain(field.type)), "audit anew")
+            raise DamagedDump(str(path), reason, str(plain_type(field.type)), "audit anew")
     return rows
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
