@@ -133,7 +133,7 @@ class _Run:
             for batch in reader:
                 self.ask(batch)
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the caller
-            outcome = without_frames(error)  # its frames hold the answer, and that the database with its threads
+            outcome = without_frames(error)  # its frames hold the answer, and that the database
         self._requests.put((outcome, None))
 
     def __call__(self) -> Iterator[Any]:
@@ -218,7 +218,7 @@ def run_statement(views: Views, text: str) -> Answer:
             database.register(name, view.files if view.files is not None else _Dataset(view, run))
         database.execute("SET lock_configuration = true")
     except BaseException:
-        database.close()  # the error may be kept, and with it this frame: its threads would be there as long
+        database.close()  # the error may be kept, and with it this frame and the database
         raise
     parts = _parts(run, views)
     schema = next(parts)

@@ -36,7 +36,7 @@ def ask_for_statements(asked: Asked, answer: Callable[[str], None], read: Callab
     BAR.stop()
     err = ErrorLines()
     err(f"{_HELP}\n")
-    told: set[str] = set()
+    noted: set[str] = set()
     with _interrupts_raise():
         while (text := _statement(read)) is not None:
             if not text.strip():
@@ -54,8 +54,8 @@ def ask_for_statements(asked: Asked, answer: Callable[[str], None], read: Callab
                 err("cancelled\n")
             sys.stdout.flush()
             for note in asked.notes():
-                if note not in told:
-                    told.add(note)
+                if note not in noted:
+                    noted.add(note)
                     err(f"note: {note}\n")
             BAR.stop()
 
