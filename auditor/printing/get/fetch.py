@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 
 def as_received(value: Any) -> Any:
     """Return a value as a client decodes it: a float that JSON writes without fraction or exponent is an integer."""
-    kind = type(value)
-    if (kind is dict or kind is list) and has_no_floats(value):
+    if type(value) in (dict, list) and has_no_floats(value):
         return value
+    return _received(value)
+
+
+def _received(value: Any) -> Any:
+    kind = type(value)
     if kind is dict:
-        return {key: as_received(each) for key, each in value.items()}
+        return {key: _received(each) for key, each in value.items()}
     if kind is list:
-        return [as_received(each) for each in value]
+        return [_received(each) for each in value]
     if kind is float and value.is_integer() and -(2**63) <= value < 2**63:
         return int(value)
     return value
