@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.arrow import plain
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Status
-from auditor.causes.model import FindingsModel
-from auditor.causes.parts import part_files
-from auditor.causes.rows_with_causes import WHOSE, CausesOfObjects
+from auditor.causes.rows_with_causes import WHOSE
 from auditor.columns import KindColumns, TableRow
 from auditor.crds.conversion import LostWebhook
 from auditor.server.dump import DumpStore
@@ -31,12 +29,11 @@ from auditor.store.selected_rows import Mask, is_one_of, rows_where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     import pyarrow as pa
 
-    from auditor.causes.rows_with_causes import Whose
     from auditor.printing.discovery import Resource
+    from auditor.server.audited_report import AuditedReport
     from auditor.server.fleet_store import AnyStore
 
 
@@ -97,7 +94,7 @@ def kind_parts(store: AnyStore, resource: Resource) -> list[KindPart]:
 def kind_part(store: DumpStore, resource: Resource, cluster: str = "") -> KindPart:
     """Return the objects of a kind in the store of a dump or of a report."""
     if isinstance(store, ReportStore):
-        return ReportKindPart(store, resource, cluster, AuditedReport(store.report, store.manifest))
+        return ReportKindPart(store, resource, cluster, store.audited)
     return KindPart(store, resource, cluster)
 
 
@@ -174,30 +171,6 @@ class KindPart:
         obj = self.store.reader.as_stored(self.resource, stored)
         status = row.audit_status or (Status.UNREADABLE if self._is_lost else Status.NEEDS_CONVERSION)
         return row._replace(audit_status=status, stored_version=version_of(obj), stored_object=obj)
-
-
-class AuditedReport:
-    """A report, for the rows of its objects.
-
-    Args:
-        report: Its folder.
-        manifest: Its manifest.
-
-    Attributes:
-        parts: The parts of objects/ that are read, in order.
-    """
-
-    def __init__(self, report: Path, manifest: dict[str, Any]) -> None:
-        self.manifest = manifest
-        self.parts = list(part_files(report / "objects"))
-        self._causes = CausesOfObjects(report, manifest, FindingsModel.open(report).causes)
-        self._last: tuple[str, dict[Whose, tuple[str, ...]]] = ("", {})
-
-    def causes_of(self, part: str) -> dict[Whose, tuple[str, ...]]:
-        """Return the causes of the objects of a part, as `CausesOfObjects`; those of the last part are known."""
-        if part != self._last[0]:
-            self._last = part, self._causes.of_part(part)
-        return self._last[1]
 
 
 class ReportKindPart(KindPart):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from auditor.selectors.index_query import IndexedKind
     from auditor.selectors.predicates import Predicate
+    from auditor.server.audited_report import AuditedReport
     from auditor.server.catalog import Catalog
     from auditor.server.object_reader import ReadMode
 
@@ -112,6 +113,13 @@ class ReportStore(DumpStore):
         self.manifest = manifest
         self.scan = Scan()
         super().__init__(plan, mode, warn, partial(ReportRows, dumps=dumps, workdir=workdir))
+
+    @cached_property
+    def audited(self) -> AuditedReport:
+        """What the report says of the objects, read once for all kinds."""
+        from auditor.server.audited_report import AuditedReport  # noqa: PLC0415 - queries need no causes
+
+        return AuditedReport(self.report, self.manifest)
 
     def partition(self, resource: Resource) -> IndexedKind | None:
         """Return the partition that answers for a resource, or None if only the dump can answer."""

@@ -24,8 +24,9 @@ from auditor.plan.options import AuditOptions
 from auditor.printing.discovery import stored_kinds
 from auditor.releases import running_as
 from auditor.selectors.partitions import folders_of
+from auditor.server.audited_report import AuditedReport
 from auditor.server.dump import DumpStore
-from auditor.server.kind_batches import AuditedReport, ReportKindPart
+from auditor.server.kind_batches import ReportKindPart
 from auditor.server.object_reader import ReadMode
 from auditor.sources.files.work_folder import work_folder
 from auditor.sources.stores.locations import is_remote, shown_url

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor.plan.options import AuditOptions
+from auditor.server.audited_report import AuditedReport
 from pipelines.run.audit import run_audit
 from pipelines.run.fleet import run_anywhere
 from tests.command import auditor
@@ -328,3 +329,19 @@ def test_two_nights_read_together_in_spark(nights):
     done = subprocess.run([sys.executable, "-c", SPARK, *folders], capture_output=True, text=True, env=env, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert json.loads(done.stdout) == [["a", 5, None], ["a", 5, None], ["b", 7, None], ["c", 9, 2026]]
+
+
+def test_what_a_report_says_is_read_once_for_all_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = tmp_path / "report"
+    made: list[Any] = []
+    assert auditor("audit", SAMPLE, "--report", report, "--fail-on", "never", "--quiet").code == 0
+    first = AuditedReport.__init__
+
+    def counted(self: AuditedReport, *given: Any) -> None:
+        made.append(self)
+        first(self, *given)
+
+    monkeypatch.setattr(AuditedReport, "__init__", counted)
+    auditor("tables", report, tmp_path / "tables")
+    assert len(list((tmp_path / "tables").glob("group=*/kind=*"))) > 2
+    assert len(made) == 1
