@@ -12,13 +12,22 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from auditor.base.arrow import dictionary_encoded, is_null, may_hold, parquet_footer, parquet_reader, read_parquet, take
+from auditor.base.arrow import (
+    dictionary_encoded,
+    is_null,
+    may_hold,
+    parquet_footer,
+    parquet_reader,
+    plain,
+    read_parquet,
+    take,
+)
 from auditor.base.errors import DamagedDump, PlanError
 from auditor.causes.accepting import read_entries
 from auditor.store.coded import Coded, combined, groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -160,7 +169,7 @@ class ReportOwners:
         table = self._once(path, lambda path: _labelled(path, keys)) if ".." not in path.parts else None
         if table is None:
             return {}
-        rows = take(table, np.array(_rows_called(Coded(table["name"]), names), dtype=np.int64)).to_pylist()
+        rows = _rows_called(table, names).to_pylist()
         return {(*kind, row["namespace"] or "", row["name"]): dict(row["labels"] or ()) for row in rows}
 
     def _once(self, path: Path, read: Callable[[Path], Any]) -> Any:
@@ -201,19 +210,24 @@ def _links(report: Path) -> dict[tuple[str, str, str], str]:
     names = {text.partition("/")[2] for text in controllers}
     out = {}
     for table in tables:
-        columns = {name: Coded(table[name]) for name in _PLACE}
-        for row in _rows_called(columns["name"], names):
-            cluster, group, kind, namespace, called, controller = (columns[field].text(row) for field in _PLACE)
+        for cluster, group, kind, namespace, called, controller in _places_called(table, names):
             if (own := f"{kind}.{group}/{called}" if group else f"{kind}/{called}") in controllers:
                 out[cluster, namespace, own] = controller
     return out
 
 
-def _rows_called(name: Coded, names: Collection[str]) -> list[int]:
-    """Return the rows that have one of some names."""
+def _rows_called(table: Any, names: Collection[str]) -> Any:
+    """Return the rows of a table that have one of some names."""
+    name = Coded(table["name"])
     wanted = np.array([text in names for text in name.texts], dtype=bool)
-    rows: list[int] = np.flatnonzero(wanted[name.codes]).tolist()
-    return rows
+    return take(table, np.flatnonzero(wanted[name.codes]))
+
+
+def _places_called(table: Any, names: Collection[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the columns `_PLACE` of the rows that have one of some names; empty texts for nulls."""
+    rows = plain(_rows_called(table, names))  # of a dictionary all texts are read, of these few
+    columns = [Coded(rows[name]) for name in _PLACE]
+    return zip(*([column.texts[code] or "" for code in column.codes.tolist()] for column in columns), strict=True)
 
 
 def _controlled(path: Path) -> Any:
@@ -244,12 +258,10 @@ def controllers_in(table: Any, columns: dict[str, Coded]) -> Controllers:
     """
     if table is None:
         return {}
-    place = {name: Coded(table[name]) for name in _PLACE}
-    out = {}
-    for row in _rows_called(place["name"], names_in(columns)):
-        cluster, group, kind, namespace, name, controller = (place[field].text(row) for field in _PLACE)
-        out[group, kind, namespace, name] = (cluster, controller)
-    return out
+    return {
+        (group, kind, namespace, name): (cluster, controller)
+        for cluster, group, kind, namespace, name, controller in _places_called(table, names_in(columns))
+    }
 
 
 def labels_of_owners(rules: Iterable[OwnerRule]) -> frozenset[str]:
