@@ -263,3 +263,21 @@ def merged_fields(first: dict[str, Column], second: dict[str, Column]) -> dict[s
         name: merged(first[name], second[name]) if name in first and name in second else first.get(name) or second[name]
         for name in sorted({*first, *second})
     }
+
+
+Paths = frozenset[tuple[str, ...]]
+"""Paths of fields, in lower case; one that is empty means all of what it is relative to."""
+
+
+def below(paths: Paths, name: str) -> Paths:
+    """Return the paths that begin with a name, without it."""
+    return frozenset(path[1:] for path in paths if path and path[0] == name.lower())
+
+
+def narrowed(column: Column, paths: Paths) -> Column:
+    """Return a struct with the fields that some paths lead to; whole if one leads to itself or to no field."""
+    fields = {name.lower() for name, _ in column.fields}
+    if column.kind is not Kind.STRUCT or not all(path and path[0] in fields for path in paths):
+        return column
+    kept = ((name, child, below(paths, name)) for name, child in column.fields)
+    return Column(Kind.STRUCT, tuple((name, narrowed(child, inner)) for name, child, inner in kept if inner))

@@ -7,15 +7,13 @@ is proven is not copied unless a part of it changes its form. Tests hold both wa
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from auditor.codegen import FunctionWriter, Module
+from auditor.columns.arrays import Unfit, moments
 from auditor.columns.column_types import Kind
-from auditor.columns.exact import microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,38 +21,7 @@ if TYPE_CHECKING:
     from auditor.columns.column_types import Column
 
 
-MISSING: Final = object()
-_MOST_MOMENTS: Final = 1 << 16
 _TYPES: Final = {Kind.STRING: "str", Kind.INTEGER: "int", Kind.BOOLEAN: "bool"}
-_of_a_server: Final = re.compile(r"[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII).fullmatch
-
-
-class Unfit(Exception):
-    """A value is not proven to fit its column."""
-
-
-class Moments(dict[str, int]):
-    """Times in microseconds since 1970 by their texts, which repeat."""
-
-    def __missing__(self, text: Any) -> int:
-        """Return a time that is not known yet.
-
-        Raises:
-            Unfit: It does not fit.
-        """
-        if type(text) is str and _of_a_server(text):
-            try:
-                moment: int | None = int(datetime.fromisoformat(text).timestamp()) * 1_000_000
-            except ValueError:
-                raise Unfit from None
-        else:
-            moment = microseconds(text)
-        if moment is None:
-            raise Unfit
-        if len(self) >= _MOST_MOMENTS:
-            self.clear()
-        self[text] = moment
-        return moment
 
 
 class Converters:
@@ -62,10 +29,12 @@ class Converters:
 
     Args:
         title: The kind, for tracebacks.
+        is_whole: Whether a field that has no column makes a value unfit.
     """
 
-    def __init__(self, title: str) -> None:
-        names = {"Unfit": Unfit, "moments": Moments(), "dumps": orjson.dumps}
+    def __init__(self, title: str, *, is_whole: bool = True) -> None:
+        self._is_whole = is_whole
+        names = {"Unfit": Unfit, "moments": moments, "dumps": orjson.dumps}
         self._module = Module(f"columns of {title}", names)
         self._made: dict[int, tuple[str, bool]] = {}
         self._columns: list[Column] = []
@@ -105,7 +74,8 @@ class Converters:
 
     def _struct(self, writer: FunctionWriter, column: Column) -> None:
         names = self._module.slot(frozenset(name for name, _ in column.fields))
-        with writer.block(f"if type(v) is not dict or not v.keys() <= {names}:"):
+        others = f" or not v.keys() <= {names}" if self._is_whole else ""
+        with writer.block(f"if type(v) is not dict{others}:"):
             writer.line("raise Unfit")
         if _changes(column):
             writer.line("v = v.copy()")

@@ -18,31 +18,38 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from auditor.base.tables import STRINGS
 from auditor.builtin.scheme import type_named
+from auditor.columns.arrays import ColumnArrays, Misfits, Unfit, attribute_of
 from auditor.columns.column_types import (
     JSON,
     METADATA,
     Column,
+    Paths,
     arrow_field,
+    below,
     columns_of,
     go_fields,
     is_name,
     look_at_number,
     look_at_schema,
     merged_fields,
+    narrowed,
 )
 from auditor.columns.exact import fit, json_text, rest_text
-from auditor.columns.generated import Converters, Unfit
+from auditor.columns.generated import Converters
+from auditor.columns.records import NoRecords, Recorded, RecordReader
 from auditor.crds.definition import CustomResourceDefinition
 from auditor.crds.definitions_file import encode_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from auditor.base.records import JsonObject
     from auditor.columns.exact import Rest
@@ -80,7 +87,8 @@ class TableRow(NamedTuple):
         audit_status: Its status in a report, or why it was not read; None if it was read from a dump.
         impact, causes: Those of a report; None from a dump.
         stored_version: The version that it is stored at.
-        object: The object as it was read, redacted if it is to be; None if it could not be read.
+        object: The object as it was read, redacted if it is to be, or as a record of `KindColumns.reader`, which costs
+            far less; None if it could not be read.
         stored_object: The object as it is stored, if only a webhook could convert it.
     """
 
@@ -91,7 +99,7 @@ class TableRow(NamedTuple):
     impact: str | None = None
     causes: tuple[str, ...] | None = None
     stored_version: str | None = None
-    object: JsonObject | None = None
+    object: JsonObject | Recorded | None = None
     stored_object: JsonObject | None = None
 
 
@@ -100,24 +108,37 @@ class KindColumns:
 
     Args:
         group, version, kind: Those of its objects.
-        fields: The column of each top-level property.
+        fields: The column of each top-level property; that of metadata is added.
         origin: The definition that they are made of, for `schema.json`: ``definition`` and ``sha256``, or ``builtin``.
+        metadata: The column of metadata.
+        is_whole: Whether each field of a struct has its column.
 
     Attributes:
         schema: The Arrow schema of its table.
     """
 
-    def __init__(self, group: str, version: str, kind: str, fields: dict[str, Column], origin: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        group: str,
+        version: str,
+        kind: str,
+        fields: dict[str, Column],
+        origin: dict[str, Any],
+        *,
+        metadata: Column = METADATA,
+        is_whole: bool = True,
+    ) -> None:
         self.group, self.version, self.kind = group, version, kind
         self.origin = origin
         self._constants = {"apiVersion": f"{group}/{version}" if group else version, "kind": kind}
         folded = Counter(name.casefold() for name in (*fields, *_OWN))
-        self.fields = {"metadata": METADATA} | {
+        self.fields = {"metadata": metadata} | {
             name: fields[name] for name in sorted(fields) if folded[name.casefold()] == 1 and is_name(name)
         }
         self._names = frozenset({*self.fields, *self._constants})
-        self._converters = Converters(f"{kind}.{group}")
+        self._converters = Converters(f"{kind}.{group}", is_whole=is_whole)
         self._convert: dict[str, Callable[[Any], Any]] = {}
+        self._arrays: dict[str, ColumnArrays] = {}
         self.schema = pa.schema(
             [
                 *TIES,
@@ -165,6 +186,38 @@ class KindColumns:
         origin = first.origin if len(origins) == 1 else {"merged": list(origins.values())}
         return cls(first.group, first.version, first.kind, fields, origin)
 
+    def narrowed(self, paths: Paths) -> KindColumns:
+        """Return columns whose structs have only the fields that some paths lead to: `_rest` has no meaning for them.
+
+        A column that begins none of the paths, and one that a path names alone, is as it is here.
+        """
+        inner = {name: below(paths, name) for name in self.fields}
+        fields = {
+            name: narrowed(self.fields[name], inner[name]) if inner[name] else self.fields[name] for name in inner
+        }
+        metadata = fields.pop("metadata")
+        return KindColumns(self.group, self.version, self.kind, fields, self.origin, metadata=metadata, is_whole=False)
+
+    def reader(self, definition: CustomResourceDefinition, columns: Sequence[str] | None = None) -> RecordReader | None:
+        """Return what decodes stored objects of a definition to records for `batch`; None if nothing can.
+
+        `RecordReader.read_all` takes stored values of any sort, and says of each whether a storage read gives what
+        its record has. `RecordReader.read` takes one that was judged and is valid, and gives a record or None:
+        `TableRow(object=reader.read(data, revision) or obj)`. Only in the second case is the object itself needed.
+
+        Args:
+            definition: The definition.
+            columns: The columns that `batch` will be asked for; None for all.
+        """
+        version = definition.versions.get(self.version)
+        schema = self.schema_of(columns)
+        is_whole = REST in schema.names
+        fields = {name: self.fields[name] for name in self._read_for(schema)}
+        try:
+            return None if version is None else RecordReader(definition, version, fields, is_whole=is_whole)
+        except NoRecords:
+            return None
+
     def schema_of(self, columns: Sequence[str] | None = None) -> pa.Schema:
         """Return the schema of some columns, in the given order; of all if None.
 
@@ -177,10 +230,46 @@ class KindColumns:
         """Return rows as a record batch of `schema_of(columns)`; what is in no requested column is not converted."""
         schema = self.schema_of(columns)
         listed = list(rows)
+        if any(isinstance(row.object, Recorded) for row in listed):
+            return self._of_records(listed, schema, frozenset())
         try:
             return self._batch(listed, schema, is_fast=True)
         except (pa.ArrowException, ValueError, OverflowError, TypeError):  # what is proven has types, not each range
             return self._batch(listed, schema, is_fast=False)
+
+    def _of_records(self, rows: list[TableRow], schema: pa.Schema, unread: Container[int]) -> pa.RecordBatch:
+        """Return rows as a record batch, if some of them have records.
+
+        Args:
+            rows: The rows.
+            schema: Its schema.
+            unread: Rows whose records are not used.
+        """
+        read = self._read_for(schema)
+        rests: list[str | None] = [None] * len(rows)
+        records: list[Any] = []
+        for index, row in enumerate(rows):
+            obj = row.object
+            if isinstance(obj, Recorded) and index not in unread:
+                records.append(obj.record)
+            else:
+                made_exactly, rests[index] = self._exactly(_object_of(row), read)
+                named = {
+                    name: self._arrays_of(name).record_of(value) for name, value in zip(read, made_exactly, strict=True)
+                }
+                records.append(SimpleNamespace(**{attribute_of(name): value for name, value in named.items()}))
+        misfits = Misfits()
+        made = {}
+        for name in read:  # also what is not asked for, as parts of it may be in `_rest`
+            values = list(map(attrgetter(attribute_of(name)), records))
+            made[name] = self._arrays_of(name).array(values, lambda: range(len(rows)), misfits)
+        if misfits.unread:
+            return self._of_records(rows, schema, misfits.unread)
+        if REST in schema.names:
+            for index in misfits.nulls:
+                rests[index] = self._exactly(_object_of(rows[index]), read)[1]
+            made[REST] = pa.array(rests, pa.string())
+        return self._with_ties(rows, made, schema)
 
     def exact_batch(self, rows: Iterable[TableRow], columns: Sequence[str] | None = None) -> pa.RecordBatch:
         """Return what `batch` returns, made without generated code."""
@@ -188,11 +277,11 @@ class KindColumns:
 
     def _batch(self, rows: list[TableRow], schema: pa.Schema, *, is_fast: bool) -> pa.RecordBatch:
         has_rest = REST in schema.names
-        read = [name for name in self.fields if has_rest or name in schema.names]
+        read = self._read_for(schema)
         made: dict[str, list[Any]] = {name: [] for name in (*read, REST)}
         adders = [(name, self._converter(name), made[name].append) for name in read]
         for row in rows:
-            obj = row.object
+            obj = _object_of(row)
             if is_fast and obj is not None and (not has_rest or self._is_plain(obj)):
                 try:
                     values = [convert(obj[name]) if name in obj else None for name, convert, _ in adders]
@@ -204,16 +293,30 @@ class KindColumns:
             for value, (_, _, add) in zip(values, adders, strict=True):
                 add(value)
             made[REST].append(rest)
+        arrays = {field.name: pa.array(made[field.name], field.type) for field in schema if field.name in made}
+        return self._with_ties(rows, arrays, schema)
+
+    def _read_for(self, schema: pa.Schema) -> list[str]:
+        """Return the fields that are converted: those of a schema, and all of them where it has what does not fit."""
+        return [name for name in self.fields if REST in schema.names or name in schema.names]
+
+    def _with_ties(self, rows: list[TableRow], made: dict[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+        """Return a batch of finished columns, and of those that tie a row to its report."""
         ties = dict(zip(TableRow._fields, zip(*rows, strict=True), strict=False))
         if STORED_OBJECT in schema.names and rows:
             ties[STORED_OBJECT] = tuple(None if obj is None else json_text(obj) for obj in ties[STORED_OBJECT])
         arrays = [
-            pa.array(made[field.name], field.type)
-            if field.name in made
-            else pa.array(ties[field.name] if rows else [], field.type)
+            made[field.name] if field.name in made else pa.array(ties[field.name] if rows else [], field.type)
             for field in schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _arrays_of(self, name: str) -> ColumnArrays:
+        """Return what makes the arrays of a column of records."""
+        if name not in self._arrays:
+            column = self.fields[name]
+            self._arrays[name] = ColumnArrays(column, is_part=name == "metadata" and column is not METADATA)
+        return self._arrays[name]
 
     def _converter(self, name: str) -> Callable[[Any], Any]:
         """Return the generated function of a column."""
@@ -243,6 +346,12 @@ class KindColumns:
                 rest[name,] = value
         rest |= {(name,): None for name in self._constants if name not in obj}
         return values
+
+
+def _object_of(row: TableRow) -> JsonObject | None:
+    """Return the object of a row, by the exact read if it has a record."""
+    obj = row.object
+    return obj.exact(row.mod_revision) if isinstance(obj, Recorded) else obj
 
 
 def _fields(properties: dict[str, Any], look: Callable[[Any], Any]) -> dict[str, Column]:

@@ -93,7 +93,7 @@ def check_new(target: Path, inputs: Sequence[str]) -> None:
 def batches_of(parts: Sequence[KindPart], columns: KindColumns, written: Written) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a kind, and count them."""
     for part in parts:
-        for rows in part.batches_of_rows():
+        for rows in part.batches_of_rows(table=columns):
             batch = columns.batch(rows)
             with_rest = batch.num_rows - batch["_rest"].null_count
             written.add(Written(batch.num_rows, with_rest, sum(row.object is None for row in rows)))
