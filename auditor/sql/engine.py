@@ -20,6 +20,7 @@ import pyarrow.dataset as ds
 
 from auditor.base.errors import SqlError, without_frames
 from auditor.sql.statements import checked, connection, sql_errors
+from auditor.sql.used_paths import used_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -214,7 +215,9 @@ def run_statement(views: Views, text: str) -> Answer:
             database.close()
             return Answer(listed.schema, iter(listed.to_batches()))
         run = _Run(database, statement)
-        for name, view in views.named_in(statement).items():
+        paths = used_paths(database, statement)
+        for name, whole in views.named_in(statement).items():
+            view = whole if paths is None or whole.narrowed is None else whole.narrowed(paths)
             database.register(name, view.files if view.files is not None else _Dataset(view, run))
         database.execute("SET lock_configuration = true")
     except BaseException:

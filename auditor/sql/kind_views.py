@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from auditor.columns.column_types import Paths
     from auditor.printing.discovery import Resource
     from auditor.server.dump_rows import StoredRow
     from auditor.server.fleet_store import AnyStore
@@ -94,17 +95,28 @@ class KindViews:
                 names = [resource.plural, *names]
             else:
                 about += f"; {resource.plural} means {first.kind} {first.api_version}"
-            read, schema = partial(self.read, resource), partial(self.schema, resource)
-            out.append(View(names[0], about, schema, read, tuple(names[1:]), partial(self.has_objects, resource)))
+            out.append(self._view(resource, names, about))
         return out
 
-    def schema(self, resource: Resource) -> pa.Schema:
-        """Return the columns of a kind."""
-        return kind_batches(self._store, resource)[0]
+    def _view(self, resource: Resource, names: Sequence[str], about: str, paths: Paths | None = None) -> View:
+        return View(
+            names[0],
+            about,
+            partial(self.schema, resource, paths),
+            partial(self.read, resource, paths=paths),
+            tuple(names[1:]),
+            partial(self.has_objects, resource),
+            narrowed=partial(self._view, resource, names, about),
+        )
 
-    def read(self, resource: Resource, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def schema(self, resource: Resource, paths: Paths | None = None) -> pa.Schema:
+        """Return the columns of a kind, with the fields of their structs that some paths lead to; None for all."""
+        return kind_batches(self._store, resource, paths=paths)[0]
+
+    def read(self, resource: Resource, columns: Sequence[str], paths: Paths | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a kind, with some columns; those that have no values are counted in `unread`."""
-        _, batches = kind_batches(self._store, resource, list(dict.fromkeys((*columns, STORED_OBJECT))))
+        names = list(dict.fromkeys((*columns, STORED_OBJECT)))
+        _, batches = kind_batches(self._store, resource, names, paths=paths)
         seen: Counter[Status] = Counter()
         rows = 0
         while True:

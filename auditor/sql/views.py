@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from auditor.columns.column_types import Paths
+
 _SIMILAR = 4
 
 
@@ -30,6 +32,7 @@ class View:
         has_rows: Whether it has any rows; None if it counts as having some.
         note: A sentence about its rows for those who ask it; empty if there is none.
         files: The files that have its rows, as an Arrow dataset, which DuckDB reads itself; None if `read` reads them.
+        narrowed: Returns it with the fields of its structs that some paths lead to; None if it is read as it is.
     """
 
     name: str
@@ -40,6 +43,7 @@ class View:
     has_rows: Callable[[], bool] | None = None
     note: str = ""
     files: Any = None
+    narrowed: Callable[[Paths], View] | None = None
 
     @cached_property
     def schema(self) -> pa.Schema:
