@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from functools import cached_property
-from itertools import chain
-from operator import attrgetter
+from itertools import chain, repeat
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -25,6 +25,8 @@ from auditor.golang.jsontext import GoJsonError, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
 
 
 _MOST_TEXTS: Final = 1 << 14
@@ -141,12 +143,12 @@ class ColumnArrays:
             rows: Returns the row of each value.
             misfits: Gets the rows of values that do not fit.
         """
+        if self._below:
+            return self._structs(values, rows, misfits)
         if values.count(None) == len(values):
             return pa.nulls(len(values), self.type)
         if self._is_direct:
             return pa.array(values, self.type)
-        if self._below:
-            return self._structs(values, rows, misfits)
         if self._item is None:
             convert, noted = (moments, misfits.nulls) if self.column.kind is Kind.TIME else (_json, misfits.unread)
             return pa.array(_leaves(convert, values, rows, noted), self.type)
@@ -173,13 +175,12 @@ class ColumnArrays:
 
     def _structs(self, values: Sequence[Any], rows: Callable[[], Sequence[int]], misfits: Misfits) -> pa.Array:
         present = [value for value in values if value is not None]
+        if not present:
+            return pa.nulls(len(values), self.type)
         is_whole = len(present) == len(values)
-        if is_whole:
-            below = rows
-        else:
 
-            def below() -> Sequence[int]:
-                return [row for value, row in zip(values, rows(), strict=True) if value is not None]
+        def below() -> Sequence[int]:
+            return [row for value, row in zip(values, rows(), strict=True) if value is not None]
 
         if self._is_part:
             columns: Iterable[Any] = (list(map(attrgetter(name), present)) for name in self._names)
@@ -189,7 +190,7 @@ class ColumnArrays:
         array = pa.StructArray.from_arrays(made, type=self.type)
         if is_whole:
             return array
-        mask = np.fromiter((value is None for value in values), np.bool_, len(values))
+        mask = _are_none(values)
         return array.take(pa.array(np.cumsum(~mask, dtype=np.int32) - 1, mask=mask))
 
     def _several(
@@ -203,13 +204,16 @@ class ColumnArrays:
 
         offsets = np.zeros(len(values) + 1, np.int32)
         np.cumsum([len(value) if value else 0 for value in values], out=offsets[1:])
-        mask = np.fromiter((value is None for value in values), np.bool_, len(values))
         keys = list(chain.from_iterable(present))
-        starts, nulls = pa.array(offsets), pa.array(mask) if mask.any() else None
+        starts, nulls = pa.array(offsets), None if len(present) == len(values) else pa.array(_are_none(values))
         if self.column.kind is Kind.LIST:
             return pa.ListArray.from_arrays(starts, item.array(keys, below, misfits), self.type, mask=nulls)
         items = item.array(list(chain.from_iterable(map(dict.values, present))), below, misfits)
         return pa.MapArray.from_arrays(starts, pa.array(keys, pa.string()), items, self.type, mask=nulls)
+
+
+def _are_none(values: Sequence[Any]) -> NDArray[np.bool_]:
+    return np.fromiter(map(is_, values, repeat(None)), np.bool_, len(values))
 
 
 def _leaves(

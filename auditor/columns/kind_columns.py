@@ -47,6 +47,7 @@ from auditor.columns.generated import Converters
 from auditor.columns.records import NoRecords, Recorded, RecordReader
 from auditor.crds.definition import CustomResourceDefinition
 from auditor.crds.definitions_file import encode_definition
+from auditor.sources.crd_files import no_collector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
@@ -226,6 +227,7 @@ class KindColumns:
         """
         return self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
 
+    @no_collector()
     def batch(self, rows: Iterable[TableRow], columns: Sequence[str] | None = None) -> pa.RecordBatch:
         """Return rows as a record batch of `schema_of(columns)`; what is in no requested column is not converted."""
         schema = self.schema_of(columns)

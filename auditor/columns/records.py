@@ -12,6 +12,7 @@ number out of range: `overflowing` looks for these in the bytes themselves.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -160,8 +161,9 @@ class RecordReader:
 
 _TOGETHER: Final = 64
 """Texts that are looked at in one piece: a small piece remains in the caches of a processor."""
-_STEP: Final = 32
-"""One of so many bytes is looked at to find numbers of 200 digits."""
+_MANY_DIGITS: Final = 200
+_IS_LARGE: Final = re.compile(rb"[-./0-9]+[eE]\+?[0-9]{3}|[-./0-9]*?[0-9]{%d}" % _MANY_DIGITS).match
+_BEFORE_NUMBERS: Final = np.isin(np.arange(256), list(b" \t\r\n,:["))
 
 
 def overflowing(values: Sequence[bytes]) -> set[int]:
@@ -176,29 +178,19 @@ def overflowing(values: Sequence[bytes]) -> set[int]:
 
 
 def _overflowing(values: Sequence[bytes]) -> set[int]:
-    text = b"\n".join(values)
+    """Do `overflowing` by the runs of digits, points and signs: a number is one, behind white space or punctuation."""
+    text = b"\n".join((b"", *values, b""))
     codes = np.frombuffer(text, np.uint8)
-    if len(codes) < 8:
-        return set()
-    digits = (codes - 48) < 10
-    pairs = digits[:-1] & digits[1:]
-    letters = (codes[1:-3] | 32) == ord("e")
-    plain = letters & pairs[2:-1] & digits[4:]
-    signed = letters[:-1] & (codes[2:-3] == ord("+")) & pairs[3:-1] & digits[5:]
-    found = [place for places in (plain, signed) for place in np.flatnonzero(places) if _ends_number(text, place + 1)]
-    some = digits[::_STEP]
-    runs = np.flatnonzero(np.logical_and.reduce([some[number : len(some) - 4 + number] for number in range(5)])) * _STEP
-    found += [place for place in runs if text[place : place + 4 * _STEP].isdigit()]
+    are_digits = (codes - ord("-")) < 13  # - . / and digits
+    edges = np.flatnonzero(are_digits[1:] != are_digits[:-1])
+    starts, ends = edges[::2], edges[1::2] + 1
+    has_exponent = _BEFORE_NUMBERS[codes[starts]] & ((codes[ends] | 32) == ord("e"))
+    places = np.flatnonzero(has_exponent | (ends - starts > _MANY_DIGITS))
+    found = [starts[place] for place in places if _IS_LARGE(text, starts[place] + 1)]
     if not found:
         return set()
-    ends = np.cumsum([len(value) + 1 for value in values])
-    return set(np.searchsorted(ends, found, side="right").tolist())
-
-
-def _ends_number(text: bytes, end: Any) -> bool:
-    """Return whether what is before a position may be a number, and not a part of a text such as a UUID."""
-    before = text[max(0, end - 400) : end].rstrip(b"0123456789.").removesuffix(b"-")
-    return not before or before[-1:] in b" \t\r\n,:["
+    after = np.cumsum([1, *(len(value) + 1 for value in values)])
+    return set((np.searchsorted(after, found, side="right") - 1).tolist())
 
 
 # ---- types

@@ -24,6 +24,7 @@ from auditor.server.dump_rows import StoredRow
 from auditor.server.fleet_store import own_kind, stores_of
 from auditor.server.object_reader import UndecodedObject, version_of
 from auditor.server.report import ReportStore
+from auditor.sources.crd_files import no_collector
 from auditor.sources.registry_key import printable_key
 from auditor.store.selected_rows import Mask, is_one_of, rows_where
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from auditor.server.fleet_store import AnyStore
 
 
-BATCH_ROWS: Final = 4096
+BATCH_ROWS: Final = 1024
 BATCH_BYTES: Final = 32 << 20
 """Stored bytes of the objects of a batch, apart from the last one."""
 ENOUGH_FOR_RECORDS: Final = 100
@@ -158,6 +159,7 @@ class KindPart:
         if some:
             yield self._with_objects(some, table, columns)
 
+    @no_collector()
     def _with_objects(
         self, rows: list[tuple[StoredRow, TableRow]], table: KindColumns | None, columns: Sequence[str] | None
     ) -> list[TableRow]:
