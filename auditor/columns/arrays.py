@@ -159,7 +159,7 @@ class ColumnArrays:
         if value is None or self._is_direct:
             return value
         if self._below:
-            made = self._record(*[None] * len(self._names))
+            made = type(self._empty)()
             for (name, _), attribute, below in zip(self.column.fields, self._names, self._below, strict=True):
                 setattr(made, attribute, below.record_of(value.get(name)))
             return made
@@ -170,28 +170,32 @@ class ColumnArrays:
         return {name: self._item.record_of(each) for name, each in value}
 
     @cached_property
-    def _record(self) -> type[Struct]:
-        return defstruct("Record", self._names)
+    def _empty(self) -> Any:
+        return defstruct("Record", [(name, Any, None) for name in self._names])()
 
     def _structs(self, values: Sequence[Any], rows: Callable[[], Sequence[int]], misfits: Misfits) -> pa.Array:
         present = [value for value in values if value is not None]
         if not present:
             return pa.nulls(len(values), self.type)
-        is_whole = len(present) == len(values)
+        is_whole, is_thin = len(present) == len(values), len(present) * 2 < len(values)
+        if is_thin:  # arrays of what is there, spread over the rows afterwards
 
-        def below() -> Sequence[int]:
-            return [row for value, row in zip(values, rows(), strict=True) if value is not None]
-
+            def below() -> Sequence[int]:
+                return [row for value, row in zip(values, rows(), strict=True) if value is not None]
+        else:
+            below = rows
+            if not is_whole:
+                present = [self._empty if value is None else value for value in values]
         if self._is_part:
             columns: Iterable[Any] = (list(map(attrgetter(name), present)) for name in self._names)
         else:
             columns = zip(*map(astuple, present), strict=True)
         made = [each.array(column, below, misfits) for each, column in zip(self._below, columns, strict=True)]
-        array = pa.StructArray.from_arrays(made, type=self.type)
-        if is_whole:
-            return array
-        mask = _are_none(values)
-        return array.take(pa.array(np.cumsum(~mask, dtype=np.int32) - 1, mask=mask))
+        mask = None if is_whole else _are_none(values)
+        if is_thin:
+            places = pa.array(np.cumsum(~mask, dtype=np.int32) - 1, mask=mask)
+            return pa.StructArray.from_arrays(made, type=self.type).take(places)
+        return pa.StructArray.from_arrays(made, type=self.type, mask=None if mask is None else pa.array(mask))
 
     def _several(
         self, values: Sequence[Any], rows: Callable[[], Sequence[int]], misfits: Misfits, item: ColumnArrays
