@@ -126,11 +126,12 @@ class DumpRows:
 
     def _exported(self, number: int, resource: Resource) -> list[tuple[str, int]]:
         """Return namespace/name and position of each object of a kind in an export."""
-        kinds = self._by_kind.get(number)
-        if kinds is None:
-            kinds = self._by_kind[number] = self._read_headers(number)
-        groups = sorted(self._catalog.groups_of(resource))
-        return [row for group in groups for row in kinds.get((group, resource.kind), ())]
+        kinds = self._by_kind.setdefault(number, {})
+        places = [(group, resource.kind) for group in sorted(self._catalog.groups_of(resource))]
+        for place in places:
+            if place not in kinds:
+                self._read_headers(number, place)
+        return [row for place in places for row in kinds[place]]
 
     def _export_rows(self, number: int, resource: Resource, namespace: str, name: str) -> Iterator[StoredRow]:
         wanted = [
@@ -140,15 +141,24 @@ class DumpRows:
         ]
         yield from self.take(number, np.array(wanted, dtype=np.int64))
 
-    def _read_headers(self, number: int) -> dict[tuple[str, str], list[tuple[str, int]]]:
-        kinds: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    def _read_headers(self, number: int, place: tuple[str, str]) -> None:
+        """Find the objects of a group and kind in an export; if it does not know where they may be, those of all."""
+        kinds = self._by_kind[number]
         table, _ = self.source(number)
-        for position, row in enumerate(self.take(number, np.arange(table.num_rows))):
+        ranges = self.plan.sources[number].kinds
+        if ranges is None:
+            positions = np.arange(0 if kinds else table.num_rows)
+        else:
+            end_of_all = max((end for _, end in ranges.values()), default=0)
+            positions = np.concatenate((np.arange(*ranges.get(place, (0, 0))), np.arange(end_of_all, table.num_rows)))
+        kinds.setdefault(place, [])
+        for position, row in zip(positions.tolist(), self.take(number, positions), strict=True):
             header = read_header(self.stored_bytes(row))
-            if header is not None:
-                place = kinds.setdefault((header.group, header.kind), [])
-                place.append((f"{header.namespace}/{header.name}", position))
-        return kinds
+            if header is None:
+                continue
+            own = header.group, header.kind
+            if ranges is None or own == place:
+                kinds.setdefault(own, []).append((f"{header.namespace}/{header.name}", position))
 
     def stored_bytes(self, row: StoredRow) -> bytes:
         """Return the bytes of a row as stored."""

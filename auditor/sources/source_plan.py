@@ -98,6 +98,8 @@ class SourcePlan:
         states: The states of its files before reading.
         modified: Time of the last change of its file, in seconds since 1970, or None.
         defining: Ranges of rows (first, end) that definitions may be among; None if their kinds are not known.
+        kinds: The range of rows (first, end) of each (group, kind) of an export; rows behind all of them may be of any
+            kind, or of none. None if their kinds are not known.
     """
 
     name: str
@@ -114,6 +116,7 @@ class SourcePlan:
     modified: float | None = None
     defining: tuple[tuple[int, int], ...] | None = None
     states: tuple[Any, ...] = ()
+    kinds: dict[tuple[str, str], tuple[int, int]] | None = None
 
 
 def with_printable_names(plan: SourcePlan) -> SourcePlan:

@@ -137,6 +137,7 @@ class ManifestRows:
     Attributes:
         defining: After writing, the ranges of rows (first, end) that may be or contain definitions, including lists and
             rows that are not objects.
+        kinds: After writing, the range of rows (first, end) of each (group, kind).
         redacted: How many Secrets this program redacted when it printed them.
     """
 
@@ -144,6 +145,7 @@ class ManifestRows:
         self.number = number
         self.redacted = 0
         self.defining: tuple[tuple[int, int], ...] = ()
+        self.kinds: dict[tuple[str, str], tuple[int, int]] = {}
         self._types: dict[tuple[str, str], int] = {}  # apiVersion and kind
         self._namespaces: dict[str, int] = {}
         self._type = array("i")
@@ -192,7 +194,7 @@ class ManifestRows:
 
     def _order(self) -> Any:
         """Return the positions of the rows in the order of writing; equal ones keep their order."""
-        kinds = _ranked([(ObjectHeader(api).group, kind) for api, kind in self._types], self._type)
+        kinds = _ranked(self._group_kinds(), self._type)
         namespaces = _ranked([*self._namespaces], self._namespace)
         if len(self) <= FEW:
             keys = list(zip(kinds.tolist(), namespaces.tolist(), self._pending, self._offset, strict=True))
@@ -201,6 +203,18 @@ class ManifestRows:
         self._names = [pa.concat_arrays(self._names)]
         places = kinds.astype(np.int64) * (len(self._namespaces) + 1) + namespaces
         return arrow.sorted_rows({"place": arrow.column(places), "name": self._names[0]})
+
+    def _group_kinds(self) -> list[tuple[str, str]]:
+        """Return group and kind of each type."""
+        return [(ObjectHeader(api).group, kind) for api, kind in self._types]
+
+    def _ranges(self, order: NDArray[np.int64]) -> dict[tuple[str, str], tuple[int, int]]:
+        names = self._group_kinds()
+        ranks = _ranked(names, self._type)[order]
+        return {
+            name: (int(np.searchsorted(ranks, rank)), int(np.searchsorted(ranks, rank, side="right")))
+            for rank, name in enumerate(sorted(set(names)))
+        }
 
     def _defining(self, order: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
         may = [kind == "CustomResourceDefinition" or kind.endswith("List") for _, kind in self._types]
@@ -212,7 +226,7 @@ class ManifestRows:
         """Write the live table; return its number of rows."""
         count = len(self)
         order = self._order() if count else np.empty(0, dtype=np.int64)
-        self.defining = self._defining(order)
+        self.defining, self.kinds = self._defining(order), self._ranges(order)
         offsets, lengths = np.frombuffer(self._offset, dtype=np.int64), np.frombuffer(self._length, dtype=np.int64)
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, LIVE_KEYS) as writer:
             for start in range(0, count, BATCH):

@@ -163,6 +163,7 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
         damage=walk.damage.records(),
         notes=(*notes, *walk.notes, *rows.notes()),
         defining=rows.defining,
+        kinds=rows.kinds,
     )
 
 
@@ -350,4 +351,5 @@ def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
         damage=folder.damage.records(),
         notes=(*folder.notes, *folder.rows.notes()),
         defining=folder.rows.defining,
+        kinds=folder.rows.kinds,
     )

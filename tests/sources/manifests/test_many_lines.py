@@ -124,3 +124,17 @@ def test_rows_that_definitions_may_be_among_are_reported_in_ranges(tmp_path: Pat
     dump = tmp_path / "dump"
     dump.write_bytes(b"\n".join(lines))
     assert open_manifests(str(dump), dump, number=0, workdir=tmp_path).defining == ((1, 3), (5, 7))
+
+
+@pytest.mark.parametrize("count", [1, 400])
+def test_an_export_knows_the_rows_of_each_kind(tmp_path: Path, count: int) -> None:
+    text = b'{"apiVersion":"%s","kind":"%s","metadata":{"name":"n"}}\n'
+    kinds = [(b"b/v1", b"X"), (b"a/v2", b"Y"), (b"a/v1", b"Y"), (b"v1", b"X"), (b"a/v1", b"X")]
+    dump = tmp_path / "dump"
+    dump.write_bytes(b'{"kind":\n' + b"".join(text % kind for kind in kinds) * count)
+    plan = open_manifests(str(dump), dump, number=0, workdir=tmp_path)
+    ends = {("", "X"): 1, ("a", "X"): 2, ("a", "Y"): 4, ("b", "X"): 5}
+    assert plan.kinds is not None
+    assert {kind: end // count for kind, (_, end) in plan.kinds.items()} == ends
+    assert [first for first, _ in plan.kinds.values()] == [0, *(end * count for end in list(ends.values())[:-1])]
+    assert plan.rows == 5 * count + 1
