@@ -24,6 +24,7 @@ import sys
 import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from unittest import mock
@@ -38,9 +39,12 @@ from auditor.plan.cut import cut_shards
 from auditor.plan.options import AuditOptions
 from auditor.plan.run_plan import make_plan
 from auditor.program.program import AuditProgram
+from auditor.server.kind_batches import kind_batches
 from auditor.shards.shard_audit import ShardAuditor
 from auditor.sources.crd_files import read_crd_documents
 from auditor.sources.manifests import export_table
+from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.query import open_store
 from tests.benchmarks.drawn import drawn_lines
 from tests.command import auditor
 from tests.counting import events_of
@@ -56,6 +60,7 @@ TABLE: Final = Path(__file__).with_name("counts.json")
 FEW: Final = 200
 MANY: Final = 300
 REAL: Final = 30
+GRAMS: Final = frozenset({("spec", "grams")})
 DUMP_QUERIES: Final = (("--count",), ("-o", "name"), ("-o", "ndjson"), ("-o", "name", "--where", "spec.grams > 5000"))
 _DRAWN: Final = 40
 """Objects of a kind that are drawn until one of them is proven."""
@@ -183,6 +188,8 @@ def _own() -> Iterator[Case]:
     yield Case("an object of a query", partial(_query, documents, loaf))
     for words in DUMP_QUERIES:
         yield Case(f"an object of query DUMP {' '.join(words)}", partial(_dump_query, words, documents, loaf))
+    yield Case("an object of tables DUMP", partial(_tables, documents, loaf))
+    yield Case("an object of which one field is read", partial(_one_field, documents, loaf))
 
 
 def _vectors(name: str) -> tuple[list[dict[str, Any]], CrdCatalog, list[dict[str, Any]]]:
@@ -268,6 +275,26 @@ def _dump_query(
     """Prepare a query of all objects of a kind in a dump."""
     dump, crds = _written(folder, documents, obj, objects)
     return partial(_command, "query", dump, "loaves", "-A", "--crds", crds, *words)
+
+
+def _tables(documents: list[dict[str, Any]], obj: dict[str, Any], folder: Path, objects: int) -> Callable[[], Any]:
+    """Prepare the typed tables of a dump, each time in a new folder."""
+    dump, crds = _written(folder, documents, obj, objects)
+    numbers = count()
+    return lambda: _command("tables", dump, folder / f"tables-{next(numbers)}", "loaves", "--crds", crds)
+
+
+def _one_field(documents: list[dict[str, Any]], obj: dict[str, Any], folder: Path, objects: int) -> Callable[[], Any]:
+    """Prepare batches of a kind with one field of its objects, as a statement of SQL asks for them."""
+    dump, crds = _written(folder, documents, obj, objects)
+
+    def read() -> None:
+        with open_store(QueryOptions(str(dump), crds=(str(crds),)), print) as store:
+            kind = store.discovery.resolve("loaves")
+            rows = sum(batch.num_rows for batch in kind_batches(store, kind, ["spec"], paths=GRAMS)[1])
+            assert rows == objects, rows
+
+    return read
 
 
 def _written(folder: Path, documents: list[dict[str, Any]], obj: dict[str, Any], objects: int) -> tuple[Path, Path]:
