@@ -191,11 +191,12 @@ class ColumnArrays:
         else:
             columns = zip(*map(astuple, present), strict=True)
         made = [each.array(column, below, misfits) for each, column in zip(self._below, columns, strict=True)]
-        mask = None if is_whole else _are_none(values)
         if is_thin:
+            mask = _are_none(values)
             places = pa.array(np.cumsum(~mask, dtype=np.int32) - 1, mask=mask)
             return pa.StructArray.from_arrays(made, type=self.type).take(places)
-        return pa.StructArray.from_arrays(made, type=self.type, mask=None if mask is None else pa.array(mask))
+        nulls = None if is_whole else pa.array(_are_none(values))
+        return pa.StructArray.from_arrays(made, type=self.type, mask=nulls)
 
     def _several(
         self, values: Sequence[Any], rows: Callable[[], Sequence[int]], misfits: Misfits, item: ColumnArrays

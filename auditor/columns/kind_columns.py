@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from contextlib import suppress
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -232,9 +233,9 @@ class KindColumns:
         """Return rows as a record batch of `schema_of(columns)`; what is in no requested column is not converted."""
         schema = self.schema_of(columns)
         listed = list(rows)
-        if any(isinstance(row.object, Recorded) for row in listed):
-            return self._of_records(listed, schema, frozenset())
         try:
+            if any(isinstance(row.object, Recorded) for row in listed):
+                return self._of_records(listed, schema, frozenset())
             return self._batch(listed, schema, is_fast=True)
         except (pa.ArrowException, ValueError, OverflowError, TypeError):  # what is proven has types, not each range
             return self._batch(listed, schema, is_fast=False)
@@ -248,6 +249,8 @@ class KindColumns:
             unread: Rows whose records are not used.
         """
         read = self._read_for(schema)
+        convert = self._conversion(schema, is_fast=True)
+        arrays = [(name, attribute_of(name), self._arrays_of(name)) for name in read]
         rests: list[str | None] = [None] * len(rows)
         records: list[Any] = []
         for index, row in enumerate(rows):
@@ -255,16 +258,13 @@ class KindColumns:
             if isinstance(obj, Recorded) and index not in unread:
                 records.append(obj.record)
             else:
-                made_exactly, rests[index] = self._exactly(_object_of(row), read)
-                named = {
-                    name: self._arrays_of(name).record_of(value) for name, value in zip(read, made_exactly, strict=True)
-                }
-                records.append(SimpleNamespace(**{attribute_of(name): value for name, value in named.items()}))
+                values, rests[index] = convert(row)
+                pairs = zip(arrays, values, strict=True)
+                records.append(SimpleNamespace(**{name: of.record_of(value) for (_, name, of), value in pairs}))
         misfits = Misfits()
         made = {}
-        for name in read:  # also what is not asked for, as parts of it may be in `_rest`
-            values = list(map(attrgetter(attribute_of(name)), records))
-            made[name] = self._arrays_of(name).array(values, lambda: range(len(rows)), misfits)
+        for name, attribute, of in arrays:  # also what is not asked for, as parts of it may be in `_rest`
+            made[name] = of.array(list(map(attrgetter(attribute), records)), lambda: range(len(rows)), misfits)
         if misfits.unread:
             return self._of_records(rows, schema, misfits.unread)
         if REST in schema.names:
@@ -278,25 +278,26 @@ class KindColumns:
         return self._batch(list(rows), self.schema_of(columns), is_fast=False)
 
     def _batch(self, rows: list[TableRow], schema: pa.Schema, *, is_fast: bool) -> pa.RecordBatch:
-        has_rest = REST in schema.names
-        read = self._read_for(schema)
-        made: dict[str, list[Any]] = {name: [] for name in (*read, REST)}
-        adders = [(name, self._converter(name), made[name].append) for name in read]
-        for row in rows:
-            obj = _object_of(row)
-            if is_fast and obj is not None and (not has_rest or self._is_plain(obj)):
-                try:
-                    values = [convert(obj[name]) if name in obj else None for name, convert, _ in adders]
-                    rest = None
-                except (Unfit, TypeError):  # the latter of orjson
-                    values, rest = self._exactly(obj, read)
-            else:
-                values, rest = self._exactly(obj, read)
-            for value, (_, _, add) in zip(values, adders, strict=True):
-                add(value)
-            made[REST].append(rest)
+        convert = self._conversion(schema, is_fast=is_fast)
+        converted = [convert(row) for row in rows]
+        columns = zip(*(values for values, _ in converted), strict=True)
+        made = dict(zip(self._read_for(schema), columns, strict=False)) | {REST: [rest for _, rest in converted]}
         arrays = {field.name: pa.array(made[field.name], field.type) for field in schema if field.name in made}
         return self._with_ties(rows, arrays, schema)
+
+    def _conversion(self, schema: pa.Schema, *, is_fast: bool) -> Callable[[TableRow], tuple[list[Any], str | None]]:
+        """Return what takes a row, and returns the values of its fields as Arrow takes them, and that of `_rest`."""
+        has_rest, read = REST in schema.names, self._read_for(schema)
+        converters = [(name, self._converter(name)) for name in read]
+
+        def converted(row: TableRow) -> tuple[list[Any], str | None]:
+            obj = _object_of(row)
+            if is_fast and obj is not None and (not has_rest or self._is_plain(obj)):
+                with suppress(Unfit, TypeError):  # the latter of orjson
+                    return [convert(obj[name]) if name in obj else None for name, convert in converters], None
+            return self._exactly(obj, read)
+
+        return converted
 
     def _read_for(self, schema: pa.Schema) -> list[str]:
         """Return the fields that are converted: those of a schema, and all of them where it has what does not fit."""
