@@ -20,9 +20,9 @@ from auditor.base.records import name_of, namespace_of
 from auditor.base.visible import visible
 from auditor.printing.discovery import stored_kinds
 from auditor.printing.get.server_errors import OF_THE_COMMAND, NotShown, StatusError, left_out, not_found
-from auditor.selectors.where import unparse
+from auditor.selectors.where import Failures, unparse
 from auditor.server.catalog import Catalog, resource_name
-from auditor.server.dump_rows import DumpRows
+from auditor.server.dump_rows import DumpRows, ListRequest, RowToRead
 from auditor.server.live_list import Selection, corrupt_value, in_cache_order, live_list, table_order
 from auditor.server.not_read import CorruptObjects, NotRead
 from auditor.server.object_reader import ObjectReader, SealedObject, UndecodedObject, with_names_only
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from auditor.printing.printer_columns import Cell
     from auditor.printing.tables import ColumnHeader
     from auditor.selectors.grammar import FieldRequirement, LabelRequirement
-    from auditor.selectors.where import Failures
-    from auditor.server.dump_rows import StoredRow
+    from auditor.server.dump_rows import ReadAhead, RowRead, StoredRow
     from auditor.server.not_read import LeftOut
     from auditor.server.object_reader import ReadMode
 
@@ -86,6 +85,10 @@ class Steps:
     kept: int = 0
 
 
+def _none_ahead(_: ListRequest, rows: Iterator[RowToRead]) -> Iterator[tuple[RowToRead, RowRead | None]]:
+    return ((row, None) for row in rows)
+
+
 class DumpStore:
     """The store over a plan: all dumps that it opened, and all definitions.
 
@@ -97,6 +100,8 @@ class DumpStore:
         selection: Selects objects.
         query: What the command asks for.
         steps: How many objects remained after each step, by kind.
+        read_ahead: Reads the rows of a LIST by workers, if there are any.
+        make_rows: Makes the rows of a plan.
     """
 
     def __init__(
@@ -108,12 +113,14 @@ class DumpStore:
     ) -> None:
         self.warn = warn
         self.catalog = Catalog(plan)
+        self.make_rows = rows
         self.rows = rows(plan, self.catalog)
         self.reader = ObjectReader(plan, self.catalog, self.rows, mode)
         self.corrupt_objects = CorruptObjects(self.reader.left_out, warn)
         self.selection = Selection(self.catalog, mode)
         self.query = Query()
         self.steps: dict[str, Steps] = {}
+        self.read_ahead: ReadAhead = _none_ahead
         self._printer = Printer(self.catalog)
         own = proxy(self)  # a circle of references would keep the files of a dump open
         self.discovery.count = lambda resource: own.objects_of(resource)  # noqa: PLW0108 - the method alone would keep it
@@ -192,30 +199,53 @@ class DumpStore:
         steps = self.steps[resource_name(resource)] = Steps()
         if self.query.max_scan is not None:
             self.refuse_scan(resource, sum(1 for _ in self.rows.of(resource)))
-        names_only = self.query.names_only
-        are_enough = names_only and not (labels or fields or self.query.where or self.mode.stored)
-        for row in self._rows_read(resource, namespace):
+        request = ListRequest(resource, namespace, labels, fields)
+        for (row, *_), known in self.read_ahead(request, map(RowToRead, self._rows_read(resource, namespace))):
             if not steps.rows % _ROWS_BETWEEN:
                 tell("reading", steps.rows, None, "objects")
             steps.rows += 1
             steps.read += 1
             try:
-                obj = self.reader.read_or_stored(resource, row, notes, names_only=are_enough)
-                if obj is None or not self._is_in(namespace, resource, row, obj):
-                    continue
-                if self.selection.matches(resource, obj, labels, fields):
-                    steps.fitted += 1
-                    obj = self.reader.in_form(resource, row, obj)
-                    if self.selection.passes(resource, obj):
-                        steps.kept += 1
-                        shown = self.reader.concealed(resource, obj)
-                        yield row.source, with_names_only(shown) if names_only else shown
+                obj = self.answer(request, row, notes, steps) if known is None else self._known(request, known, steps)
+                if obj is not None:
+                    yield row.source, obj
             except UndecodedObject as error:
                 if notes.is_requested(row):
                     self.corrupt_objects.add(self.rows.place(row), str(error), resource)
             except Exception as error:  # noqa: BLE001 - it is left out
                 self.leave_out(self.rows.place(row), error)
         notes.note(self.warn)
+
+    def answer(
+        self, request: ListRequest, row: StoredRow, notes: NotRead, steps: Steps, *, is_tested: bool = True
+    ) -> JsonObject | None:
+        """Return the object of a row in the form that is printed; None if it is not selected, or sealed.
+
+        Raises:
+            Exception: A server cannot read it, or this program fails on it.
+        """
+        resource, names_only = request.resource, self.query.names_only
+        are_enough = names_only and not (request.labels or request.fields or self.query.where or self.mode.stored)
+        obj = self.reader.read_or_stored(resource, row, notes, names_only=are_enough)
+        if obj is None or not self._is_in(request.namespace, resource, row, obj):
+            return None
+        if not self.selection.matches(resource, obj, request.labels, request.fields):
+            return None
+        steps.fitted += 1
+        obj = self.reader.in_form(resource, row, obj)
+        if is_tested and not self.selection.passes(resource, obj):
+            return None
+        steps.kept += 1
+        shown = self.reader.concealed(resource, obj)
+        return with_names_only(shown) if names_only else shown
+
+    def _known(self, request: ListRequest, known: RowRead, steps: Steps) -> JsonObject | None:
+        """Count a row that a worker read as `answer` does; return its object."""
+        steps.fitted += known.fits
+        steps.kept += known.object is not None
+        if known.fits and self.query.where:
+            self.where_failures.setdefault(request.resource, Failures()).tried += 1
+        return known.object
 
     def _rows_read(self, resource: Resource, namespace: str) -> Iterator[StoredRow]:
         """Return the rows that may be in a namespace; the watch cache goes by the objects, which may name another."""

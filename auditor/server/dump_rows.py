@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ from auditor.sources.registry_key import printable_key
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from auditor.base.records import JsonObject
     from auditor.plan.run_plan import Plan
     from auditor.printing.discovery import Resource
+    from auditor.selectors.grammar import FieldRequirement, LabelRequirement
     from auditor.server.catalog import Catalog
 
 
@@ -28,6 +31,47 @@ class StoredRow(NamedTuple):
     offset: int
     length: int
     encoding: int
+
+
+class ListRequest(NamedTuple):
+    """What a LIST selects."""
+
+    resource: Resource
+    namespace: str
+    labels: tuple[LabelRequirement, ...]
+    fields: Sequence[FieldRequirement]
+
+
+class RowToRead(NamedTuple):
+    """A row whose object a LIST reads.
+
+    Attributes:
+        row: Where it is stored.
+        is_tested: Whether the predicate is evaluated on its object.
+        is_left: Whether workers leave it to the process that answers.
+        light: What the index has of its object.
+    """
+
+    row: StoredRow
+    is_tested: bool = True
+    is_left: bool = False
+    light: JsonObject | None = None
+
+
+class RowRead(NamedTuple):
+    """What a worker read of a row.
+
+    Attributes:
+        fits: Whether its object matches the selectors of the request.
+        object: The object as it is printed, if the predicate selects it, too.
+    """
+
+    fits: bool
+    object: JsonObject | None
+
+
+ReadAhead = Callable[[ListRequest, "Iterator[RowToRead]"], "Iterator[tuple[RowToRead, RowRead | None]]"]
+"""Yields rows in their order, each with what a worker read, or None: then the process that answers reads it."""
 
 
 class DumpRows:

@@ -33,7 +33,7 @@ from auditor.selectors.row_groups import FAILS, UNKNOWN, Scan
 from auditor.selectors.where import Failures, unparse
 from auditor.server.catalog import resource_name
 from auditor.server.dump import DumpStore, Steps
-from auditor.server.dump_rows import DumpRows, StoredRow
+from auditor.server.dump_rows import DumpRows, ListRequest, RowToRead, StoredRow
 from auditor.server.index_only import in_key_order, namespaces_of, partition_filter, rows_named, tell_missing
 from auditor.server.not_read import NotRead
 from auditor.server.object_reader import UndecodedObject
@@ -191,41 +191,53 @@ class ReportStore(DumpStore):
         failures = Failures()
         if where is not None:
             self.where_failures[resource] = failures
-        positions = _POSITION[:1] if self.query.names_only and predicate is None else _POSITION
-        rows = self.index_rows(place, namespace, labels, fields, (*positions, "namespace", "name"), predicate)
-        sources = {source["name"]: number for number, source in enumerate(self.manifest["inputs"])}
-        for table in in_key_order(rows, self.manifest["inputs"]):
-            steps.fitted += table.num_rows
-            for row in table.to_pylist():
-                decided = row.pop(UNKNOWN, 0)
-                if decided == FAILS and failures.failed:  # the first one is read, for its error
-                    failures.failed += 1
-                    continue
-                number = sources[row["source"]]
-                light = {"metadata": {key: row[key] for key in ("namespace", "name") if row[key] is not None}}
-                if self.query.names_only and not decided:
-                    steps.kept += 1
-                    yield number, light
-                    continue
-                stored = self.stored_row(resource, row)
+        names_only = self.query.names_only
+        positions = _POSITION[:1] if names_only and predicate is None else _POSITION
+        tables = self.index_rows(place, namespace, labels, fields, (*positions, "namespace", "name"), predicate)
+        rows = self._rows_to_read(resource, tables, steps)
+        for row, known in self.read_ahead(ListRequest(resource, "", (), ()), rows):
+            if row.is_left and row.is_tested and failures.failed:  # the first one is read, for its error
+                failures.failed += 1
+                continue
+            obj = row.light
+            if row.is_tested or not names_only:
                 steps.read += 1
-                try:
-                    obj = self.reader.read_or_stored(resource, stored, notes)
-                except UndecodedObject as error:
-                    self.corrupt_objects.add(printable_key(stored.key or b""), str(error))
-                    continue
-                except Exception as error:  # noqa: BLE001 - it is left out
-                    self.leave_out(printable_key(stored.key or b""), error)
-                    continue
-                if obj is None:
-                    continue
-                if not decided or where is None or where.test(obj, failures):
-                    steps.kept += 1
-                    yield number, light if self.query.names_only else self.reader.shown(resource, stored, obj)
+                obj = self._read_of_index(resource, row.row, notes) if known is None else known.object
+                if known is None and obj is not None:
+                    is_selected = where is None or not row.is_tested or where.test(obj, failures)
+                    obj = self.reader.shown(resource, row.row, obj) if is_selected else None
+            if obj is not None:
+                steps.kept += 1
+                yield row.row.source, row.light if names_only and row.light is not None else obj
         steps.rows, steps.scanned = self.scan.rows, self.scan.scanned
         failures.tried = self.scan.rows
         failures.is_tried_known = not (namespace or labels or fields)
         notes.note(self.warn)
+
+    def _rows_to_read(self, resource: Resource, tables: Iterator[pa.Table], steps: Steps) -> Iterator[RowToRead]:
+        """Yield the rows of an index in key order, with what it has of their objects."""
+        sources = {source["name"]: number for number, source in enumerate(self.manifest["inputs"])}
+        for table in in_key_order(tables, self.manifest["inputs"]):
+            steps.fitted += table.num_rows
+            for row in table.to_pylist():
+                decided = row.pop(UNKNOWN, 0)
+                light = {"metadata": {key: row[key] for key in ("namespace", "name") if row[key] is not None}}
+                if self.query.names_only and not decided:
+                    no_place = StoredRow(sources[row["source"]], None, None, 0, 0, 0)
+                    yield RowToRead(no_place, is_tested=False, is_left=True, light=light)
+                else:
+                    stored = self.stored_row(resource, row)
+                    yield RowToRead(stored, is_tested=bool(decided), is_left=decided == FAILS, light=light)
+
+    def _read_of_index(self, resource: Resource, stored: StoredRow, notes: NotRead) -> JsonObject | None:
+        """Return the object of a row of the index; None if it cannot be read, which is counted."""
+        try:
+            return self.reader.read_or_stored(resource, stored, notes)
+        except UndecodedObject as error:
+            self.corrupt_objects.add(printable_key(stored.key or b""), str(error))
+        except Exception as error:  # noqa: BLE001 - it is left out
+            self.leave_out(printable_key(stored.key or b""), error)
+        return None
 
     def stored_row(self, resource: Resource, row: dict[str, Any]) -> StoredRow:
         """Return the position in the dump of the object of an index row."""

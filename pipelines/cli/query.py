@@ -121,11 +121,12 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
 @click.argument("target", metavar="DUMP|REPORT")
 @click.argument("args", nargs=-1, metavar="[KIND [NAME]...]")
 @options(
-    "clusters_of_report namespace all_namespaces labels fields where explain max_scan save_index dumps any_field "
+    "clusters_of_report namespace all_namespaces labels fields where explain max_scan jobs save_index dumps any_field "
     "as_of shown_as output_of_query template sort_by label_columns show_labels show_kind no_headers limit count "
     "ignore_not_found show_managed_fields show_secrets server_print strict_templates allow_missing_template_keys "
     "count_by certificates unhealthy subresource now chunk_size watch watch_only output_watch_events raw as_server "
-    "no_watch_cache kubernetes"
+    "no_watch_cache kubernetes",
+    jobs="Worker processes  [default: one per processor for a kind of more than 10,000 objects]",
 )
 @source_options
 def query(target: str, args: tuple[str, ...], **flags: Any) -> None:

@@ -120,6 +120,17 @@ class _Shares(Generic[Item]):
         return None
 
 
+class _InOrder(Generic[Item]):
+    """Distributes items in their order: each to the next worker that is free; none is made before it is needed."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = iter(items)
+
+    def next(self, _: int) -> Item | None:
+        """Return the next item, or None if none remain."""
+        return next(self._items, None)
+
+
 class _Worker(Generic[Item]):
     """One process, the number of its share, and its current item."""
 
@@ -305,8 +316,9 @@ def run_processes(
     jobs: int,
     on_lost: Callable[[Item, WorkerLost], Result],
     preload: tuple[str, ...] = (),
-    meanwhile: Callable[[], None] | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
     last: Iterable[Item] = (),
+    in_order: bool = False,
 ) -> Iterator[Result]:
     """Yield the result of each item as it arrives.
 
@@ -318,6 +330,7 @@ def run_processes(
         preload: Modules that the fork server imports once for all workers.
         meanwhile: Called once when the workers have their first items.
         last: Further items, for when all others have been given to workers.
+        in_order: Give each item, in their order, to the next worker that is free; not with further items.
     Raises:
         EngineError: A worker raised an exception; its trace is in the text.
         Refused: The operating system refused a worker a resource.
@@ -325,23 +338,21 @@ def run_processes(
     context = _forkserver(preload)
     from multiprocess.connection import wait  # noqa: PLC0415 - it is loaded now
 
-    shares = _Shares(jobs, items, last)
+    shares: Any = _InOrder(items) if in_order else _Shares(jobs, items, last)
     pickled = pickle.dumps(setup)  # once, and by C: the plan of a thousand definitions takes long otherwise
     alone: deque[Item] = deque()
     workers: list[_Worker[Item]] = []
 
     def start(item: Item, place: int) -> None:
-        worker: _Worker[Item] = _started(context, pickled, place)
-        workers.append(worker)
-        worker.give(item)
+        workers.append(_started(context, pickled, place))
+        workers[-1].give(item)
 
     finished = False
     try:
         for place in range(jobs):
             if (item := shares.next(place)) is not None:
                 start(item, place)
-        if meanwhile is not None:
-            meanwhile()
+        meanwhile()
         while workers:
             ready = wait([worker.connection for worker in workers])
             for worker in list(workers):

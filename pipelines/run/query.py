@@ -39,6 +39,7 @@ from auditor.store.clusters import chosen_clusters, cluster_view, is_fleet
 from auditor.store.damage_lines import damage_lines
 from auditor.store.manifest import MANIFEST, whole_report
 from pipelines.run.objects.chosen_kinds import every_kind
+from pipelines.run.objects.read_ahead import read_ahead_by
 from pipelines.run.query_output import extra_formats
 from pipelines.run.remote import query_here
 from pipelines.streams import ErrorLines, TextWriter, plain
@@ -393,6 +394,9 @@ def run_query(options: QueryOptions) -> int:
             none = "pods" if asked.answer or options.namespace else "namespaces"  # of these there are none either
             asked.args = (every_kind(store, options, err) or none,)
         names_only = (asked.output == "name" or asked.count) and not asked.sort_by and not asked.count_by
+        for part in stores_of(store).values():
+            if isinstance(part, DumpStore):
+                read_ahead_by(options.jobs, part)
         query = Query(options.where, options.max_scan, names_only, asked.count_by)
         if isinstance(store, FleetStore):
             asked.clusters = store

@@ -15,6 +15,7 @@ __all__ = ["handlers_lose_nothing"]
 SUPPRESSES: Final = {
     ("auditor/shards/shard_keys.py", "broken"): "the names of a value that is named as lost",
     ("pipelines/engines/ray.py", "_forget"): "tasks of a run that ends with another error",
+    ("pipelines/run/objects/read_ahead.py", "_read"): "rows that the process that answers reads again",
 }
 """(file, function) of a `suppress(Exception)`, and what it is for: nothing that a result depends on."""
 BROAD: Final = {"Exception", "BaseException"}

@@ -24,6 +24,7 @@ class QueryOptions:
         where: CEL predicate.
         explain: Print on standard error how the answer was found.
         max_scan: Fail rather than read more rows of a kind.
+        jobs: Worker processes that read objects; None for one a processor if a kind has many.
         save_index: Folder for a report of the dump, whose index then answers the query.
         as_of: Revision or time whose state is queried; None means the newest.
         shown_as: ``read``, ``stored``, or a version.
@@ -52,6 +53,7 @@ class QueryOptions:
     where: str = ""
     explain: bool = False
     max_scan: int | None = None
+    jobs: int | None = None
     save_index: str = ""
     mode: ReadMode = field(default_factory=ReadMode)
     get: GetOptions = field(default_factory=GetOptions)
