@@ -18,7 +18,7 @@ from auditor.base.visible import label
 from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import DefinitionsFile
 from auditor.plan.options import AuditOptions
-from auditor.plan.run_plan import damage_text, look_again, make_plan
+from auditor.plan.run_plan import damage_text, make_plan
 from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.command import get
 from auditor.releases import RELEASES, Release, active, running_as
@@ -40,6 +40,7 @@ from auditor.store.damage_lines import damage_lines
 from auditor.store.manifest import MANIFEST, whole_report
 from pipelines.run.objects.chosen_kinds import every_kind
 from pipelines.run.objects.read_ahead import read_ahead_by
+from pipelines.run.objects.unknown_kinds import is_incomplete, lost_definitions
 from pipelines.run.query_output import extra_formats
 from pipelines.run.remote import query_here
 from pipelines.streams import ErrorLines, TextWriter, plain
@@ -54,8 +55,6 @@ if TYPE_CHECKING:
     from pipelines.run.objects.query_options import QueryOptions
 
 _EVERY_KIND: Final = "*"
-MAY_BE_LOST: Final = "part of the dump could not be read, and the definition of a kind may have been there"
-"""What is said where a kind is unknown, and the dump is not whole."""
 
 
 @contextmanager
@@ -256,16 +255,6 @@ def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
         yield DumpStore(plan, options.mode, warn)
 
 
-def is_incomplete(store: AnyStore) -> bool:
-    """Return whether part of a dump could not be read, or objects were left out, which changes the exit code."""
-    if isinstance(store, FleetStore):
-        return any([store.has_unread, *map(is_incomplete, store.stores.values())])
-    if isinstance(store, IndexOnlyStore):
-        return bool(store.left_out) or any(source["damage"] for source in store.manifest["inputs"])
-    TextWriter(sys.stderr)(look_again(store.plan))
-    return bool(store.left_out) or any(source.damage for source in store.plan.sources)
-
-
 def _dumps_of(path: Path, options: QueryOptions, asked: AuditOptions) -> AuditOptions:
     """Return options that read the dumps of a report: its index does not have earlier revisions."""
     if not (path / MANIFEST).exists():
@@ -403,6 +392,7 @@ def run_query(options: QueryOptions) -> int:
             store.ask(query, asked.args)
         else:
             store.ask(query)
+        asked.why_unknown = partial(lost_definitions, store)
         asked.extra_formats = extra_formats(store, options, out)
         if isinstance(store, (DumpStore, FleetStore)):
             asked.place = store.place_of

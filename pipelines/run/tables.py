@@ -17,7 +17,8 @@ from auditor.server.kind_batches import kind_parts
 from auditor.sources.stores.locations import shown_url
 from pipelines.run.audit_tables import batches_of, new_tables
 from pipelines.run.objects.chosen_kinds import note_of_no_kind
-from pipelines.run.query import MAY_BE_LOST, is_incomplete, open_store
+from pipelines.run.objects.unknown_kinds import MAY_BE_LOST, is_incomplete, lost_definitions
+from pipelines.run.query import open_store
 from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def run_tables(options: QueryOptions, out: str, output: str) -> int:
             err(f"error: {error}\n")
             if near := store.discovery.similar(error.name):
                 err(f"did you mean {' or '.join(near)}?\n")
-            raise _not_written(store, err) from None
+            if lost := lost_definitions(store):
+                err(f"note: {lost}\n")
+            raise NotWritten(3 if lost else 1) from None
         rows = _write(store, kinds, folder, are_named=bool(options.args))
         if not rows:
             err("No objects of known kinds.\n")

@@ -70,7 +70,9 @@ class _Get:
             return self.refuse(str(error))
         except UnknownResource as error:
             self.refuse(str(error), *(self.hint(error) if options.hints else ()))
-            return 1
+            if lost := options.why_unknown():
+                self.err(f"note: {lost}\n")
+            return 3 if lost else 1
         except Unsortable as error:
             is_table = options.output in ("", "wide")
             what = "[][][]reflect.Value" if is_table else "*unstructured.Unstructured"

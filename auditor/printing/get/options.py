@@ -96,6 +96,7 @@ class GetOptions:
         redacted: The text in place of redacted values; empty if no values are.
         place: Returns a description of where an object is.
         why_absent: Returns an advice about an object that does not exist, by kind, namespace and name; it may be empty.
+        why_unknown: Returns what may have the definition of a kind that is unknown, and was not readable; may be empty.
         clusters: The objects are of several clusters, and tables say which; None if there is only one cluster.
     """
 
@@ -133,4 +134,5 @@ class GetOptions:
     redacted: str = ""
     place: Callable[[Resource, JsonObject], str] | None = None
     why_absent: Callable[[Resource, str, str], str] = lambda *_: ""
+    why_unknown: Callable[[], str] = str
     clusters: Clusters | None = None

@@ -13,6 +13,7 @@ from auditor.printing.get.server_errors import StatusError
 from auditor.server.dump import DumpStore
 from auditor.server.fleet_store import FleetStore, stores_of
 from auditor.server.live_list import Selection
+from pipelines.run.objects.unknown_kinds import lost_definitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,15 +29,22 @@ REFUSED = (StatusError, UnknownResource, UsageError)
 """Errors in the arguments of a command that `refusal` reports."""
 
 
-def refusal(error: Exception, discovery: Discovery, err: Callable[[str], None], lead: str = "error: ") -> int:
-    """Report an error in the arguments of a command as kubectl does, with similar kinds; return the exit code."""
+def refusal(error: Exception, store: AnyStore, err: Callable[[str], None], lead: str = "error: ") -> int:
+    """Report an error in the arguments of a command as kubectl does, with similar kinds; return the exit code.
+
+    It is 3 for an unknown kind whose definition may not have been readable.
+    """
     if isinstance(error, StatusError):
         err(f"Error from server ({error.reason}): {error.message}\n")
         return 1
     err(f"{lead}{error}\n")
-    for line in discovery.advice(error.name) if isinstance(error, UnknownResource) else ():
+    if not isinstance(error, UnknownResource):
+        return 2 if isinstance(error, UsageError) else 1
+    for line in store.discovery.advice(error.name):
         err(f"{line}\n")
-    return 2 if isinstance(error, UsageError) else 1
+    if lost := lost_definitions(store):
+        err(f"note: {lost}\n")
+    return 3 if lost else 1
 
 
 def kinds_and_name(

@@ -22,7 +22,8 @@ from auditor.server.comparison import (
 )
 from auditor.server.report import ReportStore
 from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, note_of_no_kind, refusal
-from pipelines.run.query import is_incomplete, open_dump
+from pipelines.run.objects.unknown_kinds import is_incomplete
+from pipelines.run.query import open_dump
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def run_diff_dumps(options: QueryOptions, new: str, write: Callable[[str], None]
         try:
             kinds, name = _wanted(before, after, options.args, err)
         except REFUSED as error:
-            return refusal(error, after.discovery, err)
+            return refusal(error, after, err)
         differences = _all(before, after, kinds, options.namespace, name)
         unread = _printed(
             differences,

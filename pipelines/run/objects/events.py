@@ -16,7 +16,8 @@ from auditor.printing.sorting import FieldNotFound, Unsortable, order_by
 from auditor.server.clock import newest_time, reference_time
 from auditor.server.references import References
 from pipelines.run.objects.chosen_kinds import REFUSED, refusal
-from pipelines.run.query import is_incomplete, open_dump
+from pipelines.run.objects.unknown_kinds import is_incomplete
+from pipelines.run.query import open_dump
 from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def run_events(
             if sort_by and shown:
                 shown = [shown[number] for number in order_by(shown, relaxed(sort_by))]
         except (*REFUSED, FieldNotFound, JsonPathError, Unsortable) as error:
-            return refusal(error, store.discovery, err)
+            return refusal(error, store, err)
         columns: Any = event_columns(moment, with_namespace=not options.namespace)
         rows = map(without_managed_fields, shown)
         out("".join(print_rows(rows, columns, output, headers=headers, named=not options.namespace)))

@@ -22,7 +22,8 @@ from auditor.server.dump import DumpStore
 from auditor.server.index_only import IndexOnlyStore
 from auditor.server.report import ReportStore
 from pipelines.run.objects.chosen_kinds import refusal
-from pipelines.run.query import is_incomplete, open_dump, open_stores
+from pipelines.run.objects.unknown_kinds import is_incomplete
+from pipelines.run.query import open_dump, open_stores
 from pipelines.streams import ErrorLines, TextWriter, plain
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def run_explain(options: QueryOptions, path: str, *, api_version: str, recursive
             shown = _visible_names(schema) if sys.stdout.isatty() else schema
             text = explained(shown, names, recursive=recursive, most_levels=most_levels)
         except UnknownResource as error:
-            return refusal(error, store.discovery, err, lead="")  # as kubectl explain
+            return refusal(error, store, err, lead="")  # as kubectl explain
         except (LookupError, NoSuchField) as error:
             return _refused(error, err)
         out("\n".join(map(_line, text.split("\n"))) + "\n")
@@ -107,11 +108,11 @@ def run_values(options: QueryOptions, path: str, *, api_version: str, limit: int
             except UnknownResource as error:
                 unknown[cluster] = error
             except StatusError as error:
-                return refusal(error, store.discovery, err)
+                return refusal(error, store, err)
             except (LookupError, NoSuchField) as error:
                 return _refused(error, err)
         if len(unknown) == len(opened.stores):
-            return refusal(next(iter(unknown.values())), next(iter(opened.stores.values())).discovery, err)
+            return refusal(next(iter(unknown.values())), opened.as_one(err), err)
         for cluster, missing in unknown.items():
             err(f"note: cluster {cluster} does not serve {missing.name}\n")
         lead = ["cluster"] if opened.is_fleet else []

@@ -19,7 +19,8 @@ from auditor.server.history import check_history, revision_at, writes
 from auditor.sources.registry_key import printable_key
 from pipelines.console import terminal_width
 from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, kinds_that_take, refusal
-from pipelines.run.query import is_incomplete, open_dump
+from pipelines.run.objects.unknown_kinds import is_incomplete
+from pipelines.run.query import open_dump
 from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def run_history(options: QueryOptions, *, begin: Point | None, end: Point | None
                 out(text)
             history.tell(is_table=output in ("table", "wide"))
         except REFUSED as error:
-            return refusal(error, store.discovery, err)
+            return refusal(error, store, err)
         return 3 if is_incomplete(store) or history.unread else 0
 
 

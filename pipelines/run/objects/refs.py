@@ -11,7 +11,8 @@ from auditor.printing.print_rows import print_rows
 from auditor.server.references import Reference, References, Target, is_at
 from pipelines.console import terminal_width
 from pipelines.run.objects.chosen_kinds import REFUSED, kinds_and_name, note_of_no_kind, refusal
-from pipelines.run.query import is_incomplete, open_dump
+from pipelines.run.objects.unknown_kinds import is_incomplete
+from pipelines.run.query import open_dump
 from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run_refs(options: QueryOptions, *, dangling: bool, output: str) -> int:
             try:
                 [resource], name = kinds_and_name(store.discovery, options.args, "refs", err)
             except REFUSED as error:
-                return refusal(error, store.discovery, err)
+                return refusal(error, store, err)
             named = references.to(resource, options.namespace, name)
             rows = [_row(references, reference) for reference in named]
             targets = {reference.target for reference in named}

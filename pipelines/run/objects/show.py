@@ -28,6 +28,7 @@ from pipelines.run.objects.row_kind import resource_of
 from pipelines.run.objects.show_document import document_of
 from pipelines.run.objects.show_report import Place, of_cause, of_report
 from pipelines.run.objects.show_text import Shown, known_text, object_text, writer_rows
+from pipelines.run.objects.unknown_kinds import lost_definitions
 from pipelines.run.query import open_stores
 from pipelines.run.remote import query_here
 from pipelines.streams import ErrorLines, TextWriter
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from auditor.server.dump_rows import StoredRow
     from pipelines.run.objects.query_options import QueryOptions
+    from pipelines.run.query import Opened
 
 
 _OF_OBJECT: Final = ("key", "kind", "group", "stored_version", "status", "impact", "impacts", "reason")
@@ -79,8 +81,8 @@ def _show(options: QueryOptions, args: Sequence[str], output: str, *, now: float
         if not parts and not any(store.left_out.failed for store in stores.values()):
             if has_report and len(args) == 1 and (first := of_cause(options, args[0])):
                 return _show(first[0], first[1:], output, now=now, writers=writers)
-            code = _nothing(options, args, errors, stores, err, incomplete=(incomplete := opened.is_incomplete()))
-            return 3 if incomplete and code < 2 else code
+            code = _nothing(options, args, errors, opened, err)
+            return 3 if opened.is_incomplete() and code < 2 else code
         every = [shown for _, several in parts for shown in several]
         if not every and (writers or options.shown_as == "stored") and parts:
             raise PlanError(options.target, "the dump of this report is not here", "", "--dump names it")
@@ -97,7 +99,7 @@ def _show(options: QueryOptions, args: Sequence[str], output: str, *, now: float
             makers = [partial(_text, document, output, headers=not number) for number, document in enumerate(documents)]
         failed = _print_each(makers, out, err, args[0], _BETWEEN.get(output, ""))
         for error in errors if len(stores) == 1 else ():
-            refusal(error, next(iter(stores.values())).discovery, err)
+            refusal(error, opened.as_one(err), err)
         is_incomplete = opened.is_incomplete() or failed
     return 1 if errors and len(stores) == 1 else 3 if is_incomplete else 0
 
@@ -123,13 +125,7 @@ def _print_each(makers: Sequence[Callable[[], str]], out: TextWriter, err: Error
 
 
 def _nothing(
-    options: QueryOptions,
-    args: Sequence[str],
-    errors: Sequence[Exception],
-    stores: dict[str, DumpStore],
-    err: ErrorLines,
-    *,
-    incomplete: bool,
+    options: QueryOptions, args: Sequence[str], errors: Sequence[Exception], opened: Opened, err: ErrorLines
 ) -> int:
     """Report that there is no such object; return the exit code.
 
@@ -139,20 +135,21 @@ def _nothing(
     """
     errors = list({str(error): error for error in errors}.values())
     unknown = [error for error in errors if not isinstance(error, StatusError)]
-    discovery = next((store.discovery for store in stores.values()), None)
+    store = opened.as_one(err)
+    has_dumps = any(isinstance(one, DumpStore) for one in opened.stores.values())
     names = [error.name for error in unknown if isinstance(error, UnknownResource)]
-    near = " or ".join(near for name in names if discovery for near in discovery.similar(name))
-    if len(args) == 1 and (unknown or not stores):
+    near = " or ".join(near for name in names for near in store.discovery.similar(name))
+    if len(args) == 1 and (unknown or not has_dumps):
         is_report = (Path(options.target) / MANIFEST).exists()
         advice = "the column `key` of objects/ lists the keys" if is_report else "`auditor query` prints the names"
-        if incomplete:
+        if opened.is_incomplete() or (names and lost_definitions(store)):
             raise NotKnown(options.target, f"what could be read of it has no key {args[0]}", "", advice)
         raise NotFound(options.target, f"there is no key {args[0]}", "", f"did you mean {near}?" if near else advice)
-    if not stores:
+    if not has_dumps:
         raise PlanError(options.target, "the dump of this report is not here", "", "--dump names it")
     if not errors:
         err(f"No resources found{f' in {options.namespace} namespace' if options.namespace else ''}.\n")
-    return max((refusal(error, next(iter(stores.values())).discovery, err) for error in errors), default=0)
+    return max((refusal(error, store, err) for error in errors), default=0)
 
 
 def _chosen(

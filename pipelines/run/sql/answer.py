@@ -51,10 +51,8 @@ def run_sql(options: QueryOptions, statement: str) -> int:
             try:
                 answer_to(asked, text, options.output)
             except UnknownTable as error:
-                if asked.is_incomplete():
-                    from pipelines.run.query import MAY_BE_LOST  # noqa: PLC0415 - typed tables need no stores of dumps
-
-                    raise DamagedNames("", error.found, "", MAY_BE_LOST) from None
+                if lost := asked.lost_definitions():
+                    raise DamagedNames("", error.found, "", lost) from None
                 raise
             for note in asked.notes():
                 err(f"note: {note}\n")

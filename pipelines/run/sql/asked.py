@@ -47,6 +47,14 @@ class Asked:
         """Return a sentence for each kind that statements have read and that has rows without values."""
         return [*self._named, *(() if self._kinds is None else self._kinds.notes())]
 
+    def lost_definitions(self) -> str:
+        """Return what was not readable, so that an unknown kind may have its definition there; empty if nothing is."""
+        from pipelines.run.objects.unknown_kinds import MAY_BE_LOST, lost_definitions  # noqa: PLC0415 - as below
+
+        if self._opened is None:
+            return MAY_BE_LOST if self.notes() else ""
+        return lost_definitions(self._opened.as_one(lambda _: None))
+
     def is_incomplete(self) -> bool:
         """Whether part of what statements have asked for could not be read."""
         return bool(self.notes()) or (self._opened is not None and self._opened.is_incomplete())
