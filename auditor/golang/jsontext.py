@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -330,6 +330,16 @@ def encode(value: Any) -> str:
     return encode_exactly(value) if text is None else text
 
 
+_ESCAPED_BY_GO: Final = (
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    (b"&", b"\\u0026"),
+    ("\u2028".encode(), b"\\u2028"),
+    ("\u2029".encode(), b"\\u2029"),
+)
+"""Characters of strings that Go escapes and orjson does not; elsewhere JSON has none of them."""
+
+
 def proven_text(value: Any, option: int = 0) -> str | None:
     """Return the text of orjson for a dict or list if it is that of Go; None if this is not known.
 
@@ -341,8 +351,12 @@ def proven_text(value: Any, option: int = 0) -> str | None:
         data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS | option)  # refuses lone surrogates and 255 levels
     except TypeError:
         return None
-    is_escaped = b"<" in data or b">" in data or b"&" in data or b"\xe2\x80" in data
-    return None if is_escaped or not has_no_floats(value) else data.decode()
+    if not has_no_floats(value):
+        return None
+    for character, escape in _ESCAPED_BY_GO:
+        if character in data:
+            data = data.replace(character, escape)
+    return data.decode()
 
 
 def has_no_floats(value: Any) -> bool:

@@ -5,7 +5,7 @@ Source: cli-runtime pkg/printers/json.go, encoding/json.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -14,11 +14,17 @@ from auditor.golang import jsontext
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from auditor.base.records import JsonObject
+
+
+_MOST_LEVELS: Final = 250
+"""orjson refuses more than 254."""
+
 
 def to_json(value: Any) -> str:
     """Return a value as indented JSON, keys sorted, with the final newline."""
     out: list[str] = []
-    _write(value, "\n", out, jsontext.proven_text)
+    _write(value, "\n", out, _Proofs().text)
     out.append("\n")
     return "".join(out)
 
@@ -26,9 +32,52 @@ def to_json(value: Any) -> str:
 def to_json_exactly(value: Any) -> str:
     """Return the result of `to_json` without orjson; slow, for tests."""
     out: list[str] = []
-    _write(value, "\n", out, lambda *_: None)
+    _write(value, "\n", out, lambda _: None)
     out.append("\n")
     return "".join(out)
+
+
+class _Proofs:
+    """Asks orjson for the text of objects; of one that it refuses only for the parts that have no reason for it."""
+
+    def __init__(self) -> None:
+        self._refused: set[int] = set()
+
+    def text(self, value: JsonObject) -> str | None:
+        """Return the text of an object, indented by two, if orjson writes that of Go; else None."""
+        if id(value) in self._refused:
+            return None
+        text = jsontext.proven_text(value, orjson.OPT_INDENT_2)
+        if text is None:
+            self._refuse(value)
+            self._refused.add(id(value))
+        return text
+
+    def _refuse(self, value: Any) -> int:
+        """Note which dicts and lists of one have a float, a large integer, a lone surrogate or many levels.
+
+        Returns:
+            The levels of the value; more than orjson writes if it has such a reason.
+        """
+        levels = 0
+        for item in (*value, *value.values()) if type(value) is dict else value:
+            if type(item) is dict or type(item) is list:
+                levels = max(levels, self._refuse(item))
+            elif not _is_usual(item):
+                levels = _MOST_LEVELS
+        if levels >= _MOST_LEVELS:
+            self._refused.add(id(value))
+        return levels + 1
+
+
+def _is_usual(item: Any) -> bool:
+    """Return whether orjson writes a text, number, boolean or null as Go does, apart from what it escapes."""
+    if type(item) is int:
+        return -(2**63) <= item < 2**64
+    try:
+        return type(item) is not float and (type(item) is not str or item.isascii() or bool(item.encode()))
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
 
 
 def _indented(text: str, margin: str) -> str:
@@ -41,11 +90,11 @@ def _indented(text: str, margin: str) -> str:
     return margin.join([line[: len(line) - len(line.lstrip(" "))] + line for line in text.split("\n")])
 
 
-def _write(value: Any, margin: str, out: list[str], prove: Callable[[Any, int], str | None]) -> None:
+def _write(value: Any, margin: str, out: list[str], prove: Callable[[JsonObject], str | None]) -> None:
     inner = margin + "    "
     text = None
     if type(value) is dict and value and type(value.get("items")) is not list:  # of a List, each item by itself
-        text = prove(value, orjson.OPT_INDENT_2)
+        text = prove(value)
     if text is not None:
         out.append(_indented(text, margin))
     elif type(value) is dict and value:
