@@ -126,7 +126,7 @@ def query_options(target: str, flags: dict[str, Any]) -> QueryOptions:
     "ignore_not_found show_managed_fields show_secrets server_print strict_templates allow_missing_template_keys "
     "count_by certificates unhealthy subresource now chunk_size watch watch_only output_watch_events raw as_server "
     "no_watch_cache kubernetes",
-    jobs="Worker processes  [default: one per processor for a kind of more than 10,000 objects]",
+    jobs="Worker processes  [default: one per processor for a kind of more than 30,000 objects]",
 )
 @source_options
 def query(target: str, args: tuple[str, ...], **flags: Any) -> None:
