@@ -10,7 +10,7 @@ import pyarrow as pa
 from auditor.base.errors import SqlError
 from auditor.base.visible import visible
 from auditor.base.wording import counted
-from auditor.output.views.layout import TableColumn, clipped, painted, table_lines, width_of
+from auditor.output.views.layout import TableColumn, clipped, middle_clipped, painted, table_lines, width_of
 from auditor.printing.print_rows import DATA, json_text, print_rows
 from auditor.sql.described import columns_of, listed_views
 from auditor.sql.values import json_rows
@@ -64,11 +64,15 @@ def _print_table(
 ) -> None:
     """Print rows, a thousand at a time; each as lines of its own if its cells do not fit beside each other."""
     titles = [visible(name).upper() for name in names]
-    columns = [TableColumn(title, True, is_number=number) for title, number in zip(titles, is_number, strict=True)]
+    columns = [TableColumn(title, may_shrink=True) for title in titles]
     count, is_cut = 0, False
     while some := [[_cell(value) for value in row.values()] for row in islice(rows, _ROWS)]:
         widths = [max(map(width_of, cells)) for cells in zip(titles, *some, strict=True)]
         gaps = _GAP * (len(titles) - 1)
+        columns = [
+            TableColumn(title, may_shrink=True, is_number=number, cuts_middle=all(map(_is_path, cells)))
+            for title, number, cells in zip(titles, is_number, zip(*some, strict=True), strict=True)
+        ]
         if sum(min(each, _LEAST) for each in widths) + gaps <= width:
             is_cut |= sum(widths) + gaps > width
             out(painted(table_lines(columns, some, width), color=False))
@@ -87,7 +91,13 @@ def _stacked(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int, b
     for number, row in enumerate(rows, before + 1):
         yield f"-- row {number}\n"
         for title, cell in zip(titles, row, strict=True):
-            yield f"{title}{' ' * (lead - width_of(title))}{clipped(cell, width)}".rstrip() + "\n"
+            text = middle_clipped(cell, width) if _is_path(cell) else clipped(cell, width)
+            yield f"{title}{' ' * (lead - width_of(title))}{text}".rstrip() + "\n"
+
+
+def _is_path(cell: str) -> bool:
+    """Return whether a cell is like a key: its end tells more than its middle; so does that of an absent one."""
+    return cell == "-" or ("/" in cell and " " not in cell)
 
 
 def _list_text(value: Any) -> Any:
