@@ -2,24 +2,26 @@ r"""What `\d` says: which views there are, and which columns one has, or a field
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from auditor.base.errors import SqlError
 from auditor.columns.column_types import is_json
-from auditor.sql.views import quoted
 
 if TYPE_CHECKING:
     from auditor.sql.views import View, Views
 
+_STEPS: Final = re.compile(r'"([^"]*)"|([^".]+)')
+"""A name in quotes, or a part of one between dots."""
 _NAMES: Final = {"string": "VARCHAR", "bool": "BOOLEAN", "double": "DOUBLE", "int64": "BIGINT", "int32": "INTEGER"}
 
 
 def listed_views(views: Views, *, every: bool) -> tuple[list[dict[str, str]], int]:
     """Return the tables, and the kinds that have objects, or all kinds; and how many kinds were left out."""
     shown = [view for view in views.listed if every or view.has_rows is None or view.has_rows()]
-    rows = [{"name": quoted(view.name), "about": view.about} for view in shown]
+    rows = [{"name": view.shown, "about": view.about} for view in shown]
     return rows, len(views.listed) - len(shown)
 
 
@@ -38,25 +40,19 @@ def columns_of(views: Views, name: str) -> list[dict[str, str]]:
     for step in path:
         below = next((field for field in fields if field.name.lower() == step.lower()), None)
         if below is None:
-            raise SqlError("", f"{quoted(view.name)} has no field {'.'.join(path)}; it ends before {step}")
+            raise SqlError("", f"{view.shown} has no field {'.'.join(path)}; it ends before {step}")
         fields = _fields_below(below)
     return [{"column": field.name, "type": type_text(field)} for field in fields]
 
 
 def _split(views: Views, text: str) -> tuple[View, list[str]]:
     """Return the view that a name begins with, and the fields after it."""
-    if text.startswith('"'):
-        name, _, rest = text[1:].partition('"')
-        steps = [name, *filter(None, rest.split("."))]
-        lengths = [1]
-    else:
-        steps = text.split(".")
-        lengths = list(range(len(steps), 0, -1))
-    for length in lengths:
+    steps = [in_quotes or plain for in_quotes, plain in _STEPS.findall(text)]
+    for length in range(len(steps), 0, -1):
         view = views.find(".".join(steps[:length]))
         if view is not None:
             return view, steps[length:]
-    raise views.missing(steps[0])
+    raise views.missing(steps[0] if steps else text)
 
 
 def _fields_below(field: Any) -> list[Any]:

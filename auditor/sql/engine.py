@@ -21,6 +21,7 @@ import pyarrow.dataset as ds
 from auditor.base.errors import SqlError, without_frames
 from auditor.sql.statements import checked, connection, sql_errors
 from auditor.sql.used_paths import used_paths
+from auditor.sql.views import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _ROWS: Final = 8192
 """Rows of a batch of an answer."""
 _SHOW_TABLES: Final = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
-_UNKNOWN: Final = re.compile(r"Catalog Error: Table with name (.*) does not exist!")
+_UNKNOWN: Final = re.compile(r'Catalog Error: Table with name "?(.*?)"? does not exist(!| because schema )')
 _STOPPED: Final = object()
 """The answer to a thread of DuckDB that waits, if the statement is given up."""
 
@@ -210,7 +211,7 @@ def run_statement(views: Views, text: str) -> Answer:
     try:
         statement = checked(database, text)
         if _SHOW_TABLES.fullmatch(statement):
-            rows = [{"name": view.name, "about": view.about} for view in views.listed]
+            rows = [{"name": view.shown, "about": view.about} for view in views.listed]
             listed = pa.Table.from_pylist(rows, pa.schema([("name", pa.string()), ("about", pa.string())]))
             database.close()
             return Answer(listed.schema, iter(listed.to_batches()))
@@ -219,6 +220,10 @@ def run_statement(views: Views, text: str) -> Answer:
         for name, whole in views.named_in(statement).items():
             view = whole if paths is None or whole.narrowed is None else whole.narrowed(paths)
             database.register(name, view.files if view.files is not None else _Dataset(view, run))
+            if whole.space:
+                space, own = (quoted(part) for part in (whole.space, name[len(whole.space) + 1 :]))
+                database.execute(f"CREATE SCHEMA IF NOT EXISTS {space}")
+                database.execute(f"CREATE VIEW {space}.{own} AS FROM {quoted(name)}")
         database.execute("SET lock_configuration = true")
     except BaseException:
         database.close()  # the error may be kept, and with it this frame and the database

@@ -33,6 +33,7 @@ class View:
         note: A sentence about its rows for those who ask it; empty if there is none.
         files: The files that have its rows, as an Arrow dataset, which DuckDB reads itself; None if `read` reads them.
         narrowed: Returns it with the fields of its structs that some paths lead to; None if it is read as it is.
+        space: The schema that it is in, if several inputs are asked; empty for one.
     """
 
     name: str
@@ -44,6 +45,16 @@ class View:
     note: str = ""
     files: Any = None
     narrowed: Callable[[Paths], View] | None = None
+    space: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Its name as SQL writes it."""
+        return f"{quoted(self.space)}.{quoted(self.name)}" if self.space else quoted(self.name)
+
+    def full(self, name: str) -> str:
+        """Return one of its names with its schema."""
+        return f"{self.space}.{name}" if self.space else name
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -68,7 +79,7 @@ class Views:
         self._views: dict[str, View] = {}
         for view in views:
             for name in (view.name, *view.also):
-                self._views.setdefault(name.lower(), view)
+                self._views.setdefault(view.full(name).lower(), view)
 
     def find(self, name: str) -> View | None:
         """Return the view of a name; None if there is none."""
@@ -81,19 +92,26 @@ class Views:
         statement runs.
         """
         folded = text.lower()
-        return {name: view for name, view in self._views.items() if name in folded}
+        return {
+            name: view
+            for name, view in self._views.items()
+            if view.space.lower() in folded and name.removeprefix(f"{view.space.lower()}.") in folded
+        }
 
     def similar(self, name: str) -> list[str]:
         """Return the names most similar to one, the most similar first."""
         near = difflib.get_close_matches(name.lower(), self._views, _SIMILAR, 0.6)
-        return list(dict.fromkeys(self._views[each].name for each in near))
+        return list(dict.fromkeys(self._views[each].shown for each in near))
 
     def missing(self, name: str) -> SqlError:
         """Return the error for a name that no view has: why, and what there is instead."""
-        if reason := self.absent.get(name.lower()):
-            return SqlError("", f'there is no table "{name}" here: {reason}')
-        near = self.similar(name)
-        hint = f"did you mean {' or '.join(map(quoted, near))}?" if near else r"`\d` lists what there is"
+        folded = name.lower()
+        for absent, reason in self.absent.items():
+            if absent == folded or absent.endswith(f".{folded}"):
+                return SqlError("", f'there is no table "{absent}" here: {reason}')
+        of_inputs = [view.shown for each, view in self._views.items() if view.space and each.endswith(f".{folded}")]
+        near = of_inputs or self.similar(name)
+        hint = f"did you mean {' or '.join(near)}?" if near else r"`\d` lists what there is"
         return UnknownTable("", f'there is no kind or table "{name}"; {hint}')
 
 

@@ -13,7 +13,7 @@ from pipelines.progress import BAR
 
 @click.command(cls=KubectlCommand, short_help="Answer SQL over the objects of a dump and the tables of a report.")
 @click.argument("target", metavar="DUMP|REPORT|TABLES")
-@click.argument("statement", metavar="[STATEMENT]", default="")
+@click.argument("words", nargs=-1, metavar="[NAME=PATH]... [STATEMENT]")
 @options(
     "clusters_of_report output_of_sql shown_as as_of show_secrets dumps kubernetes",
     shown_as={
@@ -23,7 +23,7 @@ from pipelines.progress import BAR
     },
 )
 @source_options
-def sql(target: str, statement: str, *, output: str, **flags: Any) -> None:
+def sql(target: str, words: tuple[str, ...], *, output: str, **flags: Any) -> None:
     """Answer a statement of SQL, in the dialect of DuckDB, which the extra `sql` installs.
 
     Each kind is a table by its plural (pods), or by "plural.group" in double quotes. Its columns are the fields of its
@@ -34,6 +34,9 @@ def sql(target: str, statement: str, *, output: str, **flags: Any) -> None:
 
     Only the kinds and columns that a statement names are read. It may read and nothing else: no files, no network, no
     settings. An object that cannot be read is a row with nulls and its audit_status, and a note counts these.
+
+    Several inputs, such as the reports of two nights, are schemas: a table is NAME.TABLE, where NAME is given as
+    NAME=PATH, or is that of the file or folder up to its first dot.
 
     Without STATEMENT, one is read from standard input; on a terminal a prompt asks for statements, which end with a
     semicolon. \\d lists the tables, \\d pods or \\d pods.spec the columns, \\q ends.
@@ -47,6 +50,7 @@ def sql(target: str, statement: str, *, output: str, **flags: Any) -> None:
       auditor sql snapshot.db "SELECT key, spec.nodeName FROM pods WHERE status.phase = 'Failed'"
       auditor sql snapshot.db 'SELECT metadata.namespace, count(*) FROM pods GROUP BY ALL ORDER BY 2 DESC'
       auditor sql out/ 'SELECT severity, title, objects FROM causes' -o csv
+      auditor sql a=monday/ b=tuesday/ "SELECT key FROM b.findings ANTI JOIN a.findings USING (key, cause)"
       auditor sql out/ 'SELECT w.key, f.message FROM widgets w JOIN findings f USING (key)' -o parquet=widgets.parquet
     """
     BAR.start()
@@ -55,4 +59,4 @@ def sql(target: str, statement: str, *, output: str, **flags: Any) -> None:
     asked = query_options(target, flags)
     asked.mode.stored = asked.shown_as == "stored"
     asked.output = output
-    run(lambda: run_sql(asked, statement))
+    run(lambda: run_sql(asked, (target, *words)))

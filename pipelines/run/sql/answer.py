@@ -13,11 +13,13 @@ from auditor.base.errors import DamagedNames, PlanError, UnknownTable
 from auditor.columns.column_types import JSON_MARK
 from auditor.columns.kind_columns import REST, STORED_OBJECT
 from auditor.sql.statements import READS, checked, connection
-from pipelines.run.sql.asked import open_views
+from pipelines.run.sql.asked import open_views, parted
 from pipelines.run.sql.output import describe, print_answer
 from pipelines.streams import ErrorLines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pipelines.run.objects.query_options import QueryOptions
     from pipelines.run.sql.asked import Asked
 
@@ -26,23 +28,24 @@ _MOST_TEXT: Final = 1 << 20
 """Characters of a statement on standard input."""
 
 
-def run_sql(options: QueryOptions, statement: str) -> int:
+def run_sql(options: QueryOptions, words: Sequence[str]) -> int:
     """Print the answer to a statement, or ask for statements on a terminal; return the exit code.
 
     Args:
-        options: The dump or report, how it is read, and the form of the answer.
-        statement: The statement; empty to read it from standard input.
+        options: How dumps and reports are read, and the form of the answer.
+        words: What is asked, each perhaps as NAME=PATH, and the statement; without one it is on standard input.
 
     Raises:
         AuditorError: The statement is refused or fails, or the target cannot be read.
     """
+    targets, statement = parted(words)
     is_asking = not statement and sys.stdin.isatty()
-    text = statement or ("" if is_asking else _given(options.target))
+    text = statement or ("" if is_asking else _given(targets))
     if not is_asking and not text.startswith("\\"):
         with closing(connection()) as database:
             checked(database, text)  # a mistake is reported before a dump is read
     err = ErrorLines()
-    with open_views(options, err) as asked:
+    with open_views(options, targets, err) as asked:
         if is_asking:
             from pipelines.run.sql.prompt import ask_for_statements  # noqa: PLC0415 - only on a terminal
 
@@ -61,9 +64,9 @@ def run_sql(options: QueryOptions, statement: str) -> int:
     return 3 if incomplete else 0
 
 
-def _given(target: str) -> str:
+def _given(targets: Sequence[str]) -> str:
     """Return the statement on standard input."""
-    if target == "-":
+    if "-" in targets:
         raise PlanError("", "standard input is the dump, so that no statement can be read there", "a statement")
     text = sys.stdin.read(_MOST_TEXT)
     if not text.strip():

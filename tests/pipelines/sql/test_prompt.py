@@ -24,7 +24,7 @@ SAMPLE = str(ROOT / "sample-data" / "cluster.db.gz")
 
 @pytest.fixture(scope="module")
 def asked() -> Iterator[Asked]:
-    with open_views(QueryOptions(SAMPLE), print) as opened:
+    with open_views(QueryOptions(SAMPLE), [SAMPLE], print) as opened:
         yield opened
 
 
