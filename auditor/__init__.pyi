@@ -19,6 +19,7 @@ from auditor.updates.update import CheckedUpdate as CheckedUpdate
 from auditor.updates.update import TriedUpdate as TriedUpdate
 from pipelines.run.python_api import OpenedDump as OpenedDump
 from pipelines.run.python_api import OpenedReport as OpenedReport
+from pipelines.run.python_api import OpenedTables as OpenedTables
 from pipelines.run.python_api import StoredObject as StoredObject
 from pipelines.run.python_api import open as open  # noqa: A004 - its name is `auditor.open`
 from pipelines.run.python_api import open_index as open_index

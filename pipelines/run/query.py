@@ -19,7 +19,6 @@ from auditor.crds.definition import document_name
 from auditor.crds.definitions_file import DefinitionsFile
 from auditor.plan.options import AuditOptions
 from auditor.plan.run_plan import damage_text, make_plan
-from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.command import get
 from auditor.releases import RELEASES, Release, active, running_as
 from auditor.selectors.where import notes_of
@@ -38,7 +37,7 @@ from auditor.store.check import check_earlier
 from auditor.store.clusters import chosen_clusters, cluster_view, is_fleet
 from auditor.store.damage_lines import damage_lines
 from auditor.store.manifest import MANIFEST, whole_report
-from pipelines.run.objects.chosen_kinds import every_kind
+from pipelines.run.objects.chosen_kinds import every_kind, kinds_at_version
 from pipelines.run.objects.read_ahead import read_ahead_by
 from pipelines.run.objects.unknown_kinds import is_incomplete, lost_definitions
 from pipelines.run.query_output import extra_formats
@@ -46,10 +45,9 @@ from pipelines.run.remote import query_here
 from pipelines.streams import ErrorLines, TextWriter, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from auditor.plan.run_plan import Plan
-    from auditor.printing.discovery import Resource
     from auditor.selectors.where import Failures
     from auditor.server.history import Point
     from pipelines.run.objects.query_options import QueryOptions
@@ -210,6 +208,30 @@ def _views(
         yield name, replace(options, target=str(view), dumps=dumps)
 
 
+@contextmanager
+def open_dumps(
+    options: QueryOptions, clusters: Mapping[str, Sequence[str]], warn: Callable[[str], None]
+) -> Iterator[Opened]:
+    """Open several dumps.
+
+    Args:
+        options: How they are read; it has no target.
+        clusters: The dumps of each cluster; those of an empty name are of one cluster.
+        warn: Called with notes for standard error.
+
+    Raises:
+        AuditorError: As `open_store`.
+    """
+    with ExitStack() as stack:
+        stores: dict[str, OneStore] = {}
+        for name, dumps in clusters.items():
+            workdir = stack.enter_context(temporary_folder("query"))
+            own_warn = _warner_of(name, warn) if name else warn
+            stores[name] = _dump_store(replace(_asked(options), dumps=tuple(dumps)), options, own_warn, workdir)
+            stack.callback(stores[name].corrupt_objects.end)
+        yield Opened(stores, is_fleet="" not in stores)
+
+
 def _asked(options: QueryOptions) -> AuditOptions:
     """Return how the target is read."""
     return AuditOptions(
@@ -246,13 +268,18 @@ def _open_local(options: QueryOptions, warn: Callable[[str], None]) -> Iterator[
             with whole_report(options.target):
                 yield _report_store(path, options, asked, warn, workdir)
             return
-        plan = make_plan(_dumps_of(path, options, asked), workdir)
-        if options.as_of is not None:
-            plan = plan_as_of(plan, _revisions_at(plan, options.as_of, options, warn), workdir)
-        for line in damage_text(plan.sources).splitlines():
-            warn(f"{line}\n")
-        _note_redacted(plan, warn)
-        yield DumpStore(plan, options.mode, warn)
+        yield _dump_store(_dumps_of(path, options, asked), options, warn, workdir)
+
+
+def _dump_store(asked: AuditOptions, options: QueryOptions, warn: Callable[[str], None], workdir: Path) -> DumpStore:
+    """Return the store of dumps, perhaps of an earlier state of them."""
+    plan = make_plan(asked, workdir)
+    if options.as_of is not None:
+        plan = plan_as_of(plan, _revisions_at(plan, options.as_of, options, warn), workdir)
+    for line in damage_text(plan.sources).splitlines():
+        warn(f"{line}\n")
+    _note_redacted(plan, warn)
+    return DumpStore(plan, options.mode, warn)
 
 
 def _dumps_of(path: Path, options: QueryOptions, asked: AuditOptions) -> AuditOptions:
@@ -369,7 +396,7 @@ def run_query(options: QueryOptions) -> int:
     asked.for_terminal = sys.stdout.isatty()
     with open_store(options, err) as store:
         if options.shown_as not in ("read", "stored"):
-            asked.args = _at_version(store, options.args, options.shown_as, err)
+            asked.args = kinds_at_version(store, options.args, options.shown_as, err)
         if asked.now is None and (asked.answer or (options.output in ("", "table", "wide") and not asked.template)):
             began = datetime.datetime.now(datetime.UTC).timestamp()
             asked.now = _newest(store)
@@ -456,22 +483,3 @@ def _save_index(options: QueryOptions, err: Callable[[str], None]) -> None:
     err(f"index of {rows} rows in {options.save_index}: {size / max(rows, 1):.1f} bytes an object\n")
     options.dumps = options.dumps or (options.target,)
     options.target = options.save_index
-
-
-def _at_version(store: AnyStore, args: tuple[str, ...], version: str, err: Callable[[str], None]) -> tuple[str, ...]:
-    """Add the version to each kind; unknown kinds are left unchanged, so that `get` reports them."""
-
-    def named(kind: str, members: tuple[Resource, ...] = ()) -> str:
-        try:
-            resources = members or (store.discovery.resolve(kind, lambda text: err(text + "\n")),)
-        except UnknownResource:
-            return kind
-        return ",".join(f"{resource.plural}.{version}.{resource.group}" for resource in resources)
-
-    if any("/" in arg for arg in args):
-        parts = (arg.partition("/") for arg in args)
-        return tuple(f"{named(kind)}{slash}{name}" for kind, slash, name in parts)
-    return tuple(
-        arg if position else ",".join(named(kind, store.discovery.category(kind)) for kind in arg.split(","))
-        for position, arg in enumerate(args)
-    )

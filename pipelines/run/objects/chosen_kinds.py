@@ -130,6 +130,27 @@ def every_kind(store: AnyStore, options: QueryOptions, err: Callable[[str], None
     return ",".join(f"{resource.plural}.{resource.version}.{resource.group}" for resource in taking)
 
 
+def kinds_at_version(
+    store: AnyStore, args: tuple[str, ...], version: str, err: Callable[[str], None]
+) -> tuple[str, ...]:
+    """Return arguments of `query` with a version at each kind; unknown kinds are left, so that `get` reports them."""
+
+    def named(kind: str, members: tuple[Resource, ...] = ()) -> str:
+        try:
+            resources = members or (store.discovery.resolve(kind, lambda text: err(text + "\n")),)
+        except UnknownResource:
+            return kind
+        return ",".join(f"{resource.plural}.{version}.{resource.group}" for resource in resources)
+
+    if any("/" in arg for arg in args):
+        parts = (arg.partition("/") for arg in args)
+        return tuple(f"{named(kind)}{slash}{name}" for kind, slash, name in parts)
+    return tuple(
+        arg if position else ",".join(named(kind, store.discovery.category(kind)) for kind in arg.split(","))
+        for position, arg in enumerate(args)
+    )
+
+
 def note_of_no_kind(
     store: DumpStore, kinds: Sequence[Resource], done: str, warn: Callable[[str], None], dump: str = ""
 ) -> None:

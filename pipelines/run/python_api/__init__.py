@@ -5,7 +5,8 @@ report is theirs. `auditor/__init__.py` loads this package when one is asked for
 """
 
 from pipelines.run.python_api.opened import OpenedDump, OpenedReport, open  # noqa: A004 - it is `auditor.open`
+from pipelines.run.python_api.opened_tables import OpenedTables
 from pipelines.run.python_api.stored_object import StoredObject
 from pipelines.run.python_api.whole_index import open_index
 
-__all__ = ["OpenedDump", "OpenedReport", "StoredObject", "open", "open_index"]
+__all__ = ["OpenedDump", "OpenedReport", "OpenedTables", "StoredObject", "open", "open_index"]

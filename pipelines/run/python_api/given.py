@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.errors import PlanError
@@ -13,6 +15,8 @@ from auditor.base.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from dataclasses import Field
+
+    from auditor.server.history import Point
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -47,11 +51,48 @@ def text(given: object, name: str) -> str:
     return given
 
 
-def column_names(given: Sequence[str]) -> list[str]:
-    """Return names of columns that were given as a list."""
+def point(given: object) -> Point | None:
+    """Return a revision or a time that was given, as ``--as-of`` of commands takes one."""
+    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
+        return given
+    if isinstance(given, str):
+        with suppress(ValueError):  # the error below says what is expected
+            given = datetime.datetime.fromisoformat(given)
+    if isinstance(given, datetime.datetime):
+        return (given if given.tzinfo is not None else given.replace(tzinfo=datetime.UTC)).timestamp()
+    if isinstance(given, datetime.timedelta):
+        return given
+    expected = "a revision, a datetime or its text in ISO 8601, or a timedelta before the newest time"
+    raise PlanError("as_of", f"{given!r} is given", expected)
+
+
+def chosen_columns(known: Sequence[str], given: Sequence[str] | None, kind: str) -> list[str]:
+    """Return the names of columns that were given as a list, all those of a kind for None."""
+    if given is None:
+        return list(known)
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise PlanError("columns", f"{type(given).__name__} is given", "a list of names, such as ['key', 'spec']")
-    return list(given)
+    for name in (names := list(given)):
+        if name not in known:
+            raise PlanError("columns", f"{kind} has no column {name!r}", f"some of {', '.join(known)}")
+    return names
+
+
+def statement_text(given: object) -> str:
+    """Return a statement of SQL that was given."""
+    if not isinstance(given, str):
+        raise PlanError("statement", f"{type(given).__name__} is given", "a statement of SQL as text")
+    return given
+
+
+def kind_text(given: object) -> str:
+    """Return the name of a kind that was given."""
+    if not isinstance(given, str) or not given:
+        found = repr(given) if isinstance(given, str) else type(given).__name__
+        raise PlanError(
+            "kind", f"{found} is given", "a kind, plural or short name, such as pods or widgets.example.com"
+        )
+    return given
 
 
 def option_value(option: Field[Any], given: Any) -> Any:

@@ -25,32 +25,41 @@ from auditor.printing.discovery import UnknownResource
 from auditor.printing.get.server_errors import StatusError
 from auditor.program.program import AuditProgram
 from auditor.releases import find_release, running_as
-from auditor.selectors.where import Failures, compile_where
 from auditor.server.dump import DumpStore, Query
 from auditor.server.fleet_store import FleetStore, own_kind
-from auditor.server.not_read import NotRead
 from auditor.server.object_reader import ReadMode
-from auditor.server.report import ReportStore, read_manifest
+from auditor.server.report import read_manifest
 from auditor.shards.upgrade import UpgradeOptions
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sql.engine import run_statement
 from auditor.sql.kind_views import NEEDS_DUMP
 from auditor.sql.opened import views_of
 from auditor.sql.report_views import ReportTables
+from auditor.sql.table_files import is_tables
 from auditor.store.manifest import MANIFEST
-from pipelines.run.audit import run_audit
+from pipelines.run.fleet import clusters_of, run_anywhere
 from pipelines.run.objects.query_options import QueryOptions
-from pipelines.run.python_api.given import column_names, option_value, paths, text, warn
+from pipelines.run.python_api.given import (
+    chosen_columns,
+    kind_text,
+    option_value,
+    paths,
+    point,
+    statement_text,
+    text,
+    warn,
+)
+from pipelines.run.python_api.opened_tables import OpenedTables
 from pipelines.run.python_api.stored_object import StoredObject
-from pipelines.run.query import open_stores
+from pipelines.run.query import open_dumps, open_stores
 from pipelines.run.upgrade import run_upgrade
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    import datetime
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from auditor.base.records import Finding
     from auditor.printing.discovery import Resource
-    from auditor.selectors.index_query import IndexedKind
     from auditor.server.dump_rows import StoredRow
     from auditor.server.fleet_store import AnyStore
     from auditor.sql.kind_views import KindViews
@@ -73,13 +82,20 @@ _KINDS: Final = pa.schema(
 class _Opened:
     """What an opened dump and an opened report have in common; both can be closed, and are context managers."""
 
-    def __init__(self, options: QueryOptions) -> None:
+    def __init__(self, options: QueryOptions, clusters: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Open it.
+
+        Args:
+            options: What is opened, and how it is read.
+            clusters: The dumps of each cluster, instead of one target; those of an empty name are of one cluster.
+        """
         self._options = options
         stack, context = ExitStack(), copy_context()
         context.run(stack.enter_context, running_as(options.kubernetes))
         self._context: Context = context
         try:
-            self._opened = context.run(stack.enter_context, open_stores(options, warn))
+            opening = open_stores(options, warn) if clusters is None else open_dumps(options, clusters, warn)
+            self._opened = context.run(stack.enter_context, opening)
             self._store: AnyStore = context.run(self._opened.as_one, warn)
         except BaseException:
             context.run(stack.close)  # a variable of a context is set back there
@@ -129,13 +145,8 @@ class _Opened:
         Raises:
             PlanError: There is none.
         """
-        if not isinstance(kind, str) or not kind:
-            given = repr(kind) if isinstance(kind, str) else type(kind).__name__
-            raise PlanError(
-                "kind", f"{given} is given", "a kind, plural or short name, such as pods or widgets.example.com"
-            )
         try:
-            return self._store.discovery.resolve(kind)
+            return self._store.discovery.resolve(kind_text(kind))
         except UnknownResource as error:
             near = self._store.discovery.similar(kind)
             advice = f"did you mean {' or '.join(near)}?" if near else ".kinds() lists what there is"
@@ -211,10 +222,7 @@ class _Opened:
             raise PlanError(self._options.target, NEEDS_DUMP)
         view = views.find(resource.group_resource)
         schema = self._run(kinds.schema, resource) if view is None else self._run(lambda: view.schema)
-        names = schema.names if columns is None else column_names(columns)
-        for name in names:
-            if name not in schema.names:
-                raise PlanError("columns", f"{kind} has no column {name!r}", f"some of {', '.join(schema.names)}")
+        names = chosen_columns(schema.names, columns, kind)
         batches = self._run(lambda: [batch.select(names) for batch in kinds.read(resource, names)])
         self._warn_of_unread()
         return pa.Table.from_batches(batches, pa.schema([schema.field(name) for name in names]))
@@ -226,9 +234,8 @@ class _Opened:
             SqlError: It is refused, or fails.
             PlanError: DuckDB is not installed.
         """
-        if not isinstance(statement, str):
-            raise PlanError("statement", f"{type(statement).__name__} is given", "a statement of SQL as text")
-        table: pa.Table = self._run(lambda: run_statement(self._asked[0], statement).table())
+        asked = statement_text(statement)
+        table: pa.Table = self._run(lambda: run_statement(self._asked[0], asked).table())
         self._warn_of_unread()
         return table
 
@@ -241,11 +248,20 @@ class _Opened:
 
 
 class OpenedDump(_Opened):
-    """An opened dump. `auditor.open` makes one."""
+    """An opened dump, or several. `auditor.open` makes one."""
+
+    def __init__(self, options: QueryOptions, dumps: Sequence[str] = (), cluster_name: str = "") -> None:
+        self._dumps = tuple(dumps) or (options.target,)
+        self._cluster_name = cluster_name
+        clusters = {each.name: each.dumps for each in clusters_of(AuditOptions(self._dumps, cluster=cluster_name))}
+        self._is_expanded, self._is_fleet = bool(clusters), len(clusters) > 1
+        if not self._is_fleet and (clusters or len(self._dumps) > 1):  # all are of one cluster
+            clusters = {"": tuple(dump for several in clusters.values() for dump in several) or self._dumps}
+        super().__init__(options, clusters or None)
 
     def _shown(self) -> str:
-        store = self._store
-        sources = store.plan.sources if isinstance(store, DumpStore) else ()
+        stores = [one for one in self._opened.stores.values() if isinstance(one, DumpStore)]
+        sources = [source for store in stores for source in store.plan.sources]
         texts = [
             f"{source.name}: {source.format}"
             + (f" at revision {source.revision}" if source.revision is not None else "")
@@ -282,7 +298,7 @@ class OpenedDump(_Opened):
         Raises:
             PlanError: There is no such option, or the report cannot be written there.
         """
-        return self._reported(report, options, run_audit)
+        return self._reported(report, options, run_anywhere)
 
     def upgrade(
         self, new_crds: Paths, report: str | os.PathLike[str] = "", *, to_kubernetes: str = "", **options: Any
@@ -298,6 +314,8 @@ class OpenedDump(_Opened):
         Raises:
             PlanError: A path is not there, there is no such option, or the report cannot be written there.
         """
+        if self._is_fleet:
+            raise PlanError("upgrade", "these are dumps of several clusters", "the dump of one")
         upgrade = UpgradeOptions(new_crds=paths(new_crds, "new_crds"), to_kubernetes=to_kubernetes)
         return self._reported(report, options, lambda made: run_upgrade(made, upgrade))
 
@@ -306,6 +324,8 @@ class OpenedDump(_Opened):
     ) -> OpenedReport:
         known = {field.name: field for field in fields(AuditOptions) if "option" in field.metadata}
         asked = self._options
+        if asked.as_of is not None:
+            raise PlanError("as_of", "is of an earlier state, which cannot be audited", "the dump without as_of")
         more: dict[str, Any] = {"jobs": processors(), "fail_on": "never"}
         for name, value in options.items():
             if name not in known or name in _OF_OPEN:
@@ -317,7 +337,8 @@ class OpenedDump(_Opened):
             if not folder:
                 folder = str(Path(stack.enter_context(temporary_folder("report"))) / "report")
             made = AuditOptions(
-                dumps=(asked.target,),
+                dumps=self._dumps,
+                cluster=self._cluster_name,
                 crds=asked.crds,
                 report=folder,
                 kubernetes=find_release(asked.kubernetes).name,
@@ -328,7 +349,9 @@ class OpenedDump(_Opened):
                 **more,
             )
             self._run(run, made)
-            opened = OpenedReport(replace(asked, target=folder, dumps=(asked.target,), crds=(), kubernetes=""))
+            opened = OpenedReport(
+                replace(asked, target=folder, dumps=() if self._is_expanded else self._dumps, crds=(), kubernetes="")
+            )
             opened._stack.push(stack.pop_all())  # noqa: SLF001 - the folder lasts as long as the report is open
         return opened
 
@@ -380,52 +403,32 @@ class OpenedReport(_Opened):
         return self._run(self._tables.whole, "objects")
 
 
-def decided(report: OpenedReport, place: IndexedKind, where: str, rows: Sequence[dict[str, Any]]) -> list[bool | None]:
-    """Return for rows of the index of a report whether a predicate holds for their objects; None if it fails on one.
-
-    Raises:
-        PlanError: The dump of the report is not there.
-    """
-    predicate = compile_where(where)
-
-    def decide(row: dict[str, Any]) -> bool | None:
-        stores = report._opened.stores  # noqa: SLF001 - both are of this module
-        store = stores.get(row["cluster"] or "") or stores[""]
-        if not isinstance(store, ReportStore):
-            raise PlanError("where", f"needs the objects, and {NEEDS_DUMP}")
-        wanted = (place.group, place.version, place.plural)
-        kinds = store.discovery.resources
-        resource = next(each for each in kinds if (each.group, each.version, each.plural) == wanted)
-        notes, failures = NotRead(resource, store.reader.left_out), Failures()
-        obj = store.reader.read_or_stored(resource, store.stored_row(resource, row), notes)
-        notes.note(warn)
-        fits = obj is not None and predicate.test(obj, failures)
-        return None if failures.failed else fits
-
-    found: list[bool | None] = report._run(lambda: list(map(decide, rows)))  # noqa: SLF001 - both are of this module
-    return found
-
-
 def open(  # noqa: A001 - it is `auditor.open`
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     crds: Paths = (),
     dumps: Paths = (),
     clusters: Sequence[str] = (),
+    cluster_name: str = "",
+    as_of: int | str | datetime.datetime | datetime.timedelta | None = None,
     etcd_prefix: str = "/registry",
     encryption_config: str = "",
     kms_decryptor: str = "",
     convert_with: str = "",
     kubernetes: str = "",
     show_secrets: bool = False,
-) -> OpenedDump | OpenedReport:
-    """Open a dump, or the report of an audit or an upgrade.
+) -> OpenedDump | OpenedReport | OpenedTables:
+    """Open dumps, the report of an audit or an upgrade, or a folder of typed tables.
 
     Args:
-        path: A file or folder that `auditor audit` takes, or the folder of a report.
+        path: A file, folder or pattern that `auditor audit` takes, or a list of these; the folder of a report, or one
+            that `auditor tables` wrote. Dumps that match a pattern are of a cluster each.
         crds: Definitions that replace those of the dump by name: files or folders.
         dumps: Where the dumps of a report are now; empty if they are where they were.
         clusters: Only these clusters of the report of a fleet; empty for all.
+        cluster_name: The name of each dump's cluster, with ``{1}`` for what a wildcard stood for, ``{name}`` or
+            ``{parent}``; empty for what the wildcards stood for.
+        as_of: The state after a revision, at a time, or so long before the newest time; None for the newest.
         etcd_prefix: Prefix of the API server's keys.
         encryption_config: The EncryptionConfiguration of the API server.
         kms_decryptor: Command that unwraps KMS data keys.
@@ -434,22 +437,31 @@ def open(  # noqa: A001 - it is `auditor.open`
         show_secrets: Show the values of Secrets, which are redacted otherwise.
 
     Raises:
-        AuditorError: It is neither, or it cannot be read.
+        AuditorError: It is none of these, or it cannot be read.
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise PlanError("path", f"{type(path).__name__} is given", "the path of a dump or of a report")
-    mode = ReadMode(streamed=True, show_secrets=show_secrets)
+    given = paths(path, "path")
+    if not given:
+        raise PlanError("path", "an empty list is given", "a path, or a list of paths")
     options = QueryOptions(
-        os.fspath(path),
+        given[0] if len(given) == 1 else "",
         dumps=paths(dumps, "dumps"),
         crds=paths(crds, "crds"),
         clusters=paths(clusters, "clusters"),
+        as_of=point(as_of),
         etcd_prefix=etcd_prefix,
         encryption_config=os.fspath(encryption_config),
         kms_decryptor=kms_decryptor,
         convert_with=convert_with,
         kubernetes=text(kubernetes, "kubernetes"),
-        mode=mode,
+        mode=ReadMode(streamed=True, show_secrets=show_secrets),
     )
-    is_report = (Path(options.target) / MANIFEST).exists()
-    return OpenedReport(options) if is_report else OpenedDump(options)
+    others = [each for each in given if (Path(each) / MANIFEST).exists() or is_tables(Path(each))]
+    if others and len(given) > 1:
+        raise PlanError("path", f"{others[0]} is a report or typed tables", "dumps alone, or one of these")
+    if others and text(cluster_name, "cluster_name"):
+        raise PlanError("cluster_name", f"{others[0]} is a report or typed tables", "dumps")
+    if others and is_tables(Path(given[0])):
+        return OpenedTables(options)
+    if others and options.as_of is None:
+        return OpenedReport(options)
+    return OpenedDump(options, given, cluster_name)

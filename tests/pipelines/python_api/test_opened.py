@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import auditor
-from auditor.base.errors import PlanError, SelectorError, SqlError
+from auditor.base.errors import AuditorError, PlanError, SelectorError, SqlError
 from auditor.releases import active
 from tests.command import auditor as run
 from tests.questions.shop import dump_of
@@ -153,7 +153,12 @@ def test_they_show_themselves(dump: auditor.OpenedDump, report: auditor.OpenedRe
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda dump: auditor.open(5), PlanError, "path: int is given; expected the path of a dump or of a report"),
+        (lambda dump: auditor.open(5), PlanError, "path: int is given; expected a path, or a list of paths"),
+        (lambda dump: auditor.open([]), PlanError, "path: an empty list is given; expected a path, or a list of paths"),
+        (lambda dump: auditor.open(SAMPLE, as_of="soon"), PlanError, "as_of: 'soon' is given; expected a revision, a"),
+        (lambda dump: auditor.open(SAMPLE, as_of=True), PlanError, "as_of: True is given; expected a revision"),
+        (lambda dump: auditor.open(SAMPLE, as_of=40).audit(), PlanError, "as_of: is of an earlier state"),
+        (lambda dump: auditor.open("nosuch/*.db"), AuditorError, "nosuch/*.db: the pattern names nothing"),
         (lambda dump: auditor.open("nosuch"), PlanError, "nosuch: there is no such file"),
         (
             lambda dump: auditor.open(SAMPLE, crds={"a": 1}),

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from auditor import open as open_dump
-from auditor.base.errors import AuditorError
 from tests.command import auditor
 from tests.questions.shop import dump_of
 from tests.shared import ROOT
@@ -299,5 +297,3 @@ def test_typed_tables_are_no_dump_of_other_commands(folder: Path, tmp_path: Path
         done = auditor(*words, cwd=tmp_path)
         assert "tables: these are typed tables, and no dump; `auditor sql` reads them" in done.stderr
         assert (done.code, [path.name for path in tmp_path.iterdir()]) == (2, ["tables"])
-    with pytest.raises(AuditorError, match="`auditor sql` reads them"):
-        open_dump(tmp_path / "tables")
