@@ -122,12 +122,12 @@ def events(target: str, **flags: Any) -> None:
     run(lambda: run_events(asked, headers=not flags["no_headers"], **own))
 
 
-@click.command(short_help="Show who refers to an object, and references to nothing.")
+@click.command(short_help="Show who refers to an object, what no reference names, and references to nothing.")
 @click.argument("target", metavar="DUMP|REPORT")
-@click.argument("args", metavar="[KIND/NAME|KIND NAME]", nargs=-1)
+@click.argument("args", metavar="[KIND/NAME|KIND NAME|KIND]", nargs=-1)
 @options(
     "clusters_of_report dangling namespace output dumps kubernetes",
-    namespace="Namespace of KIND/NAME; with --dangling: of the objects that refer. Without it all namespaces.",
+    namespace="Namespace of KIND/NAME or KIND; with --dangling: of the objects that refer. Without it all namespaces.",
 )
 @source_options
 def refs(target: str, args: tuple[str, ...], *, dangling: bool, output: str, **flags: Any) -> None:
@@ -138,6 +138,9 @@ def refs(target: str, args: tuple[str, ...], *, dangling: bool, output: str, **f
     not exist, in an export only where it has objects of that kind, and owner references whose owner has another uid. A
     Ref is not judged, but counted, if it does not tell its kind, or the dump has no such kind, or several.
 
+    With KIND alone, the objects of the kind that no such reference names, as candidates for a clean-up: a name in
+    another field, in a text, a command or a selector is not known as a reference, so that they may be in use.
+
     \b
     Exit codes: 0; 1 no such kind, or neither the object nor a reference to it exists; 2 usage; 3 part of the dump could
       not be read.
@@ -146,12 +149,15 @@ def refs(target: str, args: tuple[str, ...], *, dangling: bool, output: str, **f
     Examples:
       auditor refs snapshot.db secrets/tls -n shop
       auditor refs snapshot.db pv/data-1
+      auditor refs snapshot.db secrets,configmaps
       auditor refs snapshot.db --dangling
     """
-    from pipelines.run.objects.refs import run_refs  # noqa: PLC0415 - help stays light
+    from pipelines.run.objects.refs import run_refs, run_unnamed  # noqa: PLC0415 - help stays light
 
-    if bool(args) is dangling or (len(args) == 1 and not args[0].partition("/")[2]):
-        raise click.UsageError("give KIND/NAME, or --dangling")
+    if bool(args) is dangling or (len(args) == 1 and args[0].endswith("/")):
+        raise click.UsageError("give KIND/NAME, KIND, or --dangling")
     asked = query_options(target, flags)
     asked.args = args
+    if len(args) == 1 and "/" not in args[0]:
+        run(lambda: run_unnamed(asked, output=output))
     run(lambda: run_refs(asked, dangling=dangling, output=output))

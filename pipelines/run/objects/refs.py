@@ -1,4 +1,4 @@
-"""`auditor refs`: which objects name an object, and which references name objects that do not exist."""
+"""`auditor refs`: which objects name an object, which are named by none, and which references name nothing."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from pipelines.run.query import open_dump
 from pipelines.streams import ErrorLines, TextWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from auditor.server.dump import DumpStore
     from pipelines.run.objects.query_options import QueryOptions
 
@@ -70,6 +72,58 @@ def run_refs(options: QueryOptions, *, dangling: bool, output: str) -> int:
         return 3 if incomplete else int(bool(missing) and not rows)
 
 
+def run_unnamed(options: QueryOptions, *, output: str) -> int:
+    """Print the objects of some kinds that no known reference names; return the exit code.
+
+    Args:
+        options: The dump or report, how it is read, and the kinds.
+        output: A form of rows.
+
+    Raises:
+        PlanError: The dump of a report is missing.
+    """
+    out, err = TextWriter(sys.stdout), ErrorLines()
+    with open_dump(options, err) as store:
+        references = References(store)
+        try:
+            kinds, _ = kinds_and_name(store.discovery, options.args, "refs", err)
+        except REFUSED as error:
+            return refusal(error, store, err)
+        named = {reference.target for reference in references.all()}
+        places = [
+            (resource, place)
+            for resource in kinds
+            for place in sorted(references.existing([resource]))
+            if not (options.namespace and resource.namespaced) or place.namespace == options.namespace
+        ]
+        rows = [
+            {"kind": resource.kind, "group": resource.group, "namespace": place.namespace, "name": place.name}
+            for resource, place in places
+            if place not in named and place._replace(namespace="") not in named
+        ]
+        out("".join(print_rows(rows, ("kind", "namespace", "name"), output)))
+        note_of_no_kind(store, references.kinds, "searched", err)
+        incomplete = is_incomplete(store)
+        if not rows and output in ("table", "wide"):
+            err("A reference names each of them.\n" if places else "No resources found.\n")
+        _note_not_judged(references, "", err)
+        for note in _limits(store, incomplete=incomplete) if rows else ():
+            err(f"note: {note}\n")
+        return 3 if incomplete else 0
+
+
+def _limits(store: DumpStore, *, incomplete: bool) -> Iterator[str]:
+    """Yield why an object that no reference names may be in use."""
+    if incomplete:
+        yield "part of the dump could not be read, and may refer to these objects"
+    if any(source.is_export for source in store.plan.sources):
+        yield "an export may lack objects that refer to these"
+    yield (
+        "a name in a text, a command, a selector, or a field that is not named as one of a reference (secretName, "
+        "tlsRef) is not known as a reference: these objects may be in use"
+    )
+
+
 def _target_text(target: Target) -> str:
     resource = f"{target.plural}.{target.group}" if target.group else target.plural
     return f"{resource} {place_text(target.namespace, target.name or '(without a name)')}"
@@ -118,6 +172,16 @@ def _dangling(store: DumpStore, references: References, namespace: str, err: Err
         count = len(names)
         what = f"{counted(count, 'reference')} of objects without a namespace {by_count(count, 'does', 'do')}"
         err(f"note: {what} not name the namespace of an object that exists: unknown: {first_of(names, _SHOWN)}\n")
+    _note_not_judged(references, namespace, err)
+    return [
+        _row(references, reference)
+        for reference in candidates
+        if reference.target not in existing or references.is_of_another_uid(reference)
+    ]
+
+
+def _note_not_judged(references: References, namespace: str, err: ErrorLines) -> None:
+    """Report how many references of objects in a namespace do not tell their kind; empty for all."""
     not_judged = {
         place: count for place, count in references.not_judged.items() if not namespace or place[0] == namespace
     }
@@ -125,8 +189,3 @@ def _dangling(store: DumpStore, references: References, namespace: str, err: Err
         count = sum(not_judged.values())
         kinds = first_of(sorted({kind for _, kind in not_judged}), _SHOWN)
         err(f"note: {counted(count, 'reference')} to unknown or ambiguous kinds {are(count)} not judged: {kinds}\n")
-    return [
-        _row(references, reference)
-        for reference in candidates
-        if reference.target not in existing or references.is_of_another_uid(reference)
-    ]
