@@ -81,7 +81,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("crds", "diff", "{crds}", "{snapshot}"), ("crds", "diff", "{garbage}", "{crds}"), ("crds", "diff", "git:" + ATTACK, "{crds}"),
     ),
     "diff": (("diff", "report", "report-export"), ("diff", "report-export", "report", "-o", "ndjson"), ("diff", "report", "{garbage}")),
-    "refs": (("refs", "{export}", "--dangling"), ("refs", "{snapshot}", "--dangling"), ("refs", "{export}", "ws/o1", "-n", "d"), ("refs", "{snapshot}", "--dangling", "-o", "json")),
+    "refs": (("refs", "{export}", "--dangling"), ("refs", "{snapshot}", "--dangling"), ("refs", "{export}", "ws/o1", "-n", "d"), ("refs", "{snapshot}", "--dangling", "-o", "json"), ("refs", "{snapshot}", "ws"), ("refs", "{export}", "ws", "-o", "json")),
     "gates check": (("gates", "check", "{crds}", "--sidecar", "sidecar.yaml"), ("gates", "check", "{garbage}")),
     "gates list": (("gates", "list", "{export}", "--sidecar", "sidecar.yaml"), ("gates", "list", "{export}", "-o", "json")),
     "kinds": (("kinds", "{export}"), ("kinds", "{snapshot}", "--by", "namespace"), ("kinds", "report", "-o", "wide"), ("kinds", "{snapshot}", "--deleting")),
@@ -98,6 +98,8 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("query", "{export}", "--unhealthy", "-o", form) for form in _TABLES), ("query", "{snapshot}", "--certificates"),
     ),
     "sql": (
+        ("sql", "a={snapshot}", "report", "SELECT * FROM a.ws"), ("sql", "a={snapshot}", "b={export}", "\\d"),
+        ("sql", "a={snapshot}", "report", "FROM ws"), ("sql", "{export}", "missing" + ATTACK, "SELECT 1"),
         *(("sql", target, statement, "-o", form) for target in ("{export}", "{snapshot}", "report") for statement in ("SELECT * FROM ws", "SELECT * FROM objects") for form in _TABLES),
         *(("sql", "report", f"SELECT * FROM {table}", "-o", "table") for table in ("findings", "causes", "keys")),
         ("sql", "{snapshot}", "SELECT * FROM keys", "-o", "wide"), ("sql", "{snapshot}", "\\d ws"), ("sql", "{snapshot}", "\\d *"),
