@@ -10,7 +10,6 @@ from auditor.plan.run_plan import look_again
 from auditor.server.dump import DumpStore
 from auditor.server.fleet_store import FleetStore, stores_of
 from auditor.server.index_only import IndexOnlyStore
-from auditor.server.object_reader import UndecodedObject
 from pipelines.streams import TextWriter
 
 if TYPE_CHECKING:
@@ -53,13 +52,11 @@ def lost_definitions(store: AnyStore) -> str:
 
 
 def _unread(store: OneStore) -> list[str]:
-    """Return the keys of the definitions of a dump that do not decode, or are encrypted without a key for them."""
+    """Return the keys of the definitions of a dump that are torn, or encrypted without a key for them.
+
+    A whole one that no server decodes defines no kind there either.
+    """
     if not isinstance(store, DumpStore):
         return []
-    resource, unread = store.discovery.resolve(_DEFINITIONS), []
-    for row in store.rows.of(resource):
-        try:
-            store.reader.as_stored_if_read(resource, row)
-        except UndecodedObject:
-            unread.append(store.rows.place(row))
-    return unread
+    resource = store.discovery.resolve(_DEFINITIONS)
+    return [store.rows.place(row) for row in store.rows.of(resource) if not store.reader.is_whole(resource, row)]
