@@ -6,6 +6,9 @@ turns objects as they were read into a record batch. A value that its column can
 
 - `column_types` makes columns of a structural schema or of the Go types of a built-in kind;
 - `exact` converts one object, value by value: the reference;
+- `records` decodes stored objects of a definition to records of the fields of its columns, without reading them first;
+- `arrays` makes the columns of many records, a leaf at a time;
+- `generated` has generated code that converts objects which are no records;
 - `kind_columns` has the table of a kind.
 """
 

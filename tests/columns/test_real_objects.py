@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
 from auditor.columns import KindColumns, TableRow
 from auditor.crds.definition import parse_definition
 from auditor.printing.discovery import stored_kinds
-from auditor.server.kind_batches import kind_parts
+from auditor.server import kind_batches
+from auditor.server.kind_batches import kind_part, kind_parts
 from auditor.server.object_reader import ReadMode
 from auditor.sources.crd_files import read_crd_documents
 from auditor.storage_read.read import read_object
@@ -32,7 +35,11 @@ def test_rows_of_a_server_hold_its_objects(name, stored):
             (part,) = kind_parts(store, resource)
             for rows in part.batches_of_rows():
                 assert unlike(part.columns, [row.object for row in rows if row.object is not None]) == [], resource
-                assert part.columns.batch(rows).equals(part.columns.exact_batch(rows))
+                exact = part.columns.exact_batch(rows)
+                assert part.columns.batch(rows).equals(exact)
+                with mock.patch.object(kind_batches, "ENOUGH_FOR_RECORDS", 1):
+                    (recorded,) = kind_part(store, resource).batches_of_rows(len(rows), table=part.columns)
+                assert part.columns.batch(recorded).equals(exact)
                 objects += sum(row.object is not None for row in rows)
                 unread += sum(row.object is None for row in rows)
     assert objects >= DUMPS[name]

@@ -258,6 +258,19 @@ def test_numbers_beyond_a_double_are_found_wherever_they_are():
             assert overflowing([odd]) == {0}
 
 
+def test_merged_columns_have_records_only_if_they_are_those_of_the_definition():
+    one, two = definition_of({"spec": NESTED}), definition_of({"spec": SCALARS["text"], "more": SCALARS["whole"]})
+    same = KindColumns.merged([KindColumns.of(one), KindColumns.of(one)])
+    assert same.reader(one) is not None
+    merged = KindColumns.merged([KindColumns.of(one), KindColumns.of(two)])
+    assert [merged.reader(each) for each in (one, two)] == [None, None]
+    assert merged.reader(two, ["more"]) is not None
+    assert merged.reader(one, ["more"]) is None
+    folded = definition_of({"Spec": NESTED, "spec": NESTED, "status": NESTED})  # neither has a column
+    assert KindColumns.of(folded).reader(folded) is None
+    assert KindColumns.of(folded).reader(folded, ["status"]) is not None
+
+
 def some_paths(columns, random):
     """Return a few paths of fields of some columns."""
     paths = set()

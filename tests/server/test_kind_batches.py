@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+from unittest import mock
 
 import pyarrow as pa
 import pytest
 
 from auditor.base.errors import PlanError
+from auditor.columns import KindColumns
+from auditor.plan.options import AuditOptions
+from auditor.server import kind_batches as kind_batches_module
 from auditor.server.kind_batches import kind_batches, kind_parts
+from auditor.server.object_reader import ReadMode
+from pipelines.run.fleet import run_anywhere
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
 from tests.columns.restoring import restored, same
@@ -76,6 +82,29 @@ def test_rows_of_a_report_hold_what_those_of_its_dump_hold(report):
         (one, _), (other, _) = rows_of(report, kind), rows_of(SAMPLE, kind)
         told = ["audit_status", "impact", "causes"]
         assert one.drop_columns(told).equals(other.drop_columns(told))
+
+
+def test_rows_of_records_are_those_of_objects(report, tmp_path):
+    """A few rows have no records, as those of a large kind have: types of records take time to make."""
+    for name in ("east", "west"):
+        (tmp_path / f"{name}.db").write_bytes(gzip.decompress(SAMPLE.read_bytes()))
+    fleet = tmp_path / "fleet"
+    run_anywhere(AuditOptions((f"{tmp_path}/*.db",), cluster="{1}", report=str(fleet), fail_on="never"))
+    made = []
+    reader = KindColumns.reader
+    for target in (SAMPLE, report, fleet):
+        for kind in ("loaves", "orders", "ovens", "configmaps"):
+            for columns in (None, ["key", "spec"] if kind != "configmaps" else ["key", "data"]):
+                plain = rows_of(target, kind, columns)
+                with (
+                    mock.patch.object(kind_batches_module, "ENOUGH_FOR_RECORDS", 1),
+                    mock.patch.object(KindColumns, "reader", lambda *of: made.append(reader(*of)) or made[-1]),
+                ):
+                    assert rows_of(target, kind, columns) == plain
+                stored = rows_of(target, kind, columns, mode=ReadMode(stored=True))
+                with mock.patch.object(kind_batches_module, "ENOUGH_FOR_RECORDS", 1):
+                    assert rows_of(target, kind, columns, mode=ReadMode(stored=True)) == stored
+    assert sum(one is not None for one in made) >= 12
 
 
 def test_columns_are_in_the_given_order(report):
