@@ -189,7 +189,7 @@ def _own() -> Iterator[Case]:
     for words in DUMP_QUERIES:
         yield Case(f"an object of query DUMP {' '.join(words)}", partial(_dump_query, words, documents, loaf))
     yield Case("an object of tables DUMP", partial(_tables, documents, loaf))
-    yield Case("an object of which one field is read", partial(_one_field, documents, loaf))
+    yield Case("an object, one field", partial(_one_field, documents, loaf))
 
 
 def _vectors(name: str) -> tuple[list[dict[str, Any]], CrdCatalog, list[dict[str, Any]]]:
