@@ -17,10 +17,8 @@ from auditor.base.statuses import Status
 from auditor.causes.parts import part_files
 from auditor.causes.row_causes import IN_NAMESPACES
 from auditor.causes.titles import kind_name
-from auditor.plan.dumps import cut_value, first_not_before, open_live, open_values, position_not_before
-from auditor.sources.encryption import make_unsealer
-from auditor.store.allclear import has_unread_notes
 from auditor.store.coded import Coded, combined
+from auditor.store.dump_namespaces import DumpNamespaces, DumpValues
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 _LONG: Final = 7
 """Days after which an object has been deleting for long."""
 _DAY: Final = 86400
-_MADE_BY_SERVER: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
-"""Namespaces that a server creates as soon as it runs (measured on v1.37.2)."""
 _OF_NAMESPACE: Final = ("group", "kind", "namespace", "status")
 _OF_DELETING: Final = ("source", "offset", "group", "plural", "status")
 _OTHERS: Final = (Status.BUILTIN, Status.DEFINITION)
@@ -47,76 +43,26 @@ def note_lifecycle(plan: Plan, manifest: dict[str, Any], parts: Path) -> None:
         manifest: The manifest of its report.
         parts: Folder of the report, with objects/ complete.
     """
-    values = _DumpValues(plan)
+    values = DumpValues(plan)
     manifest["namespaces"] = _namespaces(plan, values, parts)
     manifest["deleting"] = _deleting(plan, values, parts)
 
 
-class _DumpValues:
-    """Reads single values of the dumps of a plan."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.tables = [open_live(source) for source in plan.sources]
-        self._plan = plan
-        self._opened: dict[int, Any] = {}
-        self._unsealer: Any = None
-
-    def deletion(self, number: int, at: int, resource: tuple[str, str]) -> tuple[str | None, list[str]]:
-        """Return since when an object is being deleted (None if it is not, or cannot be read), and its finalizers.
-
-        Args:
-            number: The number of the dump.
-            at: Position in its live table.
-            resource: Group and plural of the kind.
-        """
-        from auditor.builtin.protobuf import MAGIC, WireError, decode_stored  # noqa: PLC0415 - few dumps need them
-        from auditor.storage_read.read import ReadError, decode_value  # noqa: PLC0415 - likewise
-
-        row = {name: self.tables[number][name][at].as_py() for name in ("key", "offset", "length", "encoding")}
-        if number not in self._opened:
-            self._opened[number] = open_values(self._plan.sources[number])
-        data = cut_value(self._opened[number], row["offset"], row["length"], row["encoding"])
-        options = self._plan.options
-        if row["key"] is not None and (options.encryption_config or data.startswith(b"k8s:")):
-            self._unsealer = self._unsealer or make_unsealer(options.encryption_config, options.kms_decryptor)
-            data = self._unsealer.open(row["key"], resource, data).data
-        try:
-            obj = {} if data is None else decode_stored(data) if data.startswith(MAGIC) else decode_value(data)
-        except (ReadError, WireError):
-            return None, []
-        metadata = obj.get("metadata") if type(obj) is dict else None
-        metadata = metadata if type(metadata) is dict else {}
-        since, finalizers = metadata.get("deletionTimestamp"), metadata.get("finalizers")
-        names = [finalizer for finalizer in finalizers if type(finalizer) is str] if type(finalizers) is list else []
-        return since if type(since) is str else None, names
-
-
-def _namespaces(plan: Plan, values: _DumpValues, parts: Path) -> list[dict[str, Any]] | None:
+def _namespaces(plan: Plan, values: DumpValues, parts: Path) -> list[dict[str, Any]] | None:
     """Return the namespaces that are missing or being deleted although objects are in them, by name.
 
     Each is a dict of `cluster`, `name`, `is` (missing or deleted), `since` (of a deletion) and `objects` (their number
-    by kind). Returns None if the dumps do not show which namespaces there are: an export, one with damage or of other
-    kinds alone, or if only some objects were asked for.
+    by kind). Returns None if the dumps do not show which namespaces there are (`DumpNamespaces`).
     """
-    are_whole = not any(source.is_export or source.damage or has_unread_notes(source.notes) for source in plan.sources)
-    if not are_whole or not plan.options.scope.is_everything:
-        return None
-    tables = [table["key"] for table in values.tables]
-    below = f"{plan.options.etcd_prefix.rstrip('/')}/namespaces/".encode()
-    if not any((first_not_before(keys, below) or b"").startswith(below) for keys in tables):
+    namespaces = DumpNamespaces(plan, values)
+    if not namespaces.are_known:
         return None
     out = []
     for name, kinds in sorted(_objects_by_namespace(parts).items()):
-        key = below + name.encode("utf-8", "surrogateescape")
-        places = [(number, position_not_before(keys, key)) for number, keys in enumerate(tables)]
-        places = [
-            place for place in places if place[1] < len(tables[place[0]]) and tables[place[0]][place[1]].as_py() == key
-        ]
-        entry = {"cluster": plan.options.cluster or None, "name": name, "objects": dict(sorted(kinds.items()))}
-        if not places and name not in _MADE_BY_SERVER:
-            out.append({**entry, "is": "missing", "since": None})
-        elif places and (since := values.deletion(*places[0], ("", "namespaces"))[0]):
-            out.append({**entry, "is": "deleted", "since": since})
+        fault = namespaces.fault(name)
+        if fault is not None:
+            entry = {"cluster": plan.options.cluster or None, "name": name, "objects": dict(sorted(kinds.items()))}
+            out.append({**entry, "is": fault.what, "since": fault.since})
     return out
 
 
@@ -139,7 +85,7 @@ def _objects_by_namespace(parts: Path) -> dict[str, Counter[str]]:
     return counts
 
 
-def _deleting(plan: Plan, values: _DumpValues, parts: Path) -> dict[str, Any] | None:
+def _deleting(plan: Plan, values: DumpValues, parts: Path) -> dict[str, Any] | None:
     """Return what is known of the custom resources that are being deleted; None if there are none.
 
     A dict of `objects` (how many there are), `long` (how many of them were so for more than `days` days when the dump
