@@ -207,17 +207,32 @@ class CausesOfObjects:
         Args:
             name: The name of the part, in objects/ and findings/.
         """
-        found: dict[Whose, dict[str, None]] = defaultdict(dict)
         path = self._report / "objects" / name
-        if (mask := concerned(read_part(path, CONCERNED), self._causes)).any():
-            impacts = ObjectImpacts.of(take(read_part(path, OBJECT_COLUMNS), np.flatnonzero(mask)), self._causes)
-            for row, cause in zip(impacts.row.tolist(), impacts.cause.tolist(), strict=True):
-                found[tuple(impacts.columns[column].of(row) for column in WHOSE)][self._ids.of(cause)[0]] = None
+        mask = concerned(read_part(path, CONCERNED), self._causes)
+        objects = take(read_part(path, OBJECT_COLUMNS), np.flatnonzero(mask)) if mask.any() else None
         path = self._report / "findings" / name
-        if path.is_file() and (table := read_part(path, FINDING_COLUMNS)).num_rows:
-            rows = FindingRows.of(table, self._causes)
-            pairs = np.stack([rows.object, rows.cause])
-            for row in np.sort(np.unique(pairs, axis=1, return_index=True)[1]).tolist():
-                whose = tuple(rows.columns[column].of(row) for column in WHOSE)
-                found[whose][self._ids.of(int(rows.cause[row]))[0]] = None
-        return {whose: tuple(ids) for whose, ids in found.items()}
+        findings = read_part(path, FINDING_COLUMNS) if path.is_file() else None
+        found = causes_by_object(objects, findings, self._causes)
+        return {whose: tuple(self._ids.of(number)[0] for number in own) for whose, own in found.items()}
+
+
+def causes_by_object(objects: Any, findings: Any, causes: CauseNumbers) -> dict[Whose, tuple[int, ...]]:
+    """Return the numbers of causes of the objects of a part that have any, those of impacts first, each once.
+
+    Args:
+        objects: The rows of objects/ that are `concerned`; None if none is.
+        findings: The rows of findings/; None if there are none.
+        causes: Numbers the causes.
+    """
+    found: dict[Whose, dict[int, None]] = defaultdict(dict)
+    if objects is not None:
+        impacts = ObjectImpacts.of(objects, causes)
+        for row, cause in zip(impacts.row.tolist(), impacts.cause.tolist(), strict=True):
+            found[tuple(impacts.columns[column].of(row) for column in WHOSE)][cause] = None
+    if findings is not None and findings.num_rows:
+        rows = FindingRows.of(findings, causes)
+        pairs = np.stack([rows.object, rows.cause])
+        for row in np.sort(np.unique(pairs, axis=1, return_index=True)[1]).tolist():
+            whose = tuple(rows.columns[column].of(row) for column in WHOSE)
+            found[whose][int(rows.cause[row])] = None
+    return {whose: tuple(own) for whose, own in found.items()}
