@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.arrow import plain
 from auditor.base.errors import PlanError
 from auditor.base.statuses import Status
-from auditor.causes.rows_with_causes import WHOSE
+from auditor.causes.rows_with_causes import WHOSE, Whose
 from auditor.columns import KindColumns, TableRow
 from auditor.crds.conversion import LostWebhook
 from auditor.server.dump import DumpStore
@@ -24,12 +24,13 @@ from auditor.server.dump_rows import StoredRow
 from auditor.server.fleet_store import own_kind, stores_of
 from auditor.server.object_reader import UndecodedObject, version_of
 from auditor.server.report import ReportStore
+from auditor.shards.result import FAILED, NOT_JUDGED
 from auditor.sources.crd_files import no_collector
 from auditor.sources.registry_key import printable_key
 from auditor.store.selected_rows import Mask, is_one_of, rows_where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -46,9 +47,11 @@ BATCH_BYTES: Final = 32 << 20
 ENOUGH_FOR_RECORDS: Final = 100
 """Rows of a batch for which types of records are made, which takes 1 to 30 ms."""
 _COLUMNS: Final = (
-    *("source", "offset", "length", "cluster", "key", "mod_revision", "status", "impact", "stored_version"),
+    *("source", "offset", "length", "cluster", "key", "mod_revision", "status", "impact", "stored_version", "reason"),
 )
 """Columns of objects/ that say where an object is, and what the report says of it."""
+AUDITED_COLUMNS: Final = tuple(dict.fromkeys((*_COLUMNS, *WHOSE)))
+CausesOfPart = dict[Whose, tuple[str, ...]]
 
 
 def kind_batches(
@@ -148,11 +151,11 @@ class KindPart:
             table: What makes batches of them; None for rows that have objects, and no records.
             columns: The columns that it will be asked for; None for all.
         """
-        some: list[tuple[StoredRow, TableRow]] = []
+        some: list[tuple[StoredRow | None, TableRow]] = []
         size = 0
         for stored, row in self.rows():
             some.append((stored, row))
-            size += stored.length
+            size += 0 if stored is None else stored.length
             if len(some) >= most or size >= BATCH_BYTES:
                 yield self._with_objects(some, table, columns)
                 some, size = [], 0
@@ -161,7 +164,7 @@ class KindPart:
 
     @no_collector()
     def _with_objects(
-        self, rows: list[tuple[StoredRow, TableRow]], table: KindColumns | None, columns: Sequence[str] | None
+        self, rows: list[tuple[StoredRow | None, TableRow]], table: KindColumns | None, columns: Sequence[str] | None
     ) -> list[TableRow]:
         """Return rows with their objects, as records where there are enough of them to be worth the code."""
         if self._reader is None and table is not None and len(rows) >= ENOUGH_FOR_RECORDS:
@@ -170,12 +173,12 @@ class KindPart:
         reader = None if self._reader is None else self._reader[0]
         if reader is None:
             return [self._with_object(stored, row) for stored, row in rows]
-        values = [self._plain_bytes(stored) for stored, _ in rows]
-        recorded = reader.read_all(values, [stored.mod_revision for stored, _ in rows])
+        values = [b"" if stored is None else self._plain_bytes(stored) for stored, _ in rows]
+        recorded = reader.read_all(values, [row.mod_revision for _, row in rows])
         version = reader.version.name
         return [
             self._with_object(stored, row)
-            if made is None
+            if made is None or stored is None
             else TableRow(*row[:6], row.stored_version if row[6] is not None or stored.key is None else version, made)
             for (stored, row), made in zip(rows, recorded, strict=True)
         ]
@@ -187,14 +190,17 @@ class KindPart:
         except UndecodedObject:
             return b""
 
-    def rows(self) -> Iterator[tuple[StoredRow, TableRow]]:
-        """Yield where each object is stored, and its row without the object."""
+    def rows(self) -> Iterator[tuple[StoredRow | None, TableRow]]:
+        """Yield where each object is stored, and its row without the object; None if the object is not to be read."""
         for stored in self.store.rows.of(self.resource):
             key = None if stored.key is None else printable_key(stored.key)
             yield stored, TableRow(self.cluster, key, stored.mod_revision)
 
-    def _with_object(self, stored: StoredRow, row: TableRow) -> TableRow:
+    def _with_object(self, stored: StoredRow | None, row: TableRow) -> TableRow:
         reader = self.store.reader
+        if stored is None:  # its audit did not judge it: reading it may take all memory, or end a worker
+            reader.left_out.corrupt += 1
+            return row
         try:
             if reader.mode.stored:
                 obj = reader.as_stored(self.resource, stored)
@@ -241,29 +247,15 @@ class ReportKindPart(KindPart):
         names = {(kind["group"], kind["kind"]) for kind in self._report.manifest["kinds"] if kind["objects"]}
         return not any((self.resource.group, name) in names for name in (self.resource.kind, self.resource.plural))
 
-    def rows(self) -> Iterator[tuple[StoredRow, TableRow]]:
+    def rows(self) -> Iterator[tuple[StoredRow | None, TableRow]]:
         """Yield the rows of objects/; of an object that was judged at several versions the first."""
-        inputs = self._report.manifest["inputs"]
-        sources = {source["name"]: number for number, source in enumerate(inputs)}
-        encodings = [int(source["format"] == "etcdctl-json") for source in inputs]
-        names = list(dict.fromkeys((*_COLUMNS, *WHOSE)))
-        last: tuple[Any, ...] = ()
+        return audited_rows(self._tables(), self._report.manifest["inputs"])
+
+    def _tables(self) -> Iterator[tuple[pa.Table, CausesOfPart]]:
+        """Yield the rows of the kind in the row groups of objects/, with the causes of their part."""
         for path in self._report.parts:
-            for table in rows_where(path, self._is_of_kind, ["group", "plural", "kind"], names):
-                of_part = self._report.causes_of(path.name)
-                columns = {name: column.to_pylist() for name, column in zip(names, plain(table).columns, strict=True)}
-                whose = zip(*(columns[name] for name in WHOSE), strict=True)
-                rows = zip(*(columns[name] for name in _COLUMNS), strict=True)
-                for (name, offset, length, cluster, key, revision, status, impact, version), own in zip(
-                    rows, whose, strict=True
-                ):
-                    place = name, offset, key
-                    if place != last:
-                        last, source = place, sources[name]
-                        stored = StoredRow(
-                            source, None if key is None else key.encode(), revision, offset, length, encodings[source]
-                        )
-                        yield stored, TableRow(cluster, key, revision, status, impact, of_part.get(own, ()), version)
+            for table in rows_where(path, self._is_of_kind, ["group", "plural", "kind"], AUDITED_COLUMNS):
+                yield table, self._report.causes_of(path.name)
 
     def _is_of_kind(self, rows: pa.Table) -> Mask:
         resource = self.resource
@@ -271,3 +263,33 @@ class ReportKindPart(KindPart):
         mask |= is_one_of(rows["plural"], None) & is_one_of(rows["kind"], resource.kind)
         mask &= is_one_of(rows["group"], resource.group)
         return mask
+
+
+def audited_rows(
+    tables: Iterable[tuple[pa.Table, CausesOfPart]], inputs: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[StoredRow | None, TableRow]]:
+    """Yield the rows of a kind in objects/ as `KindPart.rows` does.
+
+    Args:
+        tables: `AUDITED_COLUMNS` of them, with the causes of each object that has any.
+        inputs: Name and format of each dump.
+    """
+    sources = {source["name"]: number for number, source in enumerate(inputs)}
+    encodings = [int(source["format"] == "etcdctl-json") for source in inputs]
+    last: tuple[Any, ...] = ()
+    for table, of_part in tables:
+        columns = dict(zip(AUDITED_COLUMNS, (column.to_pylist() for column in plain(table).columns), strict=True))
+        whose = zip(*(columns[name] for name in WHOSE), strict=True)
+        rows = zip(*(columns[name] for name in _COLUMNS), strict=True)
+        for (name, offset, length, cluster, key, revision, status, impact, version, reason), own in zip(
+            rows, whose, strict=True
+        ):
+            place = name, offset, key
+            if place != last:
+                last, source = place, sources[name]
+                stored = StoredRow(
+                    source, None if key is None else key.encode(), revision, offset, length, encodings[source]
+                )
+                is_judged = reason is None or not reason.startswith((*NOT_JUDGED, FAILED))
+                row = TableRow(cluster, key, revision, status, impact, of_part.get(own, ()), version)
+                yield stored if is_judged else None, row

@@ -23,6 +23,8 @@ NO_TIME: Final = "not judged: the time of the run (--time) was over"
 """The reason of a key that was not judged because the time of the run was over."""
 NOT_JUDGED: Final = ("not audited: ", "not judged: ")
 """What the reason of a key begins with whose value may be intact: the run had too little memory or time for it."""
+FAILED: Final = "the auditor failed on this value"
+"""What the reason of a key begins with on whose value the auditor itself failed."""
 RULES_GIVEN_UP: Final = (
     "rules not evaluated: they need more time (--time-per-object) or memory than the rules of an object get"
 )

@@ -19,7 +19,7 @@ from auditor.program.proof_check import controller_in, controller_of, refuted
 from auditor.shards.builtin_rows import BuiltinRows, head_of
 from auditor.shards.fast_path import FastPaths, names_of
 from auditor.shards.judge import JudgedVersion, ObjectJudge, RowHead, judged_version
-from auditor.shards.result import NO_TIME, RULES_GIVEN_UP, object_name, shown_error
+from auditor.shards.result import FAILED, NO_TIME, RULES_GIVEN_UP, object_name, shown_error
 from auditor.shards.updates import NO_UPDATES, NOT_ASKED, REFUSED_PUT, UpdateOutcome, refused_change
 from auditor.sources.encryption import resource_of
 from auditor.sources.registry_key import classify, listed_place, split_key
@@ -471,7 +471,7 @@ class ShardKeys:
                 row.take_names()  # a value that could not be decoded is not decoded again
             else:
                 self.place(row)
-        reason = f"the auditor failed on this value ({shown_error(error)}); please report it"
+        reason = f"{FAILED} ({shown_error(error)}); please report it"
         if isinstance(error, MemoryError):
             reason = "not audited: it needs more memory than there is (--memory)"
         if isinstance(error, TooMuchToReport):
