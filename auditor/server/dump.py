@@ -110,9 +110,10 @@ class DumpStore:
         mode: ReadMode,
         warn: Callable[[str], None],
         rows: Callable[[Plan, Catalog], DumpRows] = DumpRows,
+        catalog: Catalog | None = None,
     ) -> None:
         self.warn = warn
-        self.catalog = Catalog(plan)
+        self.catalog = catalog or Catalog(plan)
         self.make_rows = rows
         self.rows = rows(plan, self.catalog)
         self.reader = ObjectReader(plan, self.catalog, self.rows, mode)

@@ -77,14 +77,19 @@ ReadAhead = Callable[[ListRequest, "Iterator[RowToRead]"], "Iterator[tuple[RowTo
 class DumpRows:
     """The live tables of all dumps of a plan, and the values they point to.
 
+    Args:
+        plan: The plan.
+        catalog: Its kinds.
+        sources: Those of its dumps that are open already, by number; others are added.
+
     Attributes:
         plan: The plan.
     """
 
-    def __init__(self, plan: Plan, catalog: Catalog) -> None:
+    def __init__(self, plan: Plan, catalog: Catalog, sources: dict[int, tuple[Any, Any]] | None = None) -> None:
         self.plan = plan
         self._catalog = catalog
-        self._sources: dict[int, tuple[Any, Any]] = {}
+        self._sources = {} if sources is None else sources
         self._by_kind: dict[int, dict[tuple[str, str], list[tuple[str, int]]]] = {}
 
     def source(self, number: int) -> tuple[Any, Any]:

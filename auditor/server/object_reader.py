@@ -26,8 +26,10 @@ from auditor.sources.manifests.sinks import REDACTED, REDACTED_VALUE
 from auditor.storage_read.read import ReadError, decode_value, read_object
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from auditor.base.records import JsonObject
-    from auditor.crds.definition import CustomResourceDefinition
+    from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.plan.run_plan import Plan
     from auditor.printing.discovery import Resource
     from auditor.server.catalog import Catalog
@@ -100,12 +102,14 @@ class ObjectReader:
         mode: How they are read.
         unsealer: Decrypts values.
         left_out: Counts objects that the answers leave out.
+        program: Makes the program that reads the objects of a definition at a version.
     """
 
     def __init__(self, plan: Plan, catalog: Catalog, rows: DumpRows, mode: ReadMode) -> None:
         self.mode = mode
         self.unsealer = make_unsealer(plan.options.encryption_config, plan.options.kms_decryptor)
         self.left_out = LeftOut()
+        self.program: Callable[[CustomResourceDefinition, CrdVersion], AuditProgram] = program_for_reads
         self._catalog = catalog
         self._rows = rows
         self._programs: dict[tuple[str, str], tuple[CustomResourceDefinition, AuditProgram | None]] = {}
@@ -176,7 +180,7 @@ class ObjectReader:
             known = definition.versions.get(version)
             if isinstance(definition.webhook, LostWebhook) and not self.mode.as_server:
                 definition = replace(definition, webhook=None)  # the objects are as intact as those of another webhook
-            program = None if known is None else AuditProgram(definition, known, rules=False, warm_up=_WARM_UP)
+            program = None if known is None else self.program(definition, known)
             self._programs[place] = definition, program
         definition, program = self._programs[place]
         if program is not None:
@@ -271,6 +275,11 @@ class ObjectReader:
         if resource.kind == "Secret" and not resource.group:
             return _without_secrets(obj, known=self.mode.show_secrets)
         return obj
+
+
+def program_for_reads(definition: CustomResourceDefinition, version: CrdVersion) -> AuditProgram:
+    """Return a program that reads the objects of a definition at a version."""
+    return AuditProgram(definition, version, rules=False, warm_up=_WARM_UP)
 
 
 def with_names_only(obj: JsonObject) -> JsonObject:
