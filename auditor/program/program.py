@@ -203,6 +203,12 @@ class AuditProgram:
             exact.rule_program, exact.rules, exact._left_out = self.rule_program, [self.rule_program.run], 0
         return exact
 
+    def for_reads(self) -> AuditProgram:
+        """Return a program of the same version that only reads: generated code is shared, counts are its own."""
+        program = AuditProgram(self.definition, self.version, rules=False)
+        program._program, program._converting = self._own(), self._converting
+        return program
+
     # -- auditing ---------------------------------------------------------------------------------------------------
 
     def audit(self, data: bytes, decoded: Any = None) -> AuditedObject:
