@@ -154,6 +154,7 @@ class _Smaller:
 
 def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardResult:
     """Write the rows of smaller shards as those of one; return its counts."""
+    from auditor.columns.dataset import write_part  # noqa: PLC0415
     from auditor.shards.table_rows import write_parquet  # noqa: PLC0415
     from auditor.store.manifest import merge  # noqa: PLC0415
 
@@ -163,11 +164,14 @@ def _joined(item: SourceShard, pieces: Sequence[_Piece], parts: Path) -> ShardRe
             files[path.relative_to(piece.folder)].append(path)
     for name, paths in files.items():
         if name.suffix != ".parquet":  # counts
-            (parts / name).parent.mkdir(exist_ok=True)
+            (parts / name).parent.mkdir(parents=True, exist_ok=True)
             (parts / name).write_bytes(b"".join(path.read_bytes() for path in paths))
             continue
         table = _concatenated([_read(path) for path in paths])
-        write_parquet(_by_name(table) if name.parts[0] == "index" else table, parts / name)
+        if name.parts[0] == "tables":
+            write_part(table.to_batches(), table.schema, parts / name)
+        else:
+            write_parquet(_by_name(table) if name.parts[0] == "index" else table, parts / name)
     total = merge([replace(piece.result, number=number) for number, piece in enumerate(pieces)])
     return replace(total, number=item.shard.number, bytes=item.bytes)
 

@@ -133,7 +133,8 @@ class AuditOptions:
     )
     tables: str = option(
         "--tables DIR",
-        "Also write the objects of every kind as typed Parquet, as `auditor tables REPORT DIR` does.",
+        "Also write the objects of every kind as typed Parquet, as `auditor tables REPORT DIR` does, in the same pass. "
+        "Not with --redact: it takes out the values, which tables are made of.",
         WRITES,
         own_place=True,
     )

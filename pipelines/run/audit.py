@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from auditor.causes.counting import PartCounts
-    from auditor.causes.parts import ShardCounter
     from auditor.crds.usable import UsableDefinitions
     from auditor.plan.options import AuditOptions
     from auditor.plan.run_plan import Given, Plan, SourceShard
@@ -74,7 +73,7 @@ def _run(
 
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     clock = time.monotonic()
-    with new_report(options) as (spool, parts), _new_tables(options) as tables:
+    with new_report(options) as (spool, parts), new_tables_of(options) as tables:
         digests = LateDigests(is_wanted=options.verify_digest)
         with _from_files(options, apart=expected) as from_files:
             plan = make_plan(options, spool, from_files, go_on=True, digests=digests)
@@ -82,7 +81,11 @@ def _run(
         _check_version(plan)
         _log_sources(plan)
         rules = rules if options.in_fleet else rules_of_workers(options)
-        count = None if rules is None else ShardCounter(plan.definitions, rules)
+        count: Callable[..., None] | None = None if rules is None else ShardCounter(plan.definitions, rules)
+        if options.tables:
+            from auditor.server.tables.shard_tables import ShardTables  # noqa: PLC0415 - only when asked
+
+            count = ShardTables(count)
         lost = partial(_lost, plan=plan, parts=str(parts), count=count)
         ready = partial(_ready, plan, str(parts), _usable(options, spool), count)
         total = merge(run(ready, cut_shards(plan), options, lost, spool))
@@ -123,16 +126,16 @@ def _run(
                 counted = count_in_workers(options, parts, manifest, meanwhile=last_good)
             code = note_causes(options, parts, manifest, counted)
         if tables is not None:
-            from pipelines.run.audit_tables import tables_of_audit  # noqa: PLC0415 - only when asked
+            from pipelines.run.audit_tables import note_tables, take_tables  # noqa: PLC0415 - only when asked
 
-            tables_of_audit(replace(plan, definitions=str(parts / FILE)), parts, manifest, tables)
+            note_tables(options, take_tables(parts, tables).values(), tables)
         list_files(parts, manifest)
     return code, manifest
 
 
-def _new_tables(options: AuditOptions) -> AbstractContextManager[Path | None]:
+def new_tables_of(options: AuditOptions) -> AbstractContextManager[Path | None]:
     """Return a context manager that yields a new folder for the typed rows of the run, or None without --tables."""
-    if not options.tables:
+    if not options.tables or options.in_fleet:
         return nullcontext()
     from pipelines.run.audit_tables import new_tables  # noqa: PLC0415 - only when asked
 
@@ -151,7 +154,7 @@ def _usable(options: AuditOptions, spool: Path) -> UsableDefinitions | None:
 
 
 def _ready(
-    plan: Plan, parts: str, usable: UsableDefinitions | None, count: ShardCounter | None
+    plan: Plan, parts: str, usable: UsableDefinitions | None, count: Callable[..., None] | None
 ) -> Callable[[SourceShard], ShardResult]:
     """Prepare a worker with `auditor.shards.shard_audit.setup`, which loads the modules that audit objects."""
     from auditor.shards.shard_audit import setup  # noqa: PLC0415
@@ -159,7 +162,9 @@ def _ready(
     return setup(plan, parts, usable, count)
 
 
-def _lost(item: SourceShard, error: Exception, *, plan: Plan, parts: str, count: ShardCounter | None) -> ShardResult:
+def _lost(
+    item: SourceShard, error: Exception, *, plan: Plan, parts: str, count: Callable[..., None] | None
+) -> ShardResult:
     """Audit a shard whose worker died twice in smaller ones, or write rows that say so."""
     from auditor.shards.shard_audit import lost_shard  # noqa: PLC0415
     from pipelines.lost_shards import audit_smaller  # noqa: PLC0415

@@ -20,7 +20,7 @@ from auditor.base.errors import PlanError
 from auditor.sources.files.compression import PACKED_SUFFIXES
 from auditor.sources.stores.locations import is_remote, shown_url
 from auditor.sources.stores.patterns import expand, fetched, has_wildcards
-from pipelines.run.audit import new_report, run_audit
+from pipelines.run.audit import new_report, new_tables_of, run_audit
 from pipelines.run.fleet_clusters import Cluster, audit_clusters, is_open_to_all, report_of
 from pipelines.run.fleet_settings import PLACEHOLDER, read_fleet, settings_of
 from pipelines.run.remote import report_here
@@ -134,9 +134,6 @@ def run_anywhere(options: AuditOptions) -> tuple[int, dict[str, Any]]:
         (exit code, manifest), as `run_audit`.
     """
     clusters = clusters_of(options)
-    if options.tables and len(clusters) > 1:
-        advice = "write them from the report: auditor tables REPORT OUT"
-        raise PlanError("--tables", f"the dumps are of {len(clusters)} clusters", "one cluster", advice)
     with report_here(options) as local:
         if not clusters:
             code, manifest = run_audit(local)
@@ -168,7 +165,7 @@ def _name_as_given(manifest: dict[str, Any], options: AuditOptions, local: Audit
 def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dict[str, Any]]:
     """Audit the clusters of a fleet into one report; return (exit code, manifest)."""
     clock = time.monotonic()
-    with new_report(options) as (spool, parts):
+    with new_report(options) as (spool, parts), new_tables_of(options) as tables:
         if not any(PLACEHOLDER.search(path) for path in options.crds):
             options = replace(options, crds=tuple(_here_once(options.crds, spool)))
         arriving = audit_clusters(options, clusters, spool)
@@ -177,7 +174,16 @@ def _run_fleet(options: AuditOptions, clusters: list[Cluster]) -> tuple[int, dic
 
         reports = ((cluster, report_of(spool, position)) for position, cluster in enumerate(clusters))
         manifest = join_reports(options, parts, zip(reports, answers, strict=True), clock)
-        list_files(parts, manifest)
+        if tables is None:
+            list_files(parts, manifest)
+        else:
+            from pipelines.run.audit_tables import note_tables, take_tables  # noqa: PLC0415 - only when asked
+            from pipelines.run.report.fleet_tables import join_kinds  # noqa: PLC0415 - likewise
+
+            kinds = take_tables(parts, tables)
+            list_files(parts, manifest)
+            join_kinds(options, parts, kinds, tables)
+            note_tables(options, kinds.values(), tables)
     return int(manifest["exit_code"]), manifest
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 pa: Any = pyarrow
 
-_PART: Final = re.compile(r"part-(\d+)\.parquet")
+_PART: Final = re.compile(r"part-(\d+)\.(?:parquet|pickle)")
 _MOST_FINDINGS: Final = 100
 _OF_EACH: Final = ("ratcheting", "gates", "etcd_prefix")
 """Options that may differ between the clusters of a fleet."""
@@ -66,6 +66,7 @@ def join_reports(
     versions: list[Path] = []
     causes: list[list[dict[str, Any]] | None] = []
     folders = Folders()
+    kind_folders: dict[tuple[str, str], str] = {}
     number = 0
     with (parts / FILE).open("wb") as stream:
         definitions = _Definitions(stream)
@@ -75,7 +76,12 @@ def join_reports(
                 continue
             manifests.append((cluster, manifest))
             causes.append(manifest.pop(CAUSES))
-            first, number = number, _take_parts(report, parts, number, _index_folders(manifest, folders))
+            moved = _index_folders(manifest, folders)
+            if options.tables:
+                from auditor.server.tables.shard_tables import rename_kinds  # noqa: PLC0415 - only when asked
+
+                moved |= rename_kinds(report, kind_folders, folders)
+            first, number = number, _take_parts(report, parts, number, moved)
             manifest["parts"] = [first, number]
             versions.append(report / "versions.parquet")
             manifest["definitions"]["lines"] = definitions.take(DefinitionsFile(report))
@@ -137,10 +143,10 @@ def _take_parts(report: Path, parts: Path, number: int, folders: dict[str, str])
         report: The report to move from.
         parts: The report to move to.
         number: The first free number.
-        folders: Folders of the index that get another name.
+        folders: Folders of the index and of tables that get another name.
     """
     highest = -1
-    for path in sorted(report.rglob("part-*.parquet")):
+    for path in sorted(report.rglob("part-*.p*")):
         match = _PART.fullmatch(path.name)
         if match is None:
             continue
@@ -150,7 +156,7 @@ def _take_parts(report: Path, parts: Path, number: int, folders: dict[str, str])
         folder = parts / table / folders.get(below, below)
         if not folder.is_dir():
             folder.mkdir(parents=True)
-        path.rename(folder / f"part-{number + own:05d}.parquet")
+        path.rename(folder / f"part-{number + own:05d}{path.suffix}")
     return number + highest + 1
 
 

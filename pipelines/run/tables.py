@@ -57,7 +57,7 @@ def run_tables(options: QueryOptions, out: str, output: str) -> int:
             if lost := lost_definitions(store):
                 err(f"note: {lost}\n")
             raise NotWritten(3 if lost else 1) from None
-        rows = _write(store, kinds, folder, are_named=bool(options.args))
+        rows = write_kinds(store, kinds, folder, are_named=bool(options.args))
         if not rows:
             err("No objects of known kinds.\n")
             raise _not_written(store, err)
@@ -102,7 +102,7 @@ def _kinds(store: AnyStore, args: Sequence[str], err: Callable[[str], None]) -> 
     return list(kinds.values())
 
 
-def _write(store: AnyStore, kinds: Sequence[Resource], folder: Path, *, are_named: bool) -> list[dict[str, Any]]:
+def write_kinds(store: AnyStore, kinds: Sequence[Resource], folder: Path, *, are_named: bool) -> list[dict[str, Any]]:
     """Write the rows of kinds; return the entry of each kind that has any, or was named."""
     plans = (one.plan for one in stores_of(store).values() if isinstance(one, DumpStore))
     folders, entries = folders_of(*plans), []

@@ -19,6 +19,7 @@ from auditor.plan.options import AuditOptions
 from pipelines.run.audit import run_audit
 from tests.documents import definition_of
 from tests.fuzz.content.drawn import definition, resource
+from tests.pipelines.tables.test_audit_pass import hold_against_report, rows_of
 from tests.pipelines.test_fleet_clusters import dumps
 from tests.pipelines.test_hostile_content import dumped
 from tests.process_tree import processes_by_parent
@@ -90,6 +91,19 @@ def test_objects_that_end_a_worker_only_together_are_judged_in_smaller_shards(tm
     manifests = [json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("some", "all")]
     assert manifests[0]["counts"] == manifests[1]["counts"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all", "dump.ndjson", "some"]
+
+
+@pytest.mark.parametrize("deadly", ["b'\"o7\"' in data", "len(judged) > 12"])
+def test_shards_whose_workers_end_have_the_tables_of_their_report(tmp_path: Path, deadly: str) -> None:
+    dump = dumped(tmp_path, definition(), *(resource(f"o{number}") for number in range(40)))
+    tables = f"shard_bytes=40_000, tables={str(tmp_path / 'tables')!r}"
+    code = killed_by(deadly, tmp_path, dump, "report", tables)[0]
+    assert code == ("3" if "data" in deadly else "0")
+    hold_against_report(tmp_path)
+    rows = rows_of(tmp_path / "tables", "group=ex.com/kind=W")
+    assert sorted(row["key"] or "" for row in rows if row["metadata"] is None) == [""] * (code == "3")
+    assert len(rows) == 40
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "dump.ndjson", "report", "tables"]
 
 
 def test_an_object_of_a_fleet_that_ends_its_worker_is_lost_alone(tmp_path: Path) -> None:

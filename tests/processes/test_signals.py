@@ -41,7 +41,7 @@ def test_interrupt_leaves_no_process_and_no_half_report(tmp_path: Path, signals:
     (tmp_path / "crd.json").write_text(json.dumps(definition_of({"type": "object"})))
     out = tmp_path / "out"
     out.mkdir()
-    words = ("--crds", tmp_path / "crd.json", "--report", out / "r", "--jobs", 2)
+    words = ("--crds", tmp_path / "crd.json", "--report", out / "r", "--tables", out / "t", "--jobs", 2)
     with heeded(*signals):
         process = start("audit", tmp_path / "many.ndjson", *words, start_new_session=True)
     deadline = time.monotonic() + GUARD
