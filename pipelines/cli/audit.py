@@ -157,9 +157,6 @@ def _check_combinations(options: AuditOptions) -> None:
         raise click.UsageError("--only-new needs --diff: it names the report that findings are compared with")
     if options.most_new and not options.diff:
         raise click.UsageError("--max-new needs --diff: it names the report that findings are compared with")
-    if options.tables and options.redact:
-        why = "--redact takes the values of objects out, and nothing else is in --tables"
-        raise click.UsageError(f"{why}: the report has the rest in objects/; give one of them")
     if options.require_change and not options.diff:
         raise click.UsageError("--require-change needs --diff: it names the report of the last dump")
 

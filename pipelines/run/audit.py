@@ -134,11 +134,21 @@ def _run(
 
 
 def new_tables_of(options: AuditOptions) -> AbstractContextManager[Path | None]:
-    """Return a context manager that yields a new folder for the typed rows of the run, or None without --tables."""
+    """Return a context manager that yields a new folder for the typed rows of the run, or None without --tables.
+
+    Raises:
+        PlanError: It is in the folder of the report, or the other way round; or the values are to be redacted.
+    """
     if not options.tables or options.in_fleet:
         return nullcontext()
+    if options.redact:
+        found = "writes the values of objects, which --redact takes out"
+        raise PlanError("--tables", found, "one of them", "objects/ of the report has the rest")
     from pipelines.run.audit_tables import new_tables  # noqa: PLC0415 - only when asked
 
+    report, tables = target_of(options.report).resolve(), target_of(options.tables).resolve()
+    if report.is_relative_to(tables) or tables.is_relative_to(report):
+        raise PlanError("--tables", f"{options.tables} and the report {options.report} are not apart", "two folders")
     return new_tables(options.tables, *options.dumps)
 
 

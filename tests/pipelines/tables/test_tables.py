@@ -201,7 +201,9 @@ def test_the_report_of_an_audit_is_the_same_with_tables(tmp_path, dump):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--redact"], "--redact takes the values of objects out"),
+        (["--redact"], "the values of objects, which --redact takes out"),
+        (["--tables", "report/tables"], "expected two folders"),
+        (["--report", "tables/report"], "expected two folders"),
     ],
 )
 def test_an_audit_refuses_tables_that_it_cannot_write(tmp_path, dump, words, said):
