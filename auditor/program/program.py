@@ -347,11 +347,16 @@ class AuditProgram:
         if run is None or (self.rule_program is not None and self.rule_program.broken):
             return False
         try:
+            if (typed := self.typed()) is not None:
+                if typed.prove(data) is not None:
+                    return not typed.pruned
+                if typed.refusal is not None:
+                    return False
             obj = orjson.loads(data)
             check_paths(obj, len(data))
             is_proven = obj["apiVersion"] == self._api_version and run(obj, log, len(data))
             is_same = not log.pruned and not log.effect
-            return is_proven and is_same and (not self.rules or self._why_rules_fail(obj, data) is None)
+            is_proven = is_proven and is_same and (not self.rules or self._why_rules_fail(obj, data) is None)
         except OSError:
             raise
         except Exception as error:  # noqa: BLE001 - not known
@@ -359,6 +364,8 @@ class AuditProgram:
             return False
         finally:
             log.clear()
+        self.proven += is_proven
+        return is_proven
 
     def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
         """Read an object stored at another version.

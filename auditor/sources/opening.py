@@ -38,6 +38,7 @@ from auditor.sources.files.compression import (
     unpacked_head,
 )
 from auditor.sources.files.digest import LateDigests
+from auditor.sources.files.folders import SmallFiles
 from auditor.sources.files.state import changes, states_below
 from auditor.sources.files.unpacking import compression_of
 from auditor.sources.readers import DUMPS, READERS, DumpFile, Settings
@@ -227,7 +228,7 @@ class _Opening:
         from auditor.sources.archives import open_tree  # noqa: PLC0415 - readers are loaded where they are needed
 
         if wanted.form == "manifests":
-            return self.manifests(path, {}, number)
+            return self.manifests(path, {}, SmallFiles(), number)
         database = database_of(path)
         if wanted.name in {"etcd-data-dir", "etcd-snapshot"} and database is not None:
             return open_data_dir(self.settings, path, database, number)
@@ -333,23 +334,25 @@ class _Opening:
             return tree
         with os.scandir(path) as entries:
             names = sorted(entry.name for entry in entries if entry.is_file())
+        small, above = SmallFiles(), str(path / "_")[:-1]  # empty for the current folder
         forms = {
-            path / name: _form_in_folder(path / name)
+            name: _form_in_folder(above + name, small)
             for name in names
             if not name.startswith(".") and not _is_part(name)
         }
         archives = "archive" in forms.values() and not _has_manifests(path)
         if not archives and not DUMPS & set(forms.values()):
-            return self.below(path, forms, number) or self.manifests(path, forms, number)
+            return self.below(path, forms, number) or self.manifests(path, forms, small, number)
         plans: list[SourcePlan] = []
         broken: list[DamagedDump] = []
         unread: list[str] = []
-        for child, form in forms.items():
+        for name, form in forms.items():
             if form:
+                child = path / name
                 try:
                     opened = self.file(str(child), child, number + len(plans))
                 except UnknownDump as error:
-                    unread.append(f"{child.name} was not read: {error.found}")
+                    unread.append(f"{name} was not read: {error.found}")
                 except Exception as error:  # noqa: BLE001 - other dumps are still read
                     broken.append(_damaged(child, error))
                 else:
@@ -364,18 +367,18 @@ class _Opening:
         left = [
             child.name
             for child in path.iterdir()
-            if not forms.get(child) and not _unpacked_name(child.name).endswith(beside)
+            if not forms.get(child.name) and not _unpacked_name(child.name).endswith(beside)
         ]
         plans[0].notes += _beside(path, left)
         return plans
 
-    def below(self, path: Path, files: Iterable[Path], number: int) -> list[SourcePlan]:
+    def below(self, path: Path, names: Iterable[str], number: int) -> list[SourcePlan]:
         """Open the dumps in the subfolders of a folder without readable files; an empty list if there are none."""
         if self.level == _LEVELS or _has_manifests(path):
             return []
         plans: list[SourcePlan] = []
         broken: list[DamagedDump] = []
-        left = [child.name for child in files]
+        left = [*names]
         self.level += 1
         for child in sorted(path.iterdir()):
             if child.is_dir() and not child.name.startswith("."):
@@ -394,16 +397,17 @@ class _Opening:
             plans[0].notes += _beside(path, left)
         return plans
 
-    def manifests(self, path: Path, forms: dict[Path, str], number: int) -> SourcePlan:
+    def manifests(self, path: Path, forms: dict[str, str], small: SmallFiles, number: int) -> SourcePlan:
         """Open a folder of manifests, and report files of other known formats beside them."""
         check_no_tables(path)
         from auditor.sources.manifests.manifest_table import open_directory  # noqa: PLC0415
 
-        plan = open_directory(path, number=number, workdir=self.workdir)
-        for child, form in forms.items():
-            refused = ("an archive", "") if form == "archive" else None if form else refused_file(unpacked_head(child))
+        plan = open_directory(path, number=number, workdir=self.workdir, small=small)
+        for name, form in forms.items():
+            is_archive = form == "archive"
+            refused = ("an archive", "") if is_archive else None if form else refused_file(unpacked_head(path / name))
             if refused:
-                plan.notes += (f"{child.name} was not read: {refused[0]}",)
+                plan.notes += (f"{name} was not read: {refused[0]}",)
         return plan
 
 
@@ -456,13 +460,14 @@ def _has_manifests(path: Path) -> bool:
     return has_manifests(path)
 
 
-def _form_in_folder(path: Path) -> str:
+def _form_in_folder(path: str, small: SmallFiles) -> str:
     """Return the format of a file, after undoing its compression."""
-    with path.open("rb") as opened:
-        head = opened.read(HEAD_SIZE)
-        if is_packed := bool(compression_of(head)):
-            opened.seek(0)
-            head = UnpackedStream(str(path), opened).peek()
+    head = small.head(path, HEAD_SIZE)
+    is_whole = len(head) < HEAD_SIZE
+    if compression_of(head):
+        is_whole = True  # only the head of what is in it is available
+        with Path(path).open("rb") as opened:
+            head = UnpackedStream(path, opened).peek()
     if is_tar(head) or head.startswith(_ZIP):
         return "archive"
-    return form_of(None if is_packed else path, head)
+    return form_of(None if is_whole else Path(path), head)

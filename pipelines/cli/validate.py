@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -38,9 +39,12 @@ def validate(files: tuple[str, ...], **flags: Any) -> None:
       auditor validate --crds snapshot.db -n shop --ignore-missing manifests/
     """
     BAR.start()
-    from pipelines.run.report.file_formats import split_outputs  # noqa: PLC0415
     from pipelines.run.validate import ValidateOptions, run_validate  # noqa: PLC0415
 
-    own, formats = split_outputs(flags["output"], "validate")
-    asked = ValidateOptions(files, own=tuple(own), formats=tuple(formats), **recorded(ValidateOptions, flags))
+    asked = ValidateOptions(files, **recorded(ValidateOptions, flags))
+    if flags["output"]:
+        from pipelines.run.report.file_formats import split_outputs  # noqa: PLC0415 - it loads what reads reports
+
+        own, formats = split_outputs(flags["output"], "validate")
+        asked = replace(asked, own=tuple(own), formats=tuple(formats))
     sys.exit(run_validate(asked))

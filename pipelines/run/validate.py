@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import sys
 import time
 from dataclasses import dataclass, field
@@ -214,7 +215,7 @@ def _read_path(shown: str, path: Path, into: _Manifests) -> None:
 def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
     """Read the manifests below a folder; an unreadable file does not affect the others."""
     from auditor.sources.files.folders import not_a_file  # noqa: PLC0415
-    from auditor.sources.manifests.manifest_table import manifest_files  # noqa: PLC0415
+    from auditor.sources.manifests.manifest_table import manifest_files, name_below  # noqa: PLC0415
     from auditor.sources.source_plan import Damage  # noqa: PLC0415
 
     def refuse(error: OSError) -> None:
@@ -223,14 +224,15 @@ def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
     files, _ = manifest_files(path, refuse)
     if not files and not into.damage:
         raise SourceError(shown, "no manifest in this folder", "files named .json .yaml .yml .ndjson .jsonl")
+    above = shown.rstrip("/")
     for count, file in enumerate(files):
         tell("opening", count, len(files), "files")
-        below = printable_name(str(file.relative_to(path)))
+        below = name_below(file, path)
         if odd := not_a_file(file):
             into.damage.append(Damage(below, odd).line(shown))
             continue
         try:
-            _read_file(f"{shown.rstrip('/')}/{below}", file, into)
+            _read_file(f"{above}/{below}", file, into)
         except SourceError as error:
             into.damage.append(Damage(below, error.found).line(shown))
 
@@ -255,25 +257,30 @@ def _is_text(shown: str, path: Path) -> bool:
 
 def _read_file(shown: str, path: Path, into: _Manifests, *, whole: bool = False) -> None:
     from auditor.sources.files.compression import UnpackedStream  # noqa: PLC0415
+    from auditor.sources.files.unpacking import compression_of  # noqa: PLC0415
     from auditor.sources.source_plan import Damage  # noqa: PLC0415
 
     try:
-        with path.open("rb") as file:
-            stream, blocks = UnpackedStream(shown, file), []
-            while block := stream.read(1 << 20):
-                blocks.append(block)
+        with path.open("rb", 0) as file:
+            data = file.read()
     except OSError as error:
         raise SourceError(shown, error.strerror or str(error)) from error
-    if stream.broken and not whole:
-        raise SourceError(shown, stream.broken)
-    if stream.broken:
-        into.damage.append(Damage("its end", stream.broken).line(shown))
-    _add(shown, b"".join(blocks), into)
+    if compression_of(data):
+        stream, blocks = UnpackedStream(shown, io.BytesIO(data)), []
+        while block := stream.read(1 << 20):
+            blocks.append(block)
+        if stream.broken and not whole:
+            raise SourceError(shown, stream.broken)
+        if stream.broken:
+            into.damage.append(Damage("its end", stream.broken).line(shown))
+        data = b"".join(blocks)
+    _add(shown, data, into)
 
 
 def _add(shown: str, data: bytes, into: _Manifests) -> None:
     into.size += len(data)
-    into.documents += ((printable_name(shown), document) for document in placed_documents(data))
+    name = printable_name(shown)
+    into.documents += [(name, document) for document in placed_documents(data)]
 
 
 def _read_dump(shown: str, path: Path, into: _Manifests) -> None:

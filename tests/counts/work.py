@@ -190,6 +190,7 @@ def _own() -> Iterator[Case]:
         yield Case(f"an object of query DUMP {' '.join(words)}", partial(_dump_query, words, documents, loaf))
     yield Case("an object of tables DUMP", partial(_tables, documents, loaf))
     yield Case("an object, one field", partial(_one_field, documents, loaf))
+    yield Case("a manifest, a file each, validated", partial(_validated, documents, loaf))
 
 
 def _vectors(name: str) -> tuple[list[dict[str, Any]], CrdCatalog, list[dict[str, Any]]]:
@@ -254,12 +255,24 @@ def _audit(name: str, documents: list[dict[str, Any]], obj: dict[str, Any], **op
 
 def _manifests(documents: list[dict[str, Any]], obj: dict[str, Any], folder: Path, objects: int) -> Callable[[], Any]:
     """Prepare the audit of a folder of manifests, each a file of JSON."""
+    manifests, crds = _files(folder, documents, obj, objects)
+    return partial(_command, "audit", manifests, "--crds", crds, "--report", folder / "report", "--force",
+                   "--jobs", 1, "--fail-on", "never", "-q")  # fmt: skip
+
+
+def _validated(documents: list[dict[str, Any]], obj: dict[str, Any], folder: Path, objects: int) -> Callable[[], Any]:
+    """Prepare `auditor validate` of such a folder."""
+    manifests, crds = _files(folder, documents, obj, objects)
+    return partial(_command, "validate", "--crds", crds, manifests)
+
+
+def _files(folder: Path, documents: list[dict[str, Any]], obj: dict[str, Any], objects: int) -> tuple[Path, Path]:
+    """Write objects that differ in their names, each to a file, and definitions; return the folder, and that file."""
     dump, crds = _written(folder, documents, obj, objects)
     (folder / "manifests").mkdir()
     for number, line in enumerate(dump.read_bytes().splitlines()):
         (folder / "manifests" / f"{number}.json").write_bytes(line)
-    return partial(_command, "audit", folder / "manifests", "--crds", crds, "--report", folder / "report", "--force",
-                   "--jobs", 1, "--fail-on", "never", "-q")  # fmt: skip
+    return folder / "manifests", crds
 
 
 def _query(documents: list[dict[str, Any]], obj: dict[str, Any], folder: Path, objects: int) -> Callable[[], Any]:

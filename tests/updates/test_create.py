@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from auditor.fastpath.records.typed import TypedProgram
+from auditor.program import program
+from auditor.program.program import AuditProgram
 from auditor.sources.manifests.placed import TEMPLATE, objects_in, placed_documents, repeated_keys
 from auditor.updates import create
 from auditor.updates.create import CreateAnswer, CreateJudge
@@ -95,10 +98,12 @@ def test_a_manifest_is_answered_as_a_server_answered_it(name: str) -> None:
         assert said_of(answer) == without_drawn_names(said)
 
 
+@pytest.mark.parametrize("records_after", [0, program.RECORDS_AFTER])
 @pytest.mark.parametrize("name", CASES)
-def test_a_proof_changes_no_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proof_changes_no_answer(name: str, records_after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     exact = answers(CASES[name])
     monkeypatch.setattr(create, "_WARM_UP", 0)
+    monkeypatch.setattr(AuditProgram.typed, "__defaults__", (records_after,))
     assert answers(CASES[name]) == exact
 
 
@@ -127,6 +132,21 @@ def test_manifests_that_are_proven_are_not_judged_exactly(monkeypatch: pytest.Mo
     [({"status": ',"status":{"other":1}'}, "status.other"), ({"metadata": ',"other":1'}, "metadata.other")],
 )
 def test_fields_that_a_create_drops_are_no_proof(rest: dict[str, str], field: str) -> None:
-    found = answers("".join(map(_gear, range(create._WARM_UP))) + _gear(0, **rest))
-    assert isinstance(found[-1], CreateAnswer)
-    assert (found[-1].status, found[-1].unknown) == ("invalid", [field])
+    for before in (create._WARM_UP, create._WARM_UP + program.RECORDS_AFTER):
+        found = answers("".join(map(_gear, range(before))) + _gear(0, **rest))
+        assert isinstance(found[-1], CreateAnswer)
+        assert (found[-1].status, found[-1].unknown) == ("invalid", [field])
+
+
+def test_many_manifests_are_proven_from_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    proven = []
+    prove = TypedProgram.prove
+
+    def noted(typed: TypedProgram, data: bytes) -> Any:
+        proven.append(prove(typed, data))
+        return proven[-1]
+
+    monkeypatch.setattr(TypedProgram, "prove", noted)
+    answers("".join(map(_gear, range(create._WARM_UP + program.RECORDS_AFTER + 40))))
+    assert len(proven) == 40
+    assert all(proven)

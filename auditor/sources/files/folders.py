@@ -22,3 +22,33 @@ def not_a_file(path: Path) -> str:
     except (OSError, ValueError):
         return ""
     return "" if stat.S_ISREG(mode) else "neither a file nor a folder; it was not read"
+
+
+_KEPT: Final = 64 << 20
+
+
+class SmallFiles:
+    """Reads files of a folder that are looked at twice, for their format and for their content, once if they are small.
+
+    The bytes of 64 MiB of them are kept until they are taken; the others are read again.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+        self._left = _KEPT
+
+    def head(self, path: str, size: int) -> bytes:
+        """Return the first bytes of a file, at most `size`; a file that has fewer is small."""
+        with open(path, "rb", 0) as stream:  # noqa: PTH123 - a path for each file takes longer
+            if os.fstat(stream.fileno()).st_size < size:
+                data = stream.read()
+                if len(data) <= self._left:
+                    self._kept[path] = data
+                    self._left -= len(data)
+                return data[:size]
+        with Path(path).open("rb") as stream:
+            return stream.read(size)
+
+    def take(self, path: str) -> bytes | None:
+        """Return the content of a small file whose first bytes were asked for; None if it must be read."""
+        return self._kept.pop(path, None)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from auditor.base.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.files.compression import PACKED_SUFFIXES, UnpackedStream
 from auditor.sources.files.digest import map_file
-from auditor.sources.files.folders import not_a_file
+from auditor.sources.files.folders import SmallFiles, not_a_file
 from auditor.sources.manifests.export_table import ManifestRows
 from auditor.sources.manifests.manifest_walk import PRINTED, ManifestWalk
 from auditor.sources.manifests.sinks import NeedsSpool, Spans, Spool
@@ -253,7 +253,7 @@ def _unpacked(path: Path) -> tuple[bytes, str]:
         return b"".join(blocks), stream.broken
 
 
-def _shown(path: Path, root: Path) -> str:
+def name_below(path: Path, root: Path) -> str:
     """Return the path of a file below a folder as text; invalid UTF-8 is escaped."""
     return printable_name(str(path).removeprefix(os.path.join(root, "")))  # noqa: PTH118 - its last part stays empty
 
@@ -261,8 +261,9 @@ def _shown(path: Path, root: Path) -> str:
 class _Folder:
     """Reads the files of a folder into one spool."""
 
-    def __init__(self, root: Path, number: int, file: BinaryIO) -> None:
+    def __init__(self, root: Path, number: int, file: BinaryIO, small: SmallFiles | None) -> None:
         self.root = root
+        self.small = small or SmallFiles()
         self.rows = ManifestRows(number)
         self.spool = Spool(self.rows, file)
         self.damage = DamageLog()
@@ -271,14 +272,15 @@ class _Folder:
         self.digest = hashlib.sha256()
 
     def add(self, path: Path) -> None:
-        name = _shown(path, self.root)
-        if odd := not_a_file(path):
+        name = name_below(path, self.root)
+        read, broken = self.small.take(str(path)), ""
+        if read is None and (odd := not_a_file(path)):
             self.damage.add(name, odd)
             return
         try:
-            data, broken = _bytes_of(path), ""
+            data = _bytes_of(path) if read is None else read
             digest = hashlib.sha256(data).hexdigest()
-            if _is_packed(path):
+            if name.lower().endswith(PACKED_SUFFIXES):
                 data, broken = _unpacked(path)
         except (SourceError, OSError) as error:
             self.damage.add(name, str(getattr(error, "found", error)))
@@ -295,7 +297,7 @@ class _Folder:
 
     def note_others(self, others: list[Path]) -> None:
         if others:
-            names = first_names([_shown(path, self.root) for path in others[:NAMED]], len(others))
+            names = first_names([name_below(path, self.root) for path in others[:NAMED]], len(others))
             self.notes.append(f"{len(others)} files were not read, being no manifests by their names: {names}")
 
 
@@ -305,7 +307,7 @@ def text_bytes(data: Any) -> Any:
     return data if encoding is None else bytes(data[2:]).decode(encoding, "replace").encode("utf-8", "replace")
 
 
-def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
+def open_directory(path: Path, *, number: int, workdir: Path, small: SmallFiles | None = None) -> SourcePlan:
     """Find the objects in a folder of manifests and its subfolders.
 
     Files count by their names: .json .yaml .yml .ndjson .jsonl, and these with .gz, .zst, .xz or .bz2; the notes list
@@ -315,6 +317,7 @@ def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
         path: The folder.
         number: The source's position among the inputs.
         workdir: Where the live table and the spool go.
+        small: Has read files of the folder for their formats.
 
     Returns:
         The plan; `sha256` is that of the lines ``name NUL digest`` of the files read, in the order of their names;
@@ -331,9 +334,9 @@ def open_directory(path: Path, *, number: int, workdir: Path) -> SourcePlan:
         raise UnknownDump(str(path), "no manifest in this folder", f"files named {' '.join(MANIFEST_SUFFIXES)}")
     mapped, live = workdir / f"objects-{number}.ndjson", workdir / f"live-{number}.arrow"
     with mapped.open("wb") as file:
-        folder = _Folder(path, number, file)
+        folder = _Folder(path, number, file, small)
         for error in refused:
-            folder.damage.add(_shown(Path(error.filename), path), str(error.strerror))
+            folder.damage.add(name_below(Path(error.filename), path), str(error.strerror))
         for chosen_file in chosen:
             folder.add(chosen_file)
     folder.note_others(others)

@@ -9,7 +9,6 @@ Source: k8s.io/apimachinery/pkg/util/yaml, YAMLOrJSONDecoder; k8s.io/cli-runtime
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from auditor.sources.manifests.manifest_table import text_bytes
 from auditor.sources.yaml import YamlError, looks_like_json, yaml_chunks, yaml_to_json
 from auditor.sources.yaml.compose import ALIAS, MAPPING, SCALAR, SEQUENCE, YamlNode, compose
 from auditor.sources.yaml.convert import check_finite, decode_tree, with_text_keys
+from auditor.sources.yaml.quick import quick_value
 from auditor.sources.yaml.scalars import to_json_value
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class PlacedDocument:
         value: The value that a server receives, with numbers as kubectl sends them; None if the document is empty.
         error: Why it cannot be read.
         above: Number of lines before the tree.
-        text: JSON, whose tree is not composed yet.
+        text: JSON or YAML without aliases, whose tree is not composed yet.
         tree: The tree, once it is composed.
         once: Whether the text is known to have no key twice in an object.
     """
@@ -90,9 +90,7 @@ def _json(data: bytes) -> Iterator[PlacedDocument]:
             yield from _yaml(data[position:], above)
             return
         try:
-            end = _end(data, position) if position > start else _end_of_first(data, start)
-            text = data[position:end]
-            value = to_json_value(jsontext.decode(text))
+            end, value = _next(data, position) if position > start else _first(data, start)
         except (JsonSyntaxError, UnexpectedEnd, jsontext.GoJsonError) as error:
             if position == start and _is_yaml(data):
                 yield from _yaml(data, 0)
@@ -107,29 +105,26 @@ def _json(data: bytes) -> Iterator[PlacedDocument]:
             yield PlacedDocument(data.count(b"\n", 0, wrong) + 1, error=said + hint)
             return
         if value is not None:
-            yield PlacedDocument(above + 1, value, "", above, text)
+            yield PlacedDocument(above + 1, to_json_value(value), "", above, data[position:end])
         position = skip_space(data, end)
 
 
-def _end_of_first(data: bytes, at: int) -> int:
-    """Return the end of the first JSON value, as `_end`; in most files nothing follows it."""
+def _first(data: bytes, at: int) -> tuple[int, Any]:
+    """Return the end and the value of the first JSON value, as `_next`; in most files nothing follows it."""
     if data[at : at + 1] == b"{" and len(data) <= LARGEST:
         with suppress(orjson.JSONDecodeError):
-            orjson.loads(memoryview(data)[at:])
-            return len(data.rstrip(_SPACE))
-    return _end(data, at)
+            return len(data.rstrip(_SPACE)), orjson.loads(memoryview(data)[at:])
+    return _next(data, at)
 
 
-def _end(data: bytes, at: int) -> int:
-    """Return the end of the JSON value at an offset; raise if it is not valid."""
+def _next(data: bytes, at: int) -> tuple[int, Any]:
+    """Return the end and the value of the JSON value at an offset; raise if it is not valid."""
     end = value_end(data, at) if data[at : at + 1] in (b"{", b"[") else -1
     if end > at:
-        try:
-            jsontext.decode(data[at:end])
-        except jsontext.GoJsonError:
-            return check_value(data, at)
-        return end
-    return check_value(data, at)
+        with suppress(jsontext.GoJsonError):
+            return end, jsontext.decode(data[at:end])
+    end = check_value(data, at)
+    return end, jsontext.decode(data[at:end])
 
 
 def _is_yaml(data: bytes) -> bool:
@@ -167,9 +162,13 @@ def _yaml(data: bytes, above: int) -> Iterator[PlacedDocument]:
 
 def _yaml_document(text: bytes, above: int) -> PlacedDocument | None:
     """Return one document of YAML, or None if it is empty."""
+    is_large = len(text) > LARGEST
+    value = None if is_large else quick_value(text, once=True)
+    if value is not None:
+        return PlacedDocument(above + _first_line(text), value, "", above, text, once=True)
     root: YamlNode | None = None
     try:
-        if len(text) > LARGEST:
+        if is_large:
             value = yaml_to_json(text)
         else:
             root = compose(text)
@@ -204,7 +203,7 @@ def _line_in(text: str) -> int:
 def _first_line(text: bytes) -> int:
     """Return the first line, from 1, that is neither blank nor a comment nor a separator."""
     for number, line in enumerate(text.split(b"\n"), 1):
-        if line.strip() and not line.startswith((b"#", b"---")):
+        if line.strip() and not line.lstrip(b" ").startswith((b"#", b"---")):
             return number
     return 1
 
@@ -314,21 +313,16 @@ def _used(rest: str, key: str) -> int:
     return 0
 
 
-def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
-    if len(pairs) > 1 and len(dict(pairs)) < len(pairs):
-        raise ValueError
+def _is_once(text: bytes, value: Any) -> bool:
+    """Return True if no object in a JSON text has a key twice; False if that is not known.
 
-
-_OF_PAIRS: Final = json.JSONDecoder(object_pairs_hook=_refuse_repeated)
-
-
-def _is_once(text: bytes) -> bool:
-    """Return True if no object in a JSON text has a key twice; False if that is not known."""
+    A string has as many quotes in one text as in any other, unless it writes a quote by its number. So the text has
+    more of them where members were dropped, whose keys came again.
+    """
     try:
-        _OF_PAIRS.decode(text.decode())
-    except (ValueError, RecursionError):
+        return b"\\u0022" not in text and text.count(b'"') == orjson.dumps(value).count(b'"')
+    except TypeError:  # too deep
         return False
-    return True
 
 
 def repeated_keys(document: PlacedDocument, items: tuple[int, ...] = ()) -> list[str]:
@@ -338,7 +332,7 @@ def repeated_keys(document: PlacedDocument, items: tuple[int, ...] = ()) -> list
         document: The document.
         items: As for `field_line`; paths are those below the object.
     """
-    document.once = document.once or (bool(document.text) and _is_once(document.text))
+    document.once = document.once or (bool(document.text) and _is_once(document.text, document.value))
     if document.once:
         return []
     node = document.root

@@ -136,8 +136,8 @@ def _entries(text: str) -> Iterable[tuple[str, ...]]:
     return (match.groups("") for match in _ENTRY.finditer(text, start))
 
 
-def _read(text: str) -> dict[str, Any]:
-    """Return the mapping in a document.
+def _read(text: str, once: bool) -> dict[str, Any]:
+    """Return the mapping in a document; with `once`, a key that comes again in its mapping is unusual.
 
     `container` is the collection of the last line, `column` the column of its entries; `around` are the open
     collections that contain it. `pending` is the key of the last line if its value follows.
@@ -191,6 +191,8 @@ def _read(text: str) -> dict[str, Any]:
         name = keys.get(key)
         if name is None:
             name = keys[key] = _key(key)
+        if once and name in container:
+            raise _Unusual
         if value:
             pending = ""
             if more or value not in words:
@@ -208,13 +210,14 @@ def _read(text: str) -> dict[str, Any]:
     return root
 
 
-def quick_value(data: bytes) -> dict[str, Any] | None:
+def quick_value(data: bytes, *, once: bool = False) -> dict[str, Any] | None:
     """Return the JSON value of a document that a program wrote; None if the parser must read it.
 
     Args:
         data: One document; the result equals that of `yaml_to_json`.
+        once: Leave a document in which a key comes again to the parser.
     """
     try:
-        return _read(_decoded(data)) or None
+        return _read(_decoded(data), once) or None
     except _Unusual:
         return None

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import builtins
 import bz2
 import gzip
 import hashlib
+import io
 import json
 import lzma
 import os
@@ -19,6 +21,7 @@ from auditor.base.errors import DamagedDump, UnknownDump
 from auditor.base.tables import LIVE_KEYS
 from auditor.golang import jsontext
 from auditor.sources import SourcePlan, open_source
+from auditor.sources.files import folders
 from auditor.sources.manifests import manifest_walk
 from auditor.sources.manifests.export_table import ManifestRows
 from auditor.sources.manifests.manifest_table import _bytes_of, looks_like_manifests, open_directory, open_manifests
@@ -570,26 +573,29 @@ def test_what_may_never_end_is_not_read_in_a_folder(tmp_path):
     assert [(one.where, one.reason) for one in plan.damage] == [("pipe.yaml", reported), ("zero.yaml", reported)]
 
 
-def test_a_file_of_a_folder_is_opened_twice_at_most(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("kept", "times"), [(1 << 20, 1), (0, 2)])
+def test_a_file_of_a_folder_is_opened_once_or_if_many_bytes_would_be_kept_twice(tmp_path, monkeypatch, kept, times):
     folder = tmp_path / "manifests"
     folder.mkdir()
     for number in range(20):
         text = json.dumps({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": f"n{number}"}}, indent=number % 3)
         (folder / f"{number}.json").write_text(text)
     opened: dict[str, int] = {}
-    real = Path.open
+    real = io.open
 
-    def noted(path: Path, *words: Any, **options: Any) -> Any:
+    def noted(path: Any, *words: Any, **options: Any) -> Any:
         opened[str(path)] = opened.get(str(path), 0) + 1
         return real(path, *words, **options)
 
-    monkeypatch.setattr(Path, "open", noted)
+    monkeypatch.setattr(io, "open", noted)
+    monkeypatch.setattr(builtins, "open", noted)
+    monkeypatch.setattr(folders, "_KEPT", kept)
     work = tmp_path / "work"
     work.mkdir()
     plan = open_source(str(folder), number=0, workdir=work)
     assert isinstance(plan, SourcePlan)
     assert plan.rows == 20
-    assert {opened[str(path)] for path in folder.iterdir()} == {2}  # to detect the format, and to read it
+    assert {opened[str(path)] for path in folder.iterdir()} == {times}  # to detect the format, and to read it
 
 
 def test_a_file_with_one_object_is_read_in_one_pass():

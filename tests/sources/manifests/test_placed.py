@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+from unittest import mock
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from auditor.sources.manifests import placed
 from auditor.sources.manifests.placed import TEMPLATE, field_line, objects_in, placed_documents, repeated_keys
@@ -181,3 +187,72 @@ def test_the_tree_of_json_is_composed_for_findings_alone(monkeypatch: pytest.Mon
 def test_equal_keys_in_json_are_found_however_they_are_escaped() -> None:
     (document,) = placed_documents(b'{"spec": {"a": {"x": 1}, "\\u0061": 2}}')
     assert repeated_keys(document) == ["spec.a"]
+
+
+def repeats(text: str) -> bool:
+    """Return whether an object in a JSON text has a key twice."""
+
+    def refuse(pairs: list[tuple[str, Any]]) -> None:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError
+
+    try:
+        json.loads(text, object_pairs_hook=refuse)
+    except ValueError:
+        return True
+    return False
+
+
+_WORDS = st.sampled_from(['"a"', '"\\u0061"', '"b\\""', '"b\\u0022"', '""', '"\\\\u0022"'])
+_VALUES = st.recursive(
+    st.sampled_from(["1", "2.5", "null", "18446744073709551616"]) | _WORDS,
+    lambda below: (
+        st.lists(below, max_size=2).map(lambda items: f"[{', '.join(items)}]")
+        | st.lists(st.tuples(_WORDS, below), max_size=3).map(
+            lambda pairs: "{" + ", ".join(f"{key}: {value}" for key, value in pairs) + "}"
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(_VALUES)
+@example('{"a": "\\"", "a": "\\u0022"}')
+def test_an_object_without_equal_keys_is_one_whose_text_has_as_many_quotes(value: str) -> None:
+    text = f'{{"spec": {value}}}'
+    for document in placed_documents(text.encode()):
+        is_once = placed._is_once(document.text, document.value)
+        assert not (is_once and repeats(text))
+        assert is_once or repeats(text) or "u0022" in text
+        assert bool(repeated_keys(document)) == repeats(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LIST,
+        b"# first\n\na: 1\nb:\n- c: 2\n  d: x # y\n- c: 3\n",
+        b"  # deeper\na: 1.0\nb: {}\n",
+        b"---\na: |\n  text\nb: 0x10\n---\n# nothing\n---\n\nc: 'x'\nd: \"y\"\n",
+        b"a: 1\nb: 2\na: 3\n",
+        b"a:\n  b: 1\n  b: 2\n",
+        b'"a": 1\na: 2\n',
+    ],
+)
+def test_what_is_read_quickly_has_the_lines_and_keys_of_its_tree(text: bytes) -> None:
+    def said() -> list[object]:
+        return [
+            (json.dumps(one.value), one.error, repeated_keys(one), [field_line(one, path) for path in ("", "a", "b.c")])
+            for one in placed_documents(text)
+        ]
+
+    with mock.patch.object(placed, "quick_value", return_value=None):
+        exact = said()
+    assert said() == exact
+
+
+def test_the_tree_of_yaml_that_programs_write_is_composed_for_findings_alone() -> None:
+    with mock.patch.object(placed, "compose", side_effect=AssertionError):
+        (document,) = placed_documents(b"---\n# Source: a.yaml\nkind: A\nspec:\n  a: 1\n")
+        assert (document.line, document.value, repeated_keys(document)) == (3, {"kind": "A", "spec": {"a": 1}}, [])
+    assert field_line(document, "spec.a") == 5
