@@ -45,7 +45,7 @@ from auditor.compare.compared_clusters import unmatched_clusters, whole_clusters
 from auditor.store.manifest import whole_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from auditor.causes.counting import CauseCount, PartCounts
     from auditor.causes.keys import CauseKey
@@ -62,23 +62,27 @@ _KINDS: Final = 5
 def rules_of_workers(options: AuditOptions) -> dict[str, Any] | None:
     """Return the rules by which workers count the causes of the shards that they write.
 
-    Returns None if only the whole report shows what is counted: with options that compare, accept or redact findings.
+    Returns None if only the whole report shows what is counted: with options that accept or redact findings.
 
     Raises:
         PlanError: The file of owners cannot be used.
     """
-    return None if options.diff or options.accept or options.redact else rules_of(options)
+    return None if options.accept or options.redact else rules_of(options)
 
 
-def causes_by_workers(report: Path, manifest: dict[str, Any], rules: dict[str, Any]) -> list[dict[str, Any]]:
+def causes_by_workers(
+    report: Path, manifest: dict[str, Any], rules: dict[str, Any], anew: Mapping[str, PartCounts] | None = None
+) -> list[dict[str, Any]]:
     """Return what `count_causes` returns for a report whose workers counted; the counts of its parts are removed.
 
     Args:
         report: Folder of the report, whose other tables are complete.
         manifest: Its manifest.
         rules: As `rules_of_workers` returned them.
+        anew: As `written_counts` takes it.
     """
-    rows = count_causes(report, manifest | {"options": manifest["options"] | rules}, None, written_counts(report))
+    counted = written_counts(report, anew or {})
+    rows = count_causes(report, manifest | {"options": manifest["options"] | rules}, None, counted)
     shutil.rmtree(report / COUNTS, ignore_errors=True)
     return rows
 

@@ -1,7 +1,8 @@
 """Counts the causes of single parts of a report: of a shard while its rows are in memory, or of part files.
 
 The worker that writes the rows of a shard counts their causes. Part files are read back where only the whole report
-shows what is counted: with options that compare, accept or redact findings, or for a report without causes.parquet.
+shows what is counted: with options that accept or redact findings, for parts in which something is new since an earlier
+report, or for a report without causes.parquet.
 The counts of all parts, added in the order of the parts, equal those that one process makes of part after part.
 """
 
@@ -38,14 +39,13 @@ from auditor.causes.row_causes import (
     FindingRows,
     ObjectImpacts,
     concerned,
-    namespaces_of,
 )
 from auditor.causes.severity import parse_rules
 from auditor.shards.table_rows import part_name
 from auditor.store.coded import Coded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from auditor.causes.accepting import Acceptance
     from auditor.causes.counting import PartCounts
@@ -108,9 +108,17 @@ class ShardCounter:
         return counting.counted(causes)
 
 
-def written_counts(report: Path) -> Iterator[PartCounts]:
-    """Yield the counts of a report whose shards were written by `ShardCounter`, in their order."""
+def written_counts(report: Path, anew: Mapping[str, PartCounts]) -> Iterator[PartCounts]:
+    """Yield the counts of a report whose shards were written by `ShardCounter`, in their order.
+
+    Args:
+        report: Folder of the report.
+        anew: The counts of parts that were counted again, by the names of their files.
+    """
     for path in sorted((report / COUNTS).glob("*.pickle")):
+        if (later := anew.get(f"{path.stem}.parquet")) is not None:
+            yield later
+            continue
         with path.open("rb") as stream, suppress(EOFError):
             while True:  # those of a shard that was audited in smaller ones follow one another
                 yield pickle.load(stream)  # noqa: S301 - workers of this run wrote it, into a private folder
@@ -165,7 +173,7 @@ def count_part(
 
 
 class PartCounter:
-    """Counts single parts of a report, in any order, so that several processes count a large report.
+    """Counts single parts of a report, in any order, without what is counted of namespaces.
 
     Args:
         report: Folder of the report.
@@ -176,7 +184,7 @@ class PartCounter:
         self._report = report
         self._overrides = overrides_of(manifest)
         self._tables = tables_to_count(manifest)
-        self._causes = CauseNumbers(Definitions(report, manifest), namespaces_of(manifest))
+        self._causes = CauseNumbers(Definitions(report, manifest))
         self._owners = ReportOwners(report, manifest)
 
     def count(self, name: str) -> PartCounts:

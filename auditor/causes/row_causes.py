@@ -249,8 +249,14 @@ def concerned(table: Any, causes: CauseNumbers) -> NDArray[np.bool_]:
     columns = {name: Coded(table[name]) for name in CONCERNED}
     mask = _in_namespaces(columns, causes.namespaces)
     if not causes.are_namespaces_left:
-        mask |= columns["status"].numbers(_STATUSES) < len(_STATUSES)
-        mask |= columns["impact"].numbers(_HARMLESS) == len(_HARMLESS)
+        mask |= has_own_impact(columns)
+    return mask
+
+
+def has_own_impact(columns: dict[str, Coded]) -> NDArray[np.bool_]:
+    """Return for each object whether it may have an impact that is a cause, whatever its namespace is."""
+    mask: NDArray[np.bool_] = columns["status"].numbers(_STATUSES) < len(_STATUSES)
+    mask |= columns["impact"].numbers(_HARMLESS) == len(_HARMLESS)
     return mask
 
 

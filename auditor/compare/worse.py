@@ -70,6 +70,7 @@ class WorseObjects:
 
     Attributes:
         change: For each row of the new report: new, worse, better, same; None if nothing is known.
+        is_fresh: The same, whether it is new or worse.
         counts: Number of objects that reach a level of `LEVELS` which they did not reach, each once by its worst.
         relieved: Number of objects that reached a level and do not reach it any more, each once by its worst.
         reached: The levels that these objects reach, and those that no report has read before.
@@ -93,7 +94,8 @@ class WorseObjects:
         self.change = _changes(was, new.bits)
         is_first = unknown | (unread & (was < 0)) | ((was >= 0) & (was & _UNKNOWN > 0))
         self.change[is_first | older] = None
-        self._level = _levels(was, new.bits, np.isin(self.change, ["new", "worse"]))
+        self.is_fresh = (self.change == "new") | (self.change == "worse")
+        self._level = _levels(was, new.bits, self.is_fresh)
         of_first = _levels(np.full(len(was), -1), new.bits, is_first & ~older)
         self.reached = {*self._level.tolist(), *of_first.tolist()} - {""}
         self._relief = _levels(new.bits, np.maximum(was, 0), self.change == "better")

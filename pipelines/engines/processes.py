@@ -316,7 +316,6 @@ def run_processes(
     jobs: int,
     on_lost: Callable[[Item, WorkerLost], Result],
     preload: tuple[str, ...] = (),
-    meanwhile: Callable[[], None] = lambda: None,
     last: Iterable[Item] = (),
     in_order: bool = False,
 ) -> Iterator[Result]:
@@ -328,7 +327,6 @@ def run_processes(
         jobs: Number of processes.
         on_lost: Returns the result of an item whose worker died twice; no worker runs during the call.
         preload: Modules that the fork server imports once for all workers.
-        meanwhile: Called once when the workers have their first items.
         last: Further items, for when all others have been given to workers.
         in_order: Give each item, in their order, to the next worker that is free; not with further items.
     Raises:
@@ -352,7 +350,6 @@ def run_processes(
         for place in range(jobs):
             if (item := shares.next(place)) is not None:
                 start(item, place)
-        meanwhile()
         while workers:
             ready = wait([worker.connection for worker in workers])
             for worker in list(workers):

@@ -1,7 +1,7 @@
 """Runs the stages of an audit in turn; the stages never call each other.
 
-Workers count the causes of the shards that they write. Those of a large report that is compared with an earlier one are
-counted in worker processes at the end, from its tables.
+Workers count the causes of the shards that they write. Parts in which something is new since an earlier report are
+counted again at the end, from the tables: many by worker processes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import time
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -101,29 +101,26 @@ def _run(
         )
         note_lifecycle(plan, manifest, parts)
         check_report(options, parts, manifest, total)
-        by_workers = rules is None and is_worth_workers(options, parts, manifest)
-        if not by_workers:  # else while they count
-            _note_last_good(plan, manifest)
+        _note_last_good(plan, manifest)
         if not options.in_fleet:
             from auditor.compare.presence import note_presence  # noqa: PLC0415
 
             note_presence(options, manifest)
             code = manifest["exit_code"]
+        fresh: list[str] = []
         if options.diff:
             from pipelines.run.diff import write_difference  # noqa: PLC0415
 
-            code = write_difference(options, parts, manifest)
+            code, fresh = write_difference(options, parts, manifest)
         Path(plan.definitions).replace(parts / FILE)  # settings that queries of the report use
         if options.redact:
             from auditor.store.redact import redact_report  # noqa: PLC0415
 
             redact_report(parts, manifest)
         if not options.in_fleet:
-            moved = replace(plan, definitions=str(parts / FILE))  # where the file of settings is now
-            last_good = partial(_note_last_good, moved, manifest)
-            counted = None if rules is None else causes_by_workers(parts, manifest, rules)
-            if by_workers:
-                counted = count_in_workers(options, parts, manifest, meanwhile=last_good)
+            counted = None
+            if rules is not None:
+                counted = causes_by_workers(parts, manifest, rules, count_anew(options, parts, manifest, fresh))
             code = note_causes(options, parts, manifest, counted)
         if tables is not None:
             from pipelines.run.audit_tables import note_tables, take_tables  # noqa: PLC0415 - only when asked
@@ -319,67 +316,47 @@ _ITEMS_A_WORKER: Final = 6
 """Items of a worker: few, as each is waited for; several, as parts differ."""
 
 
-def is_worth_workers(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> bool:
-    """Return whether workers count the causes of a report sooner than one process, and in the same way.
+def count_anew(
+    options: AuditOptions, report: Path, manifest: dict[str, Any], names: list[str]
+) -> dict[str, PartCounts]:
+    """Return the counts of some parts of a report, by the names of their files; workers count many.
 
     Args:
         options: The options of the run.
         report: Folder of the report, whose other tables are complete.
         manifest: Its manifest.
+        names: The names.
     """
-    if options.engine != "processes" or options.jobs == 1 or options.accept or options.redact or options.in_fleet:
-        return False
-    from auditor.causes.parts import parts_to_count, tables_to_count  # noqa: PLC0415 - heavy
-
-    return len(parts_to_count(report, tables_to_count(manifest))) >= _LEAST_PARTS
-
-
-def count_in_workers(
-    options: AuditOptions, report: Path, manifest: dict[str, Any], meanwhile: Callable[[], None]
-) -> list[dict[str, Any]]:
-    """Return what `count_causes` returns for a report, counted in workers.
-
-    Args:
-        options: The options of the run.
-        report: Folder of the report, whose other tables are complete.
-        manifest: Its manifest.
-        meanwhile: Called once while they count.
-    """
-    from auditor.causes.build import count_causes, rules_of  # noqa: PLC0415 - heavy
-    from auditor.causes.parts import parts_to_count, tables_to_count  # noqa: PLC0415 - heavy
+    if not names:
+        return {}
+    from auditor.causes.build import rules_of  # noqa: PLC0415 - heavy
 
     manifest = manifest | {"options": manifest["options"] | rules_of(options)}
-    names = parts_to_count(report, tables_to_count(manifest))
-    size = -(-len(names) // (options.jobs * _ITEMS_A_WORKER))
-    items = [(begin, names[begin : begin + size]) for begin in range(0, len(names), size)]
     ready = partial(_counter_ready, options, report, manifest)
-    pool = run_processes(
-        ready,
-        items,
-        jobs=min(options.jobs, len(items)),
-        on_lost=lambda item, _: ready()(item),  # counts it here
-        preload=PRELOAD,
-        meanwhile=meanwhile,
-    )
-    counted: dict[int, list[PartCounts]] = {}
-    for first, parts in pool:
-        counted[first] = parts
-        tell("writing", sum(map(len, counted.values())), len(names), "parts")
-    return count_causes(report, manifest, None, (part for begin, _ in items for part in counted.pop(begin)))
+    jobs = options.jobs if options.engine == "processes" and len(names) >= _LEAST_PARTS else 1
+    if jobs == 1:
+        return ready()(names)
+    size = -(-len(names) // (jobs * _ITEMS_A_WORKER))
+    items = [names[begin : begin + size] for begin in range(0, len(names), size)]
+    on_lost = lambda item, _: ready()(item)  # noqa: E731 - counts it here
+    counted: dict[str, PartCounts] = {}
+    for parts in run_processes(ready, items, jobs=min(jobs, len(items)), on_lost=on_lost, preload=PRELOAD):
+        counted |= parts
+        tell("writing", len(counted), len(names), "parts")
+    return counted
 
 
-_Parts = tuple[int, list[str]]
-
-
-def _counter_ready(options: AuditOptions, report: Path, manifest: dict[str, Any]) -> Callable[[_Parts], Any]:
-    """Make a worker ready that counts parts, given with the position of the first of them."""
+def _counter_ready(
+    options: AuditOptions, report: Path, manifest: dict[str, Any]
+) -> Callable[[list[str]], dict[str, PartCounts]]:
+    """Make a worker ready that counts parts, given by the names of their files."""
     from auditor.causes.parts import PartCounter  # noqa: PLC0415 - heavy
 
     bound_worker(options.memory, options.jobs)
     counter = PartCounter(report, manifest)
 
-    def work(item: _Parts) -> tuple[int, list[PartCounts]]:
+    def work(names: list[str]) -> dict[str, PartCounts]:
         with running_as(options.kubernetes):
-            return item[0], [counter.count(name) for name in item[1]]
+            return {name: counter.count(name) for name in names}
 
     return work

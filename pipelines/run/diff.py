@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 
 import auditor
 from auditor.base import tables
-from auditor.base.arrow import cast, dictionary_encoded, in_one_piece, parquet_footer, plain, take, whole_parquet
+from auditor.base.arrow import cast, dictionary_encoded, in_one_piece, plain, take, whole_parquet
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import visible, visible_tree
 from auditor.base.wording import are, counted
+from auditor.causes.row_causes import has_own_impact
 from auditor.compare.compared_clusters import Gaps, cluster_notes, compared_clusters
 from auditor.compare.comparison import compared
 from auditor.compare.presence import missing_clusters, stale_dumps, unread_clusters
@@ -37,6 +38,7 @@ from auditor.sources.stores.locations import shown_url
 from auditor.store.allclear import missing_lines, stale_lines
 from auditor.store.check import check_earlier
 from auditor.store.clusters import with_other_option
+from auditor.store.coded import Coded
 from auditor.store.damage_lines import damage_lines
 from auditor.store.earlier_report import check_rows, read_manifest
 from auditor.store.manifest import MANIFEST, whole_report
@@ -98,7 +100,7 @@ class Difference:
         self.not_rechecked: dict[str, int] = {}
         if gone.any():
             findings = old.findings.filter(pa.array(gone))
-            names = new.names_of_objects()
+            names = new.names_of_objects
             owners = FindingObjects(findings, old.plurals(findings), old.names_of(findings), names, new.objects)
             reasons = reasons_of(owners, before, now, new.folder)
             reasons[(reasons == 0) & _unchecked(old, new)[gone]] = REASONS.index("not evaluated")
@@ -129,7 +131,7 @@ class Difference:
         asked = np.flatnonzero(self.is_new & ~out & (is_partial | bool(has_sealed)))
         if len(asked):
             some = findings.take(pa.array(asked))
-            names = self.new.names_of(some), self.old.names_of_objects()
+            names = self.new.names_of(some), self.old.names_of_objects
             owners = FindingObjects(some, self.new.plurals(some), *names, self.old.objects)
             out[asked] = np.where(owners.found, owners.of_object("status") == Status.SEALED, is_partial[asked])
         return out
@@ -183,6 +185,19 @@ class Difference:
             "first_better": _changed_objects(self.objects.better()),
         }
 
+    def fresh_parts(self) -> list[str]:
+        """Return the names of the parts of the new report whose causes differ from those of a report of tonight alone.
+
+        In them a finding is new, or an object with an impact of its own is new or worse.
+        """
+        fresh = self.new.objects.filter(pa.array(self.objects.is_fresh))
+        rows = np.flatnonzero(self.objects.is_fresh)[
+            has_own_impact({name: Coded(fresh[name]) for name in ("status", "impact")})
+        ]
+        side = self.new
+        names = {*_parts_of(rows, side.object_paths, side.object_counts)}
+        return sorted(names.union(_parts_of(np.flatnonzero(self.is_new), side.paths, side.counts)))
+
     def write(self, crds_sha256: str) -> None:
         """Mark the findings of the new report, and write the fixed ones into its folder fixed/."""
         meta = {"tool": auditor.__version__, "release": active().version, "crds": crds_sha256}
@@ -197,9 +212,13 @@ class Difference:
     def _write_objects(self, meta: dict[str, str]) -> None:
         """Mark the objects of the new report."""
         schema = tables.with_metadata(tables.COMPARED_OBJECTS, **meta)
-        paths = sorted((self.new.folder / "objects").glob("part-*.parquet"))
-        counts = [parquet_footer(path).num_rows for path in paths]
-        _mark_parts(paths, counts, self.objects.change, tables.OBJECTS, schema)
+        _mark_parts(self.new.object_paths, self.new.object_counts, self.objects.change, tables.OBJECTS, schema)
+
+
+def _parts_of(rows: Numbers, paths: Sequence[Path], counts: Sequence[int]) -> Iterator[str]:
+    """Yield the names of the parts in which some rows of a table are."""
+    parts = np.unique(np.searchsorted(np.cumsum(counts), rows, side="right"))
+    return (paths[part].name for part in parts.tolist())
 
 
 def _is_of_other_release(before: dict[str, Any], now: dict[str, Any]) -> bool:
@@ -374,11 +393,11 @@ def difference(
     return answer, {**section, "notes": notes, "stale": stale}
 
 
-def write_difference(options: AuditOptions, folder: Path, manifest: dict[str, Any]) -> int:
+def write_difference(options: AuditOptions, folder: Path, manifest: dict[str, Any]) -> tuple[int, list[str]]:
     """Compare a new report with the one of --diff; write the result into its tables and manifest.
 
     Returns:
-        The exit code of the run.
+        (the exit code of the run, as `Difference.fresh_parts`)
 
     Raises:
         PlanError: The earlier folder is not a report.
@@ -391,7 +410,7 @@ def write_difference(options: AuditOptions, folder: Path, manifest: dict[str, An
         is_sealed = options.fail_on_sealed and answer.newly_sealed > 0
         manifest["exit_code"] = int(is_sealed or answer.reaches(options.fail_on))
     (folder / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
-    return int(manifest["exit_code"])
+    return int(manifest["exit_code"]), answer.fresh_parts()
 
 
 def run_diff(old: str, new: str, write: Callable[[str], None], *, output: str, fail_on: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -60,8 +60,10 @@ class ReportSide:
         self.findings = concat(parts, plain(schema.empty_table()).schema)
         schema = pa.schema([tables.OBJECTS.field(name) for name in _COLUMNS])
         read = partial(identified, schema=schema, shown=["reason"])
-        some = side_by_side(read, sorted((folder / "objects").glob("part-*.parquet")))
-        self.objects = concat(list(some), plain(schema.empty_table()).schema)
+        self.object_paths = sorted((folder / "objects").glob("part-*.parquet"))
+        parts = list(side_by_side(read, self.object_paths))
+        self.object_counts = [part.num_rows for part in parts]
+        self.objects = concat(parts, plain(schema.empty_table()).schema)
         self.by_cluster = by_cluster
 
     def rows(self) -> dict[str, int]:
@@ -111,10 +113,11 @@ class ReportSide:
 
     def objects_compared(self) -> Objects:
         """Return the objects in the form in which they are compared with those of another report."""
-        return Objects(self.objects, self._whose(self.objects), self.names_of_objects())
+        return Objects(self.objects, self._whose(self.objects), self.names_of_objects)
 
+    @cached_property
     def names_of_objects(self) -> list[Any]:
-        """Return the names of the objects, in each of the ways of `_called`."""
+        """The names of the objects, in each of the ways of `_called`."""
         return self._called(self.objects, self.objects["plural"])
 
     def _called(self, rows: pa.Table, plural: Any) -> list[Any]:

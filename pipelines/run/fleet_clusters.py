@@ -285,7 +285,7 @@ def _auditor_of_clusters(
         from auditor.causes.build import causes_by_workers, rules_of_workers  # noqa: PLC0415 - heavy imports
 
         position, cluster = item
-        rules = rules_of_workers(options)
+        rules = None if options.diff else rules_of_workers(options)  # only the whole fleet shows what is new
         asked = replace(
             options,
             dumps=cluster.dumps,

@@ -1,7 +1,9 @@
 """Workers count causes: of the shards that they write, or of the parts of a large report that is compared."""
 
+import base64
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +23,16 @@ def dumps(folder, crd, torn):
     for number in range(5):
         objects = [widget(f"w{number}-{place}", {"size": place % 9}, namespace=f"n{place % 4}") for place in range(20)]
         keys = [f"n0/torn-{number}"] if torn else []
-        yield str(etcd(folder / f"{number}.json", 100 * (number + 1), crd, *objects, torn=keys))
+        path = etcd(folder / f"{number}.json", 100 * (number + 1), crd, *objects, torn=keys)
+        document = json.loads(path.read_text())
+        if not number:  # n1 to n3 are missing
+            value = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n0", "uid": "n0"}}
+            pair = {"key": b"/registry/namespaces/n0", "value": json.dumps(value).encode()}
+            texts = {name: base64.b64encode(part).decode() for name, part in pair.items()}
+            document["kvs"].append(document["kvs"][0] | texts)
+            document["count"] += 1
+        path.write_text(json.dumps(document))
+        yield str(path)
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +74,46 @@ def test_workers_count_the_shards_that_they_write(tmp_path, nights, rules):
     assert read[2] == here[2]
 
 
-def test_workers_count_the_same_causes(tmp_path, monkeypatch, nights, rules):
+def test_what_is_new_is_counted_as_if_all_were_read(tmp_path, monkeypatch, nights, rules):
     given, first = nights
     options = {**rules, "diff": str(first)}
     here = audited(tmp_path / "here", given, jobs=1, **options)
+    (tmp_path / "accept.yaml").write_text("[]")  # with it all parts are read
+    read = audited(tmp_path / "read", given, jobs=1, accept=str(tmp_path / "accept.yaml"), **options)
+    assert read[2] == here[2]
     calls = []
-    count = run_audit.count_in_workers
+    processes = run_audit.run_processes
     monkeypatch.setattr(run_audit, "_LEAST_PARTS", 2)
-    monkeypatch.setattr("pipelines.run.audit.count_in_workers", lambda *a, **k: calls.append(1) or count(*a, **k))
-    apart = audited(tmp_path / "apart", given, jobs=2, **options)
+    monkeypatch.setattr(run_audit, "run_processes", lambda *a, **k: calls.append(1) or processes(*a, **k))
+    assert audited(tmp_path / "apart", given, jobs=2, **options) == here
     assert calls == [1]
-    assert apart == here
     assert here[0] == 1
     assert any(kind["breaking"] for kind in here[1]["kinds"])
+    assert [entry["name"] for entry in here[1]["namespaces"]] == ["n1", "n2", "n3"]
+
+
+@pytest.mark.parametrize("changed", [(), (2,), (0, 3)])
+def test_only_parts_in_which_something_is_new_are_read_again(tmp_path, monkeypatch, nights, rules, changed):
+    given, _ = nights
+    first = tmp_path / "first"
+    audited(first, given, jobs=1, **rules)
+    later = [*given]
+    for number in changed:
+        document = json.loads(Path(given[number]).read_text())
+        kv = document["kvs"][6]
+        kv["key"] = base64.b64encode(base64.b64decode(kv["key"]) + b"x").decode()
+        later[number] = str(tmp_path / Path(given[number]).name)
+        Path(later[number]).write_text(json.dumps(document))
+    counted = []
+    count = PartCounter.count
+    monkeypatch.setattr(PartCounter, "count", lambda counter, name: counted.append(name) or count(counter, name))
+    here = audited(tmp_path / "here", tuple(later), jobs=1, diff=str(first), **rules)
+    assert counted == [f"part-{number:05}.parquet" for number in changed]
+    (tmp_path / "accept.yaml").write_text("[]")
+    read = audited(
+        tmp_path / "read", tuple(later), jobs=1, diff=str(first), accept=str(tmp_path / "accept.yaml"), **rules
+    )
+    assert read[2] == here[2]
 
 
 def test_parts_at_which_workers_end_are_counted_by_the_parent(tmp_path, monkeypatch, nights, rules):
@@ -101,29 +139,6 @@ class EndsIn:
         return EndsIn.ready(*given)
 
 
-@pytest.mark.parametrize(
-    ("options", "is_worth"),
-    [
-        ({}, True),
-        ({"jobs": 1}, False),
-        ({"engine": "inline"}, False),
-        ({"accept": "accept.yaml"}, False),
-        ({"redact": "names"}, False),
-    ],
-)
-def test_few_parts_and_some_options_need_this_process(tmp_path, options, is_worth):
-    """Parts without causes do not count: here those of objects/, as no object is of a status that is one."""
-    for table in ("objects", "findings"):
-        (tmp_path / table).mkdir()
-    manifest = {"counts": {"statuses": {"invalid": 24}}, "kinds": []}
-    asked = AuditOptions(dumps=("x",), report="r", **{"jobs": 2, **options})
-    for number in range(24):
-        (tmp_path / "objects" / f"part-{number:05}.parquet").touch()
-        assert not run_audit.is_worth_workers(asked, tmp_path, manifest)
-        (tmp_path / "findings" / f"part-{number:05}.parquet").touch()
-    assert run_audit.is_worth_workers(asked, tmp_path, manifest) == is_worth
-
-
 def test_a_counter_of_parts_is_made_once_a_worker(tmp_path, nights, monkeypatch):
     """It keeps what it read of definitions."""
     made = []
@@ -139,5 +154,5 @@ def test_a_counter_of_parts_is_made_once_a_worker(tmp_path, nights, monkeypatch)
     asked = AuditOptions(dumps=("x",), report="r", jobs=1)
     names = [path.name for path in sorted((first / "findings").glob("*.parquet"))]
     work = run_audit._counter_ready(asked, first, manifest)
-    assert [work((at, [name]))[0] for at, name in enumerate(names)] == list(range(len(names)))
+    assert [list(work([name])) for name in names] == [[name] for name in names]
     assert len(made) == 1
