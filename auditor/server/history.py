@@ -40,6 +40,7 @@ from auditor.server.comparison import State, read_state
 from auditor.server.dump_rows import StoredRow
 from auditor.server.object_reader import UndecodedObject
 from auditor.sources.crd_files import definitions_in
+from auditor.sources.dump_formats import HAS_HISTORY
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.etcd import EtcdFile
 from auditor.sources.etcd.mvcc import keyed_rows, revisions
@@ -56,10 +57,6 @@ if TYPE_CHECKING:
     from auditor.server.dump import DumpStore
     from auditor.sources.etcd.mvcc import Revisions
     from auditor.sources.source_plan import SourcePlan
-
-
-HAS_HISTORY = ("etcd-snapshot", "etcd-data-dir")
-"""Forms of dumps that have revisions."""
 
 
 @dataclass(frozen=True, slots=True)

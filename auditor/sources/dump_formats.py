@@ -100,3 +100,5 @@ _ALL: Final = (
 
 FORMATS: Final = {entry.name: entry for entry in _ALL}
 """Formats by name, in the order in which they are tried."""
+HAS_HISTORY: Final = ("etcd-snapshot", "etcd-data-dir")
+"""Formats that have older revisions of keys."""

@@ -21,6 +21,7 @@ from auditor.crds.definitions_file import FILE
 from auditor.plan.limits import bound_worker
 from auditor.plan.options import FAIL_ON
 from auditor.releases import running_as
+from auditor.sources.dump_formats import HAS_HISTORY
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
 from pipelines.engines import PRELOAD, expect_workers, run_in_background, run_processes, run_shards
 from pipelines.log import LOG
@@ -184,7 +185,8 @@ def _lost(
 
 
 def _note_last_good(plan: Plan, manifest: dict[str, Any]) -> None:
-    if any(kind["breaking"] for kind in manifest["kinds"]):
+    has_history = any(source.format in HAS_HISTORY for source in plan.sources)
+    if has_history and any(kind["breaking"] for kind in manifest["kinds"]):
         from pipelines.run.report.last_good import note_last_good  # noqa: PLC0415 - rarely needed
 
         note_last_good(plan, manifest)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.base.statuses import KeyClass
 from auditor.server.dump import DumpStore
-from auditor.server.history import HAS_HISTORY, older_revisions
+from auditor.server.history import older_revisions
 from auditor.server.object_reader import ReadMode, UndecodedObject
+from auditor.sources.dump_formats import HAS_HISTORY
 from auditor.sources.registry_key import classify, split_key
 from pipelines.log import LOG
 from pipelines.run.objects.row_kind import resource_of

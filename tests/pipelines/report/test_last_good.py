@@ -8,6 +8,7 @@ from auditor.causes.model import FindingsModel
 from tests.causes.reports import definition, widget
 from tests.command import auditor
 from tests.output.summaries import summary_of
+from tests.pipelines.report.test_outcome import LOOSE, etcd
 from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, snapshot
 from tests.sources.etcd.wal_writer import WalWriter, put
 
@@ -107,3 +108,16 @@ def test_a_key_that_no_request_reaches_has_no_good_revision(tmp_path):
     report = audited(tmp_path, GOOD, GOOD[:30], key="/registry/example.com/widgets/a")
     assert "only `etcdctl del` removes it" in summary_of(report)
     assert "last good" not in summary_of(report)
+
+
+def test_a_dump_without_older_revisions_is_not_searched(tmp_path, monkeypatch):
+    searched = []
+    monkeypatch.setattr("pipelines.run.report.last_good.note_last_good", lambda *_: searched.append(1))
+    audited(tmp_path, GOOD, GOOD[:30])
+    assert searched
+    searched.clear()
+    dump = etcd(tmp_path / "printed.json", 100, LOOSE, torn=["n0/torn"])
+    auditor("audit", dump, "--report", tmp_path / "printed", "--jobs", "1")
+    kinds = json.loads((tmp_path / "printed" / "manifest.json").read_bytes())["kinds"]
+    assert any(kind["breaking"] for kind in kinds)
+    assert not searched
