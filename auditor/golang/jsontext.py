@@ -32,11 +32,12 @@ _DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
 _RUN = b"0" * 19
 
 
-def decode(data: bytes) -> Any:
+def decode(data: bytes, decoded: Any = None) -> Any:
     """Return the JSON value in `data` as the server holds it.
 
     Args:
         data: One JSON text; white space around it is fine.
+        decoded: The value that orjson decoded from it, if the caller has it; it may be changed and returned.
     Returns:
         dict, list, str, int (int64), float, bool or None. A number without point and exponent is an int if it fits
         int64 and a float otherwise; of equal keys the last counts; broken UTF-8 and lone surrogates become U+FFFD.
@@ -46,7 +47,7 @@ def decode(data: bytes) -> Any:
     Source: sigs.k8s.io/json UnmarshalCaseSensitivePreserveInts.
     """
     try:
-        value = orjson.loads(data)
+        value = orjson.loads(data) if decoded is None else decoded
     except orjson.JSONDecodeError:
         return decode_exactly(data)
     if _RUN in data.translate(_DIGITS):  # an integer above int64 has 19 digits in a row

@@ -225,7 +225,7 @@ class AuditProgram:
         """
         self.total += 1
         if not self.compiled:
-            return self._by_reference(data, self._failed)
+            return self._by_reference(data, self._failed, decoded)
         try:
             return self._by_program(data, decoded)
         except (OSError, TooMuchToReport):
@@ -236,21 +236,21 @@ class AuditProgram:
             self._failed = fallback_of(Part.OBJECT, error)
             return self._by_reference(data, self._failed)
 
-    def judge_refused(self, data: bytes, reason: Reason) -> Judgement:
+    def judge_refused(self, data: bytes, reason: Reason, decoded: Any = None) -> Judgement:
         """Judge one stored value by the reference, because a typed program says that no generated code can prove it.
 
         Args:
-            data: As of `judge`.
+            data, decoded: As of `judge`.
             reason: The reason to count (`TypedProgram.refusal`).
         """
         self.total += 1
-        return self._by_reference(data, (Part.OBJECT, reason, ""))
+        return self._by_reference(data, (Part.OBJECT, reason, ""), decoded)
 
     def _by_program(self, data: bytes, decoded: Any) -> Judgement:
         """Judge one stored value by generated code, if there is some; see `judge`."""
         log = self._log
         if self.is_cold:
-            return self._by_reference(data, None)
+            return self._by_reference(data, None, decoded)
         program = self._own()
         run = program.run
         if run is None:
@@ -429,14 +429,15 @@ class AuditProgram:
             return lambda obj: self.prover.findings(obj, data)
         return lambda obj: [finding for rule in self.rules for finding in rule(obj)]
 
-    def _by_reference(self, data: bytes, why: Fallback | None) -> Judgement:
+    def _by_reference(self, data: bytes, why: Fallback | None, decoded: Any = None) -> Judgement:
         """Judge one stored value by the reference.
 
         Args:
             data: The stored bytes.
             why: The reason to count; None if there is no generated code yet, or none is wanted.
+            decoded: As of `judge`, as it was decoded.
         """
-        judgement = self._judged(read_object(self.definition, self.version.name, data), data)
+        judgement = self._judged(read_object(self.definition, self.version.name, data, decoded), data)
         if why is not None:
             audited = judgement.audited
             self.fallbacks.counts[why, audited.object is not None and not audited.findings] += 1

@@ -134,7 +134,7 @@ class FastPath:
         """
         program = self.program
         if data is self._refused[0]:
-            return self._judge_refused(data, self._refused[1])
+            return self._judge_refused(data, self._refused[1], obj)
         judgement = program.judge(data, obj)
         audited, effect, is_proven = judgement
         read = audited.object
@@ -179,9 +179,9 @@ class FastPath:
             self._index(at, read, audited.selectable)
         return None
 
-    def _judge_refused(self, data: bytes, reason: Reason) -> Judgement:
+    def _judge_refused(self, data: bytes, reason: Reason, obj: JsonObject) -> Judgement:
         """Judge an object that no generated code can prove (`TypedProgram.refusal`)."""
-        judgement = self.program.judge_refused(data, reason)
+        judgement = self.program.judge_refused(data, reason, obj)
         audited = judgement.audited
         self._valid += 1 if audited.object is not None and not audited.findings else -1
         return judgement

@@ -76,13 +76,16 @@ class ReadResult:
         return self.unreadable is not None and self.unreadable.startswith(NEEDS_WEBHOOK)
 
 
-def read_object(definition: CustomResourceDefinition, version_name: str, data: bytes) -> ReadResult:
+def read_object(
+    definition: CustomResourceDefinition, version_name: str, data: bytes, decoded: Any = None
+) -> ReadResult:
     """Read one stored value at a version of its definition.
 
     Args:
         definition: The definition that the key belongs to, even if the value names another kind.
         version_name: The version to read at.
         data: The stored bytes, decrypted.
+        decoded: The document that orjson decoded from them, if the caller has it; it is changed in place.
     Returns:
         The object, or the reason why it cannot be read; bad data raises nothing.
     """
@@ -92,7 +95,7 @@ def read_object(definition: CustomResourceDefinition, version_name: str, data: b
     if target.unserved_reason:
         return ReadResult(unreadable=f"unusable CRD {definition.name}: {target.unserved_reason}")
     try:
-        obj = decode_value(data)
+        obj = decode_value(data, decoded)
     except ReadError as error:
         return ReadResult(unreadable=str(error))
     return finish_read(definition, version_name, obj, has_nulls=data[:1] != b"{" or b"null" in data)
@@ -160,22 +163,22 @@ def _before_conversion(
     return pruned, default(obj, schema) if own else []
 
 
-def decode_value(data: bytes) -> JsonObject:
-    """Decode stored bytes, JSON or CBOR, to an object with a kind.
+def decode_value(data: bytes, decoded: Any = None) -> JsonObject:
+    """Decode stored bytes, JSON or CBOR, to an object with a kind; `decoded` is as in `read_object`.
 
     Raises:
         ReadError: The message is in the server's words.
         TooMuchToReport: The paths of its fields cannot be held.
     Source: apimachinery pkg/apis/meta/v1/unstructured/helpers.go, pkg/runtime/serializer/cbor/cbor.go.
     """
-    obj = _decode_cbor(data) if data.startswith(_CBOR_TAG) else _decode_json(data)
+    obj = _decode_cbor(data) if data.startswith(_CBOR_TAG) else _decode_json(data, decoded)
     check_paths(obj, len(data))
     return obj
 
 
-def _decode_json(data: bytes) -> JsonObject:
+def _decode_json(data: bytes, decoded: Any) -> JsonObject:
     try:
-        obj = decode(data)
+        obj = decode(data, decoded)
     except GoJsonError as error:
         raise ReadError(str(error)) from None
     if type(obj) is not dict:

@@ -8,6 +8,7 @@ from copy import deepcopy
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 from auditor import CrdCatalog
@@ -130,7 +131,23 @@ def test_a_refusal_says_what_dicts_cannot_prove(reason: Reason | None, path: str
     assert typed.refusal == reason
     if reason is not None:
         assert not program.judge(data).proven
-        assert program.judge_refused(data, reason) == program.reference().judge(data)
+        exact = program.reference().judge(data)
+        assert program.judge_refused(data, reason) == exact
+        assert program.judge_refused(data, reason, orjson.loads(data)) == exact
+
+
+def test_a_refused_object_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = program_of(SCHEMA)
+    data = changed("spec.size", "3")
+    decoded, exact = orjson.loads(data), program.judge(data)
+    monkeypatch.setattr(orjson, "loads", None)
+    assert program.judge_refused(data, Reason.SCHEMA, decoded) == exact
+
+
+def test_a_decoded_integer_beyond_64_bits_is_read_as_a_float() -> None:
+    program = program_of(SCHEMA)
+    data = changed("spec.size", 2**63)
+    assert program.judge_refused(data, Reason.SCHEMA, orjson.loads(data)) == program.reference().judge(data)
 
 
 FAULTS = (None, "", "-", "A" * 300, 0, -1, 2**63, 1.0, 1.5, True, [], [None], [{}], {}, {"a": None}, {"a": "b"})
@@ -191,8 +208,8 @@ def test_valid_objects_that_are_refused_end_the_shortcut(monkeypatch: pytest.Mon
     refused: list[bool] = []
     judge = AuditProgram.judge_refused
 
-    def counted(program: AuditProgram, data: bytes, reason: Reason) -> Judgement:
-        judgement = judge(program, data, reason)
+    def counted(program: AuditProgram, data: bytes, reason: Reason, decoded: Any) -> Judgement:
+        judgement = judge(program, data, reason, decoded)
         refused.append(not judgement.audited.findings)
         return judgement
 
