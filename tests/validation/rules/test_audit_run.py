@@ -6,6 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from auditor import CrdCatalog
+from auditor.cel.environment import Program
+from auditor.crds.definition import parse_definition
 from auditor.program.program import AuditProgram
 from tests.command import auditor
 from tests.counting import calls_of
@@ -125,3 +127,36 @@ def test_what_takes_too_long_is_given_up_and_counted():
     assert slow.unevaluated_rules == 2
     quick = program.audit(json.dumps(foo({"a": [1]})).encode())
     assert quick.unevaluated_rules == 0
+
+
+RULED = {
+    "type": "object",
+    "properties": {"tags": {"type": "array", "maxItems": 20, "items": {"type": "string", "maxLength": 20}}},
+    "x-kubernetes-validations": [{"rule": "self.tags.all(a, self.tags.exists_one(b, a == b))", "message": "twice"}],
+}
+
+
+def test_a_rule_is_evaluated_once_for_equal_values(monkeypatch):
+    evaluated = []
+    evaluate = Program.evaluate
+
+    def counted(program, *arguments):
+        evaluated.append(program)
+        return evaluate(program, *arguments)
+
+    monkeypatch.setattr(Program, "evaluate", counted)
+    parsed = parse_definition(definition(RULED))
+    program = AuditProgram(parsed, parsed.versions["v1"], compiled=False)
+    tags = [f"tag-{number}" for number in range(10)]
+
+    def findings(name, tags):
+        audited = program.audit(json.dumps(foo({"tags": tags}, name)).encode())
+        return [(finding.field, finding.detail) for finding in audited.findings if finding.check == "rule"]
+
+    first = findings("a", [*tags, tags[-1]])
+    assert first == [("spec", "twice")]
+    assert findings("b", [*tags, tags[-1]]) == first
+    assert len(evaluated) == 1
+    assert findings("c", tags) == []
+    assert findings("d", [*tags[1:], tags[0], tags[0]]) == first
+    assert len(evaluated) == 3
