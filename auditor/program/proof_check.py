@@ -151,20 +151,21 @@ class ProofCheck:
     Attributes:
         below: An object is judged again if the SHA-256 of its value, in hexadecimal digits, sorts before this; empty if
             none is.
+        last: The last value that was asked about, the same bytes object, and its SHA-256 in hexadecimal digits.
     """
 
     def __init__(self, share: float) -> None:
         self.below = "" if share <= 0 else _ABOVE_ALL if share >= 1 else f"{int(share * 2**_BITS):016x}"
         self._exact: dict[AuditProgram, AuditProgram] = {}
-        self._asked: tuple[bytes | None, bool] = (None, False)
+        self.last: tuple[bytes | None, str] = (None, "")
 
     def has(self, data: bytes) -> bool:
-        """Return whether an object is in the share; the last answer is cached, for the same bytes object."""
+        """Return whether an object is in the share."""
         if not self.below:
             return False
-        if data is not self._asked[0]:
-            self._asked = data, sha256(data).hexdigest() < self.below
-        return self._asked[1]
+        if data is not self.last[0]:
+            self.last = data, sha256(data).hexdigest()
+        return self.last[1] < self.below
 
     def exact(self, program: AuditProgram) -> AuditProgram:
         """Return the program of the same version without generated code."""

@@ -88,6 +88,7 @@ class RowWriter:
         defaulted: tuple[str, ...] = (),
         reason: str | None = None,
         findings: int = 0,
+        digest: str = "",
     ) -> str:
         """Write the row of a key in objects/; every row of it is written here.
 
@@ -100,10 +101,11 @@ class RowWriter:
             pruned, defaulted: Fields that a read drops or sets.
             reason: Why it could not be read or judged.
             findings: How many it has.
+            digest: The SHA-256 of the value, in hexadecimal digits, if the caller has it.
         Returns:
-            The SHA-256 of the value, in hexadecimal digits.
+            That digest.
         """
-        size, digest = len(stored), sha256(stored).hexdigest()
+        size, digest = len(stored), digest or sha256(stored).hexdigest()
         put, label, status = codes
         row = (at, number, namespace, name, uid, reason, findings, pruned, defaulted, put, label, status, size, digest)
         self._append(row)  # position, class, and the columns of ObjectRows.OWN
@@ -221,6 +223,7 @@ class RowWriter:
             if _is_out_of_reach(row):
                 because += _NO_REQUEST
             self.alarm(kind, row.key, (row.namespace, row.name), row_class.impacts, because, outcome.why_stuck)
+        value, digest = self.owner.proofs.last
         self.write(
             row.at,
             row_class.number,
@@ -233,6 +236,7 @@ class RowWriter:
             audited.defaulted,
             reason or outcome.apply_refusal or None,
             len(audited.findings),
+            digest if value is row.stored else "",
         )
         if controller is not None:
             self.note_controller(controller)

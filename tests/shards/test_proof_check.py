@@ -15,8 +15,10 @@ from auditor.crds.definition import parse_definition
 from auditor.fastpath.dicts import emit
 from auditor.fastpath.records import record_types
 from auditor.plan.options import AuditOptions
+from auditor.program import proof_check
 from auditor.program.program import AuditProgram
 from auditor.program.proof_check import AuditAnswer, ProofCheck
+from auditor.shards import row_writer
 from auditor.shards.shard_audit import ShardAuditor
 from pipelines.engines import run_processes
 from pipelines.exit_codes import exit_code_of
@@ -207,3 +209,17 @@ def test_the_command_ends_with_the_error(tmp_path: Path) -> None:
     words = ["audit", str(path), "--report", str(tmp_path / "out"), "--jobs", "1", "--verify", "100%"]
     result = auditor(*words)
     assert result.code == 70
+
+
+def test_a_value_that_is_not_proven_is_digested_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    digested: list[bytes] = []
+
+    def counted(data: bytes) -> Any:
+        digested.append(data)
+        return sha256(data)
+
+    for module in (proof_check, row_writer):
+        monkeypatch.setattr(module, "sha256", counted)
+    source = dump(tmp_path, {"size": "x"}, 9)
+    run_audit(AuditOptions(dumps=(str(source),), report=str(tmp_path / "out"), engine="inline"))
+    assert len(digested) == len({*digested}) == 11
