@@ -52,7 +52,10 @@ _SORT_HINT: Final = "hint: a table of several kinds has no order; name one kind,
 
 
 def value_counts(path: str, objects: Iterable[JsonObject]) -> Counter[str]:
-    """Return how many objects have each value at a JSONPath, as text; ``<none>`` if it has none.
+    """Return how many objects have each value at a JSONPath, as text.
+
+    An object without a value there counts as ``<none>``; one with a value of another type in the path, such as a number
+    in place of a list, as ``<another type>``.
 
     Args:
         path: The path, with or without braces; the items of lists are values.
@@ -61,7 +64,11 @@ def value_counts(path: str, objects: Iterable[JsonObject]) -> Counter[str]:
     template = compile_template(relaxed(path))
     counts: Counter[str] = Counter()
     for obj in objects:
-        blocks = template.find(obj)
+        try:
+            blocks = template.find(obj)
+        except JsonPathError:
+            counts["<another type>"] += 1
+            continue
         values = itertools.chain.from_iterable(
             value if type(value) is list else [value] for value in (blocks[0] if blocks else [])
         )

@@ -367,3 +367,5 @@ def test_values_at_a_path_are_counted(tmp_path: Path) -> None:
         ["OBJECTS", "VALUE"], ["2", "x"], ["1", "<none>"], ["1", "y"],
     ]  # fmt: skip
     assert json.loads(auditor(*words, "-o", "json").stdout)[0] == {"objects": 2, "value": "x"}
+    done = auditor(*words[:-1], ".metadata.name[*]")
+    assert (done.code, [line.split() for line in done.stdout.splitlines()[1:]]) == (0, [["3", "<another", "type>"]])
