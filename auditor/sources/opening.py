@@ -167,6 +167,8 @@ class _Opening:
             return self.forced(path, number, source)
         if is_remote(path):
             return self.remote(path, number)
+        if not path:
+            raise SourceError("the name of a dump", "is empty", "a file, a folder or -")
         given = Path(path)
         if path == "-":
             return self.file(path, None, number)

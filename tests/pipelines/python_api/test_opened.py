@@ -160,6 +160,7 @@ def test_they_show_themselves(dump: auditor.OpenedDump, report: auditor.OpenedRe
         (lambda dump: auditor.open(SAMPLE, as_of=40).audit(), PlanError, "as_of: is of an earlier state"),
         (lambda dump: auditor.open("nosuch/*.db"), AuditorError, "nosuch/*.db: the pattern names nothing"),
         (lambda dump: auditor.open("nosuch"), PlanError, "nosuch: there is no such file"),
+        (lambda dump: auditor.open(""), AuditorError, "the name of a dump: is empty; expected a file"),
         (
             lambda dump: auditor.open(SAMPLE, crds={"a": 1}),
             PlanError,
