@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,7 +65,7 @@ def run_tables(options: QueryOptions, out: str, output: str) -> int:
         sources = [visible(shown_url(options.target))]
         secrets_shown = options.mode.show_secrets
         write_schemas(rows, folder, sources, shown_as=options.shown_as, secrets_shown=secrets_shown)
-        incomplete = is_incomplete(store)
+        incomplete = is_incomplete(store) or any(row["not_read"] for row in rows)
     TextWriter(sys.stdout)("".join(print_rows(rows, _COLUMNS, output)))
     return 3 if incomplete else 0
 
@@ -113,5 +114,8 @@ def write_kinds(store: AnyStore, kinds: Sequence[Resource], folder: Path, *, are
         columns, written = KindColumns.merged([part.columns for part in parts]), Written()
         below = folders.table_folder(columns.name, columns.group, columns.kind)
         write_parts(batches_of(parts, columns, written), columns.schema, folder / below)
+        if not (are_named or written.rows):  # a report counts keys by kind, also those that are no objects
+            shutil.rmtree(folder / below)
+            continue
         entries.append(described(columns, below, written))
     return entries
