@@ -87,6 +87,9 @@ def checked(database: Any, text: str) -> str:
     [statement] = statements
     kind = statement.type.name
     if kind not in _READING:
+        if kind == "MULTI":
+            advice = "name the values: PIVOT ... ON column IN ('a', 'b')"
+            raise SqlError("", "PIVOT ... ON without IN is refused, because DuckDB creates a type for it", "", advice)
         first = text.split(maxsplit=1)[0].rstrip(";").upper()
         raise SqlError("", f"{first} is refused, because a statement may only read; expected {READS}")
     if statement.named_parameters:

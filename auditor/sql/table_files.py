@@ -89,7 +89,8 @@ def _view(folder: Path, kind: _Kind, first: _Kind) -> View:
     about = kind.about if first == kind else f"{kind.about}; {kind.plural} means {first.about}"
     if count:
         row, were = by_count(count, "its row has", "their rows have"), by_count(count, "was", "were")
-        note = f"{objects(count)} of {kind.full} {were} not readable when the tables were written: {row} nulls"
+        note = f"{objects(count)} of {kind.full} {were} not readable when the tables were written: {row} nulls, "
+        note += "and in stored_object what only a webhook could convert"
     name = kind.plural if first == kind else kind.full
     return View(name, about, partial(_schema, files), partial(_read, files), (kind.full,), None, note, files)
 
