@@ -267,7 +267,7 @@ class DumpStore:
         return where == namespace or (obj is None and not where)
 
     def stored_objects(
-        self, kinds: Iterable[Resource], namespace: str = "", containing: bytes = b""
+        self, kinds: Iterable[Resource], namespace: str = "", containing: bytes = b"", *, as_read: bool = False
     ) -> Iterator[tuple[Resource, StoredRow, JsonObject | None]]:
         """Yield the rows of some kinds, each with its object as stored; None if it cannot be read, which is reported.
 
@@ -275,19 +275,23 @@ class DumpStore:
             kinds: The kinds.
             namespace: Only objects in this namespace; empty for all.
             containing: Only rows whose value has these bytes, or may have lost them.
+            as_read: Yield custom resources as read if they can be: with defaults, which may have these bytes, too.
         """
         for resource in kinds:
             if namespace and not resource.namespaced:
                 continue
             notes = NotRead(resource, self.reader.left_out)
+            definition = self.catalog.definition(resource) if as_read else None
+            is_default = definition is not None and containing.decode("utf-8", "replace") in repr(definition.document)
+            wanted = b"" if is_default else containing
             for row in self._rows_read(resource, namespace):
-                stored = self.rows.stored_bytes(row) if containing else b""
+                stored = self.rows.stored_bytes(row) if wanted else b""
                 obj, unread = None, None
                 try:
                     is_sealed = stored.startswith(ENCRYPTED_PREFIX)
-                    if not (containing in stored or is_sealed) and self.reader.is_whole(resource, row):
+                    if not (wanted in stored or is_sealed) and self.reader.is_whole(resource, row):
                         continue
-                    obj = self.reader.as_stored_if_read(resource, row)
+                    obj = (self.reader.as_read if as_read else self.reader.as_stored_if_read)(resource, row)
                 except Exception as error:  # noqa: BLE001 - it is left out
                     unread = error
                 if not self._is_in(namespace, resource, row, obj):

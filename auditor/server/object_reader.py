@@ -262,6 +262,20 @@ class ObjectReader:
                 self.read(resource, row)
         return obj
 
+    def as_read(self, resource: Resource, row: StoredRow) -> JsonObject:
+        """Return a custom resource as read, at the version that it is stored at if only a webhook could convert it.
+
+        Others, and one that neither version can be read at, are returned as `as_stored_if_read` does.
+        """
+        if self._catalog.definition(resource) is not None:
+            with suppress(UndecodedObject):
+                return self.read(resource, row)
+        stored = self.as_stored_if_read(resource, row)
+        if self._catalog.definition(resource) is not None:
+            with suppress(UndecodedObject):
+                return self.read(replace(resource, version=version_of(stored) or ""), row)
+        return stored
+
     def shown(self, resource: Resource, row: StoredRow, obj: JsonObject) -> JsonObject:
         """Return the printed form of an object that was selected."""
         return self.concealed(resource, self.in_form(resource, row, obj))

@@ -1,10 +1,11 @@
 """References between objects: who names an object, and which named objects do not exist.
 
-A reference is found by its shape, in objects of every kind as stored: owner references; fields whose name ends in Ref
-or Refs with a name; the fields of `_NAMED`, such as secretName; the volume of a claim. The kind of its target is
-written beside it, or follows from the name of the field. If it follows from neither, a Ref is counted as not judged.
+A reference is found by its shape, in objects of every kind, custom resources as read, with their defaults: owner
+references; fields whose name ends in Ref or Refs with a name; the fields of `_NAMED`, such as secretName; those of
+`_OF_BUILTIN` in built-in kinds. The kind of its target is written beside it, or follows from the name of the field. If
+it follows from neither, a Ref is counted as not judged.
 
-Source: k8s.io/api core/v1/types.go, networking/v1, rbac/v1, admissionregistration/v1 (the fields of built-in kinds).
+Source: k8s.io/api */types.go (the fields of built-in kinds); external-provisioner doc, StorageClass secrets.
 """
 
 from __future__ import annotations
@@ -41,19 +42,33 @@ _HOLDING: Final = {
     "secrets": "Secret", "subjects": "", "priorityLevelConfiguration": "PriorityLevelConfiguration",
 }  # fmt: skip
 """Fields with an object, or a list of objects, that has the `name` of an object, and its kind if it has no `kind`."""
-_OWN: Final = {
-    "PersistentVolumeClaim": ("volumeName", "PersistentVolume"),
-    "ValidatingAdmissionPolicyBinding": ("policyName", "ValidatingAdmissionPolicy"),
-    "MutatingAdmissionPolicyBinding": ("policyName", "MutatingAdmissionPolicy"),
-}
-"""By built-in kind: a field of its spec with the name of an object, and the kind of that object."""
+_OF_BUILTIN: Final = {
+    "spec.volumeName": "PersistentVolume", "spec.policyName": "", "spec.dataSource": "",
+    "glusterfs.endpoints": "Endpoints", "sources.clusterTrustBundle": "ClusterTrustBundle",
+    "backend.resource": "", "defaultBackend.resource": "", "spec.parameters": "", "object.describedObject": "",
+    "status.reservedFor": "", "subjects.serviceAccount": "ServiceAccount", "hints.forNodes": "Node",
+    "status.nominatedNodeName": "Node", "spec.podName": "Pod", "target.pod": "Pod",
+    "schedulingGroup.podGroupName": "PodGroup", "workloadRef.workloadName": "Workload",
+    "spec.parentCompositePodGroupName": "CompositePodGroup", "parameters.adminSecretName": "Secret",
+    "parameters.userSecretName": "Secret", "status.currentVolumeAttributesClassName": "VolumeAttributesClass",
+    "modifyVolumeStatus.targetVolumeAttributesClassName": "VolumeAttributesClass",
+}  # fmt: skip
+"""Fields of built-in kinds by their last two names, with a name or with objects as in `_HOLDING`, and its kind.
+
+A policy is of the kind that the kind of its binding is named after.
+"""
+_CSI_SECRET: Final = re.compile(r"csi\.storage\.k8s\.io/(.+-)?secret-name\Z")
+"""Parameters of classes that name a Secret."""
 _REFERENCE: Final = re.compile(r"(?P<kind>.*?)(?:Key)?Refs?\Z|ref\Z|refs\Z")
 _KINDS: Final = {
     "secret": "Secret", "configMap": "ConfigMap", "serviceAccount": "ServiceAccount", "claim": "PersistentVolumeClaim",
     "pvc": "PersistentVolumeClaim", "namespace": "Namespace", "node": "Node", "service": "Service",
 }  # fmt: skip
 """Kinds of references by the beginning of the field's name; others are found among the kinds of the dump."""
-
+_ENDS_IN: Final = re.compile(r"\A[a-z]\w*(Secret|ConfigMap|ServiceAccount)\Z")
+"""Beginnings of fields' names that are no kind, but end in one: nodePublishSecretRef."""
+_FREE: Final = frozenset(("ConfigMap", "Secret"))
+"""Built-in kinds whose data is of others: it has no fields."""
 
 Place = tuple[str, str, str]
 """Kind, namespace and name of an object, as events name it."""
@@ -102,19 +117,22 @@ class References:
         kinds: The kinds of the dump, each at one version.
         not_judged: The number of Refs whose kind is unknown or ambiguous, by namespace and kind; by field if the
             reference has no kind.
+        secret_types: The types of the Secrets that `all` read so far.
     """
 
     def __init__(self, store: DumpStore) -> None:
         self._store = store
         self.kinds = stored_kinds(store.discovery)
         self.not_judged: Counter[tuple[str, str]] = Counter()
+        self.secret_types: dict[Target, str] = {}
         self._uids: dict[Target, tuple[str, ...]] = {}
         self._resolved: dict[tuple[str | None, str], Resource | None] = {}
 
     def all(self, name: str = "", *, owners_only: bool = False) -> Iterator[Reference]:
         """Yield the references of all objects; with a name, at least those that name it. Corrupt ones are reported."""
         containing = name.encode("utf-8", "surrogateescape")
-        for resource, _, obj in self._store.stored_objects(self.kinds, containing=containing):
+        objects = self._store.stored_objects(self.kinds, containing=containing, as_read=not owners_only)
+        for resource, _, obj in objects:
             if obj is not None:
                 yield from self._of(resource, obj, owners_only=owners_only)
 
@@ -178,18 +196,15 @@ class References:
         for number, owner in enumerate(owners if type(owners) is list else ()):
             if type(owner) is dict:
                 named.append((f"metadata.ownerReferences[{number}]", _text(owner.get("kind")), owner))
-        spec = obj.get("spec")
-        is_builtin = self._store.catalog.definition(resource) is None
-        if is_builtin and resource.kind in _OWN and type(spec) is dict and not owners_only:
-            field, kind = _OWN[resource.kind]
-            named.append((f"spec.{field}", kind, {"name": _text(spec.get(field))}))
-        if not owners_only and (uid := _text(metadata.get("uid"))):
-            own = _object_at(resource, namespace, name)
-            if uid not in (uids := self._uids.get(own, ())):
-                self._uids[own] = (*uids, uid)
-        not_body = (*obj,) if owners_only else ("metadata", "apiVersion", "kind")
+        own = _object_at(resource, namespace, name)
+        if not owners_only and (uid := _text(metadata.get("uid"))) and uid not in (uids := self._uids.get(own, ())):
+            self._uids[own] = (*uids, uid)
+        builtin = resource.kind if self._store.catalog.definition(resource) is None else ""
+        if builtin == "Secret":
+            self.secret_types[own] = _text(obj.get("type"))
+        not_body = (*obj,) if owners_only or builtin in _FREE else ("metadata", "apiVersion", "kind")
         body = {key: value for key, value in obj.items() if key not in not_body}
-        for field, kind, value in (*named, *sorted(_named(body, ""), key=itemgetter(0))):
+        for field, kind, value in (*named, *sorted(_named(body, "", builtin), key=itemgetter(0))):
             target = self._target(kind, value, namespace)
             is_owner = field.startswith("metadata.ownerReferences")
             is_optional = value.get("optional") is True
@@ -205,7 +220,7 @@ class References:
 
     def _target(self, kind: str, value: JsonObject, namespace: str) -> Target | None:
         name = value.get("name")
-        if not kind or type(name) is not str or not name:
+        if not kind or type(name) is not str or not name or name == "*" or "${" in name:  # all, or a template
             return None
         group = value.get("group", value.get("apiGroup"))
         if type(value.get("apiVersion")) is str and "kind" in value:
@@ -214,21 +229,29 @@ class References:
         if resource is None:
             return None
         own = value.get("namespace")
-        place = own if type(own) is str and own else namespace
+        place = own if type(own) is str and own and "${" not in own else namespace
         return _object_at(resource, place, name)
 
     def _resource(self, group: str | None, kind: str) -> Resource | None:
         """Return the kind of the dump that a reference means; None if there is none, or several without a group."""
         if (group, kind) not in self._resolved:
-            same = [one for one in self.kinds if one.kind.lower() == kind.lower()]
+            same = [one for one in self.kinds if kind.lower() in (one.kind.lower(), one.plural)]
+            if not same and (end := _ENDS_IN.match(kind)):
+                same = [one for one in self.kinds if (one.group, one.kind) == ("", end[1])]
             fitting = [one for one in same if one.group == group] if group is not None else same
             core = [one for one in fitting if not one.group]
             self._resolved[group, kind] = next(iter(core or fitting), None) if len(fitting) == 1 or core else None
         return self._resolved[group, kind]
 
 
-def _named(value: Any, path: str) -> Iterator[tuple[str, str, JsonObject]]:
-    """Yield the field, the kind and the value of what has the shape of a reference in a value."""
+def _named(value: Any, path: str, builtin: str) -> Iterator[tuple[str, str, JsonObject]]:
+    """Yield the field, the kind and the value of what has the shape of a reference in a value.
+
+    Args:
+        value: The value.
+        path: Where it is.
+        builtin: The kind of the object; empty if it is not built in.
+    """
     todo = [(value, path)]
     while todo:
         value, path = todo.pop()
@@ -237,13 +260,18 @@ def _named(value: Any, path: str) -> Iterator[tuple[str, str, JsonObject]]:
             continue
         if type(value) is not dict:
             continue
+        parent = path.rpartition(".")[2].partition("[")[0]
         for key, below in value.items():
             field = f"{path}.{key}" if path else key
-            if key in _NAMED:
-                if type(below) is str:
-                    yield field, _NAMED[key], {"name": below, "optional": value.get("optional")}
+            kind = _OF_BUILTIN.get(f"{parent}.{key}") if builtin else None
+            if type(below) is str:
+                kind = _NAMED.get(key, "Secret" if _CSI_SECRET.match(key) else None) if kind is None else kind
+                if kind is not None:
+                    where = value.get(f"{key}space", value.get(f"{key}Namespace"))  # secretNamespace
+                    named = {"name": below, "namespace": where, "optional": value.get("optional")}
+                    yield field, kind or builtin.removesuffix("Binding"), named
                 continue
-            kind = _HOLDING.get(key)
+            kind = _HOLDING.get(key) if kind is None else kind
             if kind is None and (match := _REFERENCE.match(key)):
                 word = match["kind"] or ""
                 kind = _KINDS.get(word, word)
@@ -251,7 +279,7 @@ def _named(value: Any, path: str) -> Iterator[tuple[str, str, JsonObject]]:
                 items = below if type(below) is list else [below]
                 for number, item in enumerate(items):
                     if type(item) is dict and "name" in item:
-                        own = item.get("kind")
+                        own = item.get("kind", item.get("resource"))
                         place = f"{field}[{number}]" if type(below) is list else field
                         yield place, own if type(own) is str and own else kind, item
             todo.append((below, field))

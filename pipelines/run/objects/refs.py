@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from auditor.base.records import place_text
@@ -18,6 +19,7 @@ from pipelines.streams import ErrorLines, TextWriter
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from auditor.printing.discovery import Resource
     from auditor.server.dump import DumpStore
     from pipelines.run.objects.query_options import QueryOptions
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _COLUMNS = {"kind": "kind", "namespace": "namespace", "name": "name", "field": "field"}
 _SHOWN = 3
 """Names at most that a note has."""
+_USED_TYPES = frozenset(("bootstrap.kubernetes.io/token", "helm.sh/release.v1", "kubernetes.io/service-account-token"))
+"""Types of Secrets that are found by their type, so that none is named by what uses it."""
 
 
 def run_refs(options: QueryOptions, *, dangling: bool, output: str) -> int:
@@ -96,20 +100,44 @@ def run_unnamed(options: QueryOptions, *, output: str) -> int:
             for place in sorted(references.existing([resource]))
             if not (options.namespace and resource.namespaced) or place.namespace == options.namespace
         ]
-        rows = [
-            {"kind": resource.kind, "group": resource.group, "namespace": place.namespace, "name": place.name}
+        types = references.secret_types
+        unnamed = [
+            (resource, place)
             for resource, place in places
             if place not in named and place._replace(namespace="") not in named
         ]
-        out("".join(print_rows(rows, ("kind", "namespace", "name"), output)))
+        in_use = Counter(types[place] for _, place in unnamed if types.get(place) in _USED_TYPES)
+        rows = [
+            {
+                "kind": resource.kind,
+                "group": resource.group,
+                "namespace": place.namespace,
+                "name": place.name,
+                **({"type": types.get(place, "")} if _is_secret(resource) else {}),
+            }
+            for resource, place in unnamed
+            if types.get(place) not in _USED_TYPES
+        ]
+        columns = ("kind", "namespace", "name", *(["type"] if any(map(_is_secret, kinds)) else []))
+        out("".join(print_rows(rows, columns, output)))
         note_of_no_kind(store, references.kinds, "searched", err)
         incomplete = is_incomplete(store)
-        if not rows and output in ("table", "wide"):
-            err("A reference names each of them.\n" if places else "No resources found.\n")
+        count = in_use.total()
+        if not rows and output in ("table", "wide") and (len(places) > count or not places):
+            all_ = "the others" if in_use else "them"
+            err(f"A reference names each of {all_}.\n" if places else "No resources found.\n")
+        if in_use:
+            secrets, their = counted(count, "Secret"), by_count(count, "its", "their")
+            used = ", ".join(sorted(in_use))
+            err(f"note: {secrets} that no reference names {are(count)} used by {their} type, not listed: {used}\n")
         _note_not_judged(references, "", err)
         for note in _limits(store, incomplete=incomplete) if rows else ():
             err(f"note: {note}\n")
         return 3 if incomplete else 0
+
+
+def _is_secret(resource: Resource) -> bool:
+    return resource.kind == "Secret" and not resource.group
 
 
 def _limits(store: DumpStore, *, incomplete: bool) -> Iterator[str]:
@@ -119,8 +147,8 @@ def _limits(store: DumpStore, *, incomplete: bool) -> Iterator[str]:
     if any(source.is_export for source in store.plan.sources):
         yield "an export may lack objects that refer to these"
     yield (
-        "a name in a text, a command, a selector, or a field that is not named as one of a reference (secretName, "
-        "tlsRef) is not known as a reference: these objects may be in use"
+        "a name in a text, a command, a template, a selector, a grant (resourceNames), or a field that is not named as "
+        "one of a reference (secretName, tlsRef) is not known as a reference: these objects may be in use"
     )
 
 

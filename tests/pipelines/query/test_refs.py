@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import auditor
-from tests.pipelines.nights.support import Store, definition
+from tests.pipelines.nights.support import Store
+from tests.pipelines.nights.support import definition as closed_definition
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def definition(kind: str = "Loaf", spec: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    """Return a definition whose spec keeps all fields, or has another schema."""
+    document: dict[str, Any] = closed_definition(kind, **options)
+    for version in document["spec"]["versions"]:
+        free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"] = spec or free
+        del version["selectableFields"]
+    return document
 
 
 def _object(kind: str, name: str, api_version: str = "v1", **body: Any) -> dict[str, Any]:
@@ -335,21 +346,26 @@ def test_a_value_that_may_have_lost_the_reference_leaves_it_open(
 
 
 UNKNOWN = (
-    "note: a name in a text, a command, a selector, or a field that is not named as one of a reference (secretName, tlsRef) is not "
-    "known as a reference: these objects may be in use\n"
+    "note: a name in a text, a command, a template, a selector, a grant (resourceNames), or a field that is not named as one of a "
+    "reference (secretName, tlsRef) is not known as a reference: these objects may be in use\n"
 )
 
 
 def test_a_kind_alone_lists_the_objects_that_no_reference_names(tmp_path: Path) -> None:
     free = {
-        "secrets/shop/free": _object("Secret", "free"),
-        "secrets/other/tls": _object("Secret", "tls", metadata={"namespace": "other"}),
+        "secrets/shop/free": _object("Secret", "free", type="Opaque"),
+        "secrets/other/tls": _object("Secret", "tls", metadata={"namespace": "other"}, type="kubernetes.io/tls"),
         "configmaps/shop/gone": _object("ConfigMap", "gone"),
         "configmaps/shop/left": _object("ConfigMap", "left"),
     }
     dump = _dump(tmp_path, OBJECTS | free)
     done = auditor("refs", dump, "secrets,configmaps", "-o", "csv")
-    rows = ["kind,namespace,name", "Secret,other,tls", "Secret,shop,free", "ConfigMap,shop,left"]
+    rows = [
+        "kind,namespace,name,type",
+        "Secret,other,tls,kubernetes.io/tls",
+        "Secret,shop,free,Opaque",
+        "ConfigMap,shop,left,",
+    ]
     assert (done.code, done.stdout.splitlines()) == (0, rows)
     assert done.stderr == f"note: 1 reference to unknown or ambiguous kinds is not judged: oven\n{UNKNOWN}".replace(
         "oven\n", "ovenRefs\n"
@@ -389,3 +405,164 @@ def test_an_unknown_kind_alone_is_refused(dump: Path) -> None:
     assert auditor("refs", dump, "cakes").code == 1
     assert "give KIND/NAME, KIND, or --dangling" in auditor("refs", dump).stderr
     assert auditor("refs", dump, "secrets", "--dangling").code == 2
+
+
+def _of_cluster(kind: str, name: str, api_version: str = "v1", **body: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **body}
+
+
+def _secret(number: str, namespace: str = "shop") -> dict[str, dict[str, Any]]:
+    secret = _object("Secret", number, type="Opaque", metadata={"namespace": namespace})
+    return {f"secrets/{namespace}/{number}": secret}
+
+
+CSI_SECRETS = ("controllerPublish", "nodeStage", "nodePublish", "controllerExpand", "nodeExpand")
+VOLUMES = {
+    "csi": {"driver": "d", "volumeHandle": "h", **{f"{name}SecretRef": {"name": "s", "namespace": "lab"} for name in CSI_SECRETS}},
+    "azureFile": {"secretName": "s", "secretNamespace": "lab", "shareName": "a"},
+    "cephfs": {"monitors": ["m"], "secretRef": {"name": "s", "namespace": "lab"}},
+    "flexVolume": {"driver": "d", "secretRef": {"name": "s", "namespace": "lab"}},
+    "storageos": {"secretRef": {"name": "s", "namespace": "lab"}},
+}  # fmt: skip
+
+
+def test_secrets_of_volumes_are_references_to_the_namespace_that_they_name(tmp_path: Path) -> None:
+    volumes = {
+        f"persistentvolumes/{kind.lower()}": _of_cluster("PersistentVolume", kind.lower(), spec={kind: source})
+        for kind, source in VOLUMES.items()
+    }
+    pod = _user("shop", volumes=[{"name": "v", "csi": {"driver": "d", "nodePublishSecretRef": {"name": "s"}}}])
+    dump = _dump(tmp_path, {**volumes, "pods/shop/user": pod, **_secret("s"), **_secret("s", "lab")})
+    fields = [f"spec.csi.{name}SecretRef" for name in CSI_SECRETS] + ["spec.azureFile.secretName"]
+    fields += [f"spec.{kind}.secretRef" for kind in ("cephfs", "flexVolume", "storageos")]
+    assert sorted(row[2] for row in _rows(dump, "secrets/s", "-n", "lab")) == sorted(fields)
+    assert _rows(dump, "secrets/s", "-n", "shop") == [("Pod", "user", "spec.volumes[0].csi.nodePublishSecretRef")]
+    assert auditor("refs", dump, "secrets").stderr == "A reference names each of them.\n"
+
+
+def test_secrets_of_storage_classes_are_references_unless_they_are_templates(tmp_path: Path) -> None:
+    csi = "csi.storage.k8s.io"
+    named = {
+        f"{csi}/provisioner-secret-name": "s", f"{csi}/provisioner-secret-namespace": "lab",
+        f"{csi}/node-stage-secret-name": "${pvc.name}", f"{csi}/node-stage-secret-namespace": "${pvc.namespace}",
+        f"{csi}/node-publish-secret-name": "s", f"{csi}/node-publish-secret-namespace": "${pvc.namespace}",
+        "adminSecretName": "s", "adminSecretNamespace": "lab",
+    }  # fmt: skip
+    objects = {"storageclasses/c": _of_cluster("StorageClass", "c", STORAGE, provisioner="p", parameters=named)}
+    dump = _dump(tmp_path, {**objects, **_secret("s"), **_secret("s", "lab")})
+    anywhere = ("StorageClass", "c", f"parameters.{csi}/node-publish-secret-name")
+    both = [("StorageClass", "c", "parameters.adminSecretName"), anywhere]
+    assert _rows(dump, "secrets/s", "-n", "shop") == [anywhere]
+    assert _rows(dump, "secrets/s", "-n", "lab") == [
+        *both, ("StorageClass", "c", f"parameters.{csi}/provisioner-secret-name")
+    ]  # fmt: skip
+    assert [row for row in _rows(dump, "--dangling") if row[0] == "StorageClass"] == []
+
+
+def test_other_fields_of_built_in_kinds_are_references(tmp_path: Path) -> None:
+    service = {"group": "", "resource": "services", "namespace": "shop", "name": "front"}
+    subject = {"kind": "ServiceAccount", "serviceAccount": {"namespace": "shop", "name": "robot"}}
+    everyone = {"kind": "ServiceAccount", "serviceAccount": {"namespace": "shop", "name": "*"}}
+    snapshot = {"apiGroup": "bakery.example.com", "kind": "Loaf", "name": "l"}
+    objects = {
+        "namespaces/shop": OBJECTS["namespaces/shop"],
+        "ipaddresses/10.0.0.1": _of_cluster(
+            "IPAddress", "10.0.0.1", "networking.k8s.io/v1", spec={"parentRef": service}
+        ),
+        "flowschemas/f": _of_cluster(
+            "FlowSchema", "f", "flowcontrol.apiserver.k8s.io/v1", spec={"rules": [{"subjects": [subject, everyone]}]}
+        ),
+        "persistentvolumeclaims/shop/p": _object("PersistentVolumeClaim", "p", spec={"dataSource": snapshot}),
+        "ingress/shop/i": _object(
+            "Ingress", "i", "networking.k8s.io/v1", spec={"defaultBackend": {"resource": snapshot}}
+        ),
+        "ingressclasses/c": _of_cluster(
+            "IngressClass", "c", "networking.k8s.io/v1", spec={"parameters": {**snapshot, "namespace": "shop"}}
+        ),
+        "pods/shop/user": _user("shop", volumes=[{"name": "g", "glusterfs": {"endpoints": "front", "path": "p"}}]),
+        "configmaps/shop/text": _object("ConfigMap", "text", data={"secretName": "gone", "serviceName": "gone"}),
+    }
+    assert _rows(_dump(tmp_path, objects), "--dangling") == sorted(
+        [
+            ("FlowSchema", "f", "spec.rules[0].subjects[0].serviceAccount", "serviceaccounts shop/robot"),
+            ("IPAddress", "10.0.0.1", "spec.parentRef", "services shop/front"),
+            ("Ingress", "i", "spec.defaultBackend.resource", "loafs.bakery.example.com shop/l"),
+            ("IngressClass", "c", "spec.parameters", "loafs.bakery.example.com shop/l"),
+            ("PersistentVolumeClaim", "p", "spec.dataSource", "loafs.bakery.example.com shop/l"),
+            ("Pod", "user", "spec.volumes[0].glusterfs.endpoints", "endpoints shop/front"),
+        ]
+    )
+
+
+def _reference(**defaults: str) -> dict[str, Any]:
+    properties = {
+        "name": {"type": "string"},
+        **{key: {"type": "string", "default": of} for key, of in defaults.items()},
+    }
+    return {"type": "array", "items": {"type": "object", "properties": properties}}
+
+
+LOAF = {"type": "object", "default": {}, "properties": {
+    "certificateRefs": _reference(kind="Secret", group=""),
+    "backendRefs": _reference(kind="Service", group=""),
+    "parentRefs": _reference(kind="Oven", group="bakery.example.com"),
+    "shelfRef": {"type": "object", "default": {"name": "usual", "kind": "ConfigMap"}, "properties": {
+        "name": {"type": "string"}, "kind": {"type": "string"},
+    }},
+}}  # fmt: skip
+
+
+def test_a_reference_of_a_custom_resource_has_its_defaults(tmp_path: Path) -> None:
+    crds = "apiextensions.k8s.io/customresourcedefinitions"
+    loaf = _object(
+        "Loaf", "l", "bakery.example.com/v1",
+        spec={key: [{"name": "t"}] for key in ("certificateRefs", "backendRefs", "parentRefs", "unknownRefs")},
+    )  # fmt: skip
+    bakery = {
+        f"{crds}/loafs.bakery.example.com": definition(spec=LOAF),
+        f"{crds}/ovens.bakery.example.com": definition("Oven"),
+        f"{crds}/certificates.bakery.example.com": definition("Certificate"),
+        "bakery.example.com/loafs/shop/l": loaf,
+        "namespaces/shop": OBJECTS["namespaces/shop"],
+        **_secret("t"),
+    }
+    dump = _dump(tmp_path, bakery)
+    assert _rows(dump, "secrets/t") == [("Loaf", "l", "spec.certificateRefs[0]")]
+    assert _rows(dump, "configmaps/usual") == [("Loaf", "l", "spec.shelfRef")]
+    assert _rows(dump, "--dangling") == [
+        ("Loaf", "l", "spec.backendRefs[0]", "services shop/t"),
+        ("Loaf", "l", "spec.parentRefs[0]", "ovens.bakery.example.com shop/t"),
+        ("Loaf", "l", "spec.shelfRef", "configmaps shop/usual"),
+    ]
+    assert auditor("refs", dump, "secrets").stderr == "A reference names each of them.\n"
+
+
+def test_only_a_webhook_could_convert_it_but_its_own_version_has_defaults(tmp_path: Path) -> None:
+    hooked = definition(spec=LOAF, versions=("v1alpha1", "v1"))
+    hooked["spec"]["conversion"] = {
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://hook.example.com"}},
+    }
+    loaf = _object("Loaf", "l", "bakery.example.com/v1alpha1", spec={"certificateRefs": [{"name": "t"}]})
+    dump = _dump(tmp_path, {
+        "apiextensions.k8s.io/customresourcedefinitions/loafs.bakery.example.com": hooked,
+        "bakery.example.com/loafs/shop/l": loaf,
+        **_secret("t"),
+    })  # fmt: skip
+    assert _rows(dump, "secrets/t") == [("Loaf", "l", "spec.certificateRefs[0]")]
+
+
+def test_secrets_that_are_used_by_their_type_are_counted(tmp_path: Path) -> None:
+    release, token = "helm.sh/release.v1", "kubernetes.io/service-account-token"
+    used = {
+        f"secrets/shop/{name}": _object("Secret", name, type=of)
+        for name, of in (("a", release), ("b", release), ("c", token))
+    }
+    done = auditor("refs", _dump(tmp_path, {**used, **_secret("free")}), "secrets")
+    note = "note: 3 Secrets that no reference names are used by their type, not listed: "
+    assert done.stderr == f"{note}{release}, {token}\n{UNKNOWN}"
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["KIND", "NAMESPACE", "NAME", "TYPE"],
+        ["Secret", "shop", "free", "Opaque"],
+    ]
+    assert auditor("refs", _dump(tmp_path, used), "secrets").stderr == f"{note}{release}, {token}\n"
