@@ -29,6 +29,8 @@ _SHOWN = 3
 """Names at most that a note has."""
 _USED_TYPES = frozenset(("bootstrap.kubernetes.io/token", "helm.sh/release.v1", "kubernetes.io/service-account-token"))
 """Types of Secrets that are found by their type, so that none is named by what uses it."""
+_OF_VOLUME = "spec.claimRef"
+"""The field in which a volume names its claim, which does not say that anything uses the claim."""
 
 
 def run_refs(options: QueryOptions, *, dangling: bool, output: str) -> int:
@@ -93,7 +95,7 @@ def run_unnamed(options: QueryOptions, *, output: str) -> int:
             kinds, _ = kinds_and_name(store.discovery, options.args, "refs", err)
         except REFUSED as error:
             return refusal(error, store, err)
-        named = {reference.target for reference in references.all()}
+        named = {reference.target for reference in references.all() if reference.field != _OF_VOLUME}
         places = [
             (resource, place)
             for resource in kinds

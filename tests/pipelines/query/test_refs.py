@@ -200,6 +200,9 @@ def test_a_claim_and_its_volume_refer_to_each_other(tmp_path: Path) -> None:
     ]
     assert _rows(dump, "--dangling") == lost
     assert _rows(_dump(tmp_path, {**objects, **namespace}, "export"), "--dangling") == lost
+    bound = {"persistentvolumeclaims/shop/lost": _object("PersistentVolumeClaim", "lost")}
+    unused = auditor("refs", _dump(tmp_path, {**objects, **namespace, **bound}), "pvc", "-o", "json")
+    assert {row["name"] for row in json.loads(unused.stdout)} == {"lost", "store", "other", "waits"}
     del objects["persistentvolumes/v"]
     assert _rows(_dump(tmp_path, {**objects, **namespace}, "export"), "--dangling") == []
 
