@@ -16,8 +16,8 @@ pytestmark = pytest.mark.skipif(
 )
 KNOWN = json.loads(TABLE.read_text())
 AGAIN = "python -m tests.counts.work"
-COMMANDS = ("a manifest, a file each", "an object of ")
-"""Beginnings of the rows of whole commands, which report progress by the clock: a slow machine adds a call or two for each object."""
+COMMANDS = ("a manifest, a file each", "an object of ", "an object, one field")
+"""Beginnings of the rows that open a dump, which reports progress by the clock: a slow machine adds a call or two for each object."""
 
 
 def differences(group: str) -> list[str]:
