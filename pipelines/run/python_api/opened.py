@@ -13,7 +13,7 @@ from contextvars import Context, copy_context
 from dataclasses import fields, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import pyarrow as pa
 
@@ -39,6 +39,7 @@ from auditor.sql.table_files import is_tables
 from auditor.store.manifest import MANIFEST
 from pipelines.run.fleet import clusters_of, run_anywhere
 from pipelines.run.objects.query_options import QueryOptions
+from pipelines.run.python_api.closing import Closing
 from pipelines.run.python_api.given import (
     chosen_columns,
     kind_text,
@@ -79,8 +80,8 @@ _KINDS: Final = pa.schema(
 )
 
 
-class _Opened:
-    """What an opened dump and an opened report have in common; both can be closed, and are context managers."""
+class _Opened(Closing):
+    """What an opened dump and an opened report have in common."""
 
     def __init__(self, options: QueryOptions, clusters: Mapping[str, Sequence[str]] | None = None) -> None:
         """Open it.
@@ -112,15 +113,6 @@ class _Opened:
     def _shown(self) -> str:
         """Return what it is, as `repr` shows it while it is open."""
         raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.startswith("_")]
 
     def close(self) -> None:
         """Remove its temporary files; it cannot be asked any more."""

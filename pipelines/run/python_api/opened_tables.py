@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from auditor.base.errors import PlanError
 from auditor.sql.engine import run_statement
 from auditor.sql.table_files import table_views
+from pipelines.run.python_api.closing import Closing
 from pipelines.run.python_api.given import chosen_columns, kind_text, statement_text, warn
 
 if TYPE_CHECKING:
@@ -20,31 +21,25 @@ if TYPE_CHECKING:
 
 _KINDS = pa.schema([*((name, pa.string()) for name in ("name", "kind", "group", "version")), ("objects", pa.int64())])
 
+_WITHOUT_EFFECT = (
+    *("crds", "dumps", "clusters", "as_of", "encryption_config", "kms_decryptor", "convert_with", "kubernetes"),
+)
 
-class OpenedTables:
+
+class OpenedTables(Closing):
     """The typed tables that `auditor tables` or `audit --tables` wrote. `auditor.open` makes one."""
 
     def __init__(self, options: QueryOptions) -> None:
-        for name in ("crds", "dumps", "clusters", "as_of", "encryption_config", "kms_decryptor", "convert_with"):
-            if getattr(options, name):
+        values = {name: getattr(options, name) for name in _WITHOUT_EFFECT}
+        values["show_secrets"] = options.mode.show_secrets
+        for name, value in values.items():
+            if value:
                 raise PlanError(name, "has no effect on typed tables, which are written", "", "open the dump")
-        if options.kubernetes or options.mode.show_secrets:
-            name = "kubernetes" if options.kubernetes else "show_secrets"
-            raise PlanError(name, "has no effect on typed tables, which are written", "", "open the dump")
         self._folder = options.target
         self._views = table_views(Path(options.target))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._folder}: {len(self._views.listed)} kinds>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.startswith("_")]
 
     def close(self) -> None:
         """Do nothing: there are no temporary files. It is there as dumps and reports have it."""
