@@ -38,7 +38,7 @@ def _is_damaged(store: AnyStore) -> bool:
 
 
 def lost_definitions(store: AnyStore) -> str:
-    """Return what of a dump is not readable, as may be the definition of an unknown kind; empty if all is.
+    """Return which part of a dump cannot be read and may have the definition of an unknown kind; empty if none.
 
     The parts that are damaged were named when the dump was opened.
     """

@@ -96,7 +96,7 @@ def _stacked(titles: Sequence[str], rows: Sequence[Sequence[str]], width: int, b
 
 
 def _is_path(cell: str) -> bool:
-    """Return whether a cell is like a key: its end tells more than its middle; so does that of an absent one."""
+    """Return whether a cell is a key or a path, or null: a column of these is cut in the middle, to keep the ends."""
     return cell == "-" or ("/" in cell and " " not in cell)
 
 
