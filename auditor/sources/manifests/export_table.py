@@ -192,9 +192,8 @@ class ManifestRows:
         self._names.append(pa.array(self._pending, pa.large_string()))
         self._pending = []
 
-    def _order(self) -> Any:
-        """Return the positions of the rows in the order of writing; equal ones keep their order."""
-        kinds = _ranked(self._group_kinds(), self._type)
+    def _order(self, kinds: NDArray[np.int32]) -> Any:
+        """Return the positions of the rows in the order of writing, by their ranks of kinds; equal ones keep theirs."""
         namespaces = _ranked([*self._namespaces], self._namespace)
         if len(self) <= FEW:
             keys = list(zip(kinds.tolist(), namespaces.tolist(), self._pending, self._offset, strict=True))
@@ -208,12 +207,11 @@ class ManifestRows:
         """Return group and kind of each type."""
         return [(ObjectHeader(api).group, kind) for api, kind in self._types]
 
-    def _ranges(self, order: NDArray[np.int64]) -> dict[tuple[str, str], tuple[int, int]]:
-        names = self._group_kinds()
-        ranks = _ranked(names, self._type)[order]
+    def _ranges(self, ranks: NDArray[np.int32]) -> dict[tuple[str, str], tuple[int, int]]:
+        """Return the range of rows of each group and kind, from the ranks by kind of the rows as written."""
         return {
             name: (int(np.searchsorted(ranks, rank)), int(np.searchsorted(ranks, rank, side="right")))
-            for rank, name in enumerate(sorted(set(names)))
+            for rank, name in enumerate(sorted(set(self._group_kinds())))
         }
 
     def _defining(self, order: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
@@ -225,8 +223,9 @@ class ManifestRows:
     def write(self, path: Path) -> int:
         """Write the live table; return its number of rows."""
         count = len(self)
-        order = self._order() if count else np.empty(0, dtype=np.int64)
-        self.defining, self.kinds = self._defining(order), self._ranges(order)
+        kinds = _ranked(self._group_kinds(), self._type)
+        order = self._order(kinds) if count else np.empty(0, dtype=np.int64)
+        self.defining, self.kinds = self._defining(order), self._ranges(kinds[order])
         offsets, lengths = np.frombuffer(self._offset, dtype=np.int64), np.frombuffer(self._length, dtype=np.int64)
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, LIVE_KEYS) as writer:
             for start in range(0, count, BATCH):
