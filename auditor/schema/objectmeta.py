@@ -292,11 +292,14 @@ def _are_texts(value: Any) -> bool:
     return len(value) > 0
 
 
-_is_time = re.compile(
-    r"[1-9][0-9]{3}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
-    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+is_written_time = re.compile(
+    r"[1-9][0-9](?:[0-9]{2}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"|(?:0[48]|[2468][048]|[13579][26])-02-29)T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
 ).fullmatch
-"""Matches times as the server writes them, except those before the year 1000 and those on 29 February."""
+"""Matches times as the server writes them, which is never the zero time: it leaves that out.
+
+Those before the year 1000 and those on 29 February of a year such as 2000 are left to the exact path.
+"""
 
 _OWNER_TYPES: Final = {
     **dict.fromkeys(("apiVersion", "kind", "name", "uid"), str),
@@ -323,7 +326,7 @@ def _is_entry(value: Any) -> bool:
             if type(item) is not str or not item:
                 return False
         elif key == "time":
-            if type(item) is not str or not _is_time(item):
+            if type(item) is not str or not is_written_time(item):
                 return False
         elif key != "fieldsV1" or item is None or _reencoded(item) is not item:
             return False
@@ -333,7 +336,9 @@ def _is_entry(value: Any) -> bool:
 _UNCHANGED: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("name", "generateName", "namespace", "selfLink", "resourceVersion", "uid"), _is_text),
     "generation": lambda value: _is_integer(value) and value != 0,
-    **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), lambda value: type(value) is str and _is_time(value)),
+    **dict.fromkeys(
+        ("creationTimestamp", "deletionTimestamp"), lambda value: type(value) is str and is_written_time(value)
+    ),
     "deletionGracePeriodSeconds": _is_integer,
     **dict.fromkeys(("labels", "annotations"), lambda value: type(value) is dict and _are_texts(value)),
     "ownerReferences": lambda value: type(value) is list and value and all(map(_is_owner, value)),

@@ -2,13 +2,21 @@
 
 import copy
 import itertools
+from datetime import date
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.golang.jsontext import encode
-from auditor.schema.objectmeta import OBJECT_META, CoerceError, decode_metadata, read_metadata, to_json
+from auditor.schema.objectmeta import (
+    OBJECT_META,
+    CoerceError,
+    decode_metadata,
+    is_written_time,
+    read_metadata,
+    to_json,
+)
 
 USUAL = {
     "name": "n",
@@ -111,3 +119,33 @@ def test_times_are_taken_over_only_as_the_server_writes_them():
 def test_usual_metadata_are_not_decoded():
     assert USUAL.keys() == OBJECT_META.fields.keys()
     assert read_metadata(USUAL, drop=True) is USUAL
+
+
+@pytest.mark.parametrize("year", [1000, 1900, 1904, 1970, 2000, 2023, 2024, 2096, 2100, 9999])
+def test_a_time_is_written_by_the_server_if_its_day_exists(year):
+    for month, day in itertools.product(range(14), range(33)):
+        try:
+            exists = bool(date(year, month, day))
+        except ValueError:
+            exists = False
+        is_left_to_the_exact_path = (year, month, day) == (2000, 2, 29)
+        matched = is_written_time(f"{year:04}-{month:02}-{day:02}T23:59:59Z")
+        assert (matched is not None) is (exists and not is_left_to_the_exact_path), (year, month, day)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "T24:00:00Z",
+        "T23:60:00Z",
+        "T23:59:60Z",
+        "T23:59:59",
+        "T23:59:59z",
+        " 23:59:59Z",
+        "T23:59:59.5Z",
+        "T23:59:59Z\n",
+        "T2٣:59:59Z",
+    ],
+)
+def test_other_spellings_of_a_time_are_changed_by_a_read(text):
+    assert is_written_time(f"2024-01-02{text}") is None

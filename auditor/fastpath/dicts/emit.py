@@ -319,9 +319,7 @@ class ModuleEmitter:
         otherwise = self._otherwise(schema, x, scope, null)
         memo = self.remembered_text(schema) if scope.fused and kinds == ("str",) else None
         if memo is not None:
-            accepted, check = memo
-            test = f"{x} not in {accepted}" + (f" and not {check}({x})" if check else "")
-            w.lines(chain([(f"type({x}) is not str", otherwise), (test, scope.mode.bad)]))
+            w.lines(chain([(f"type({x}) is not str", otherwise), (memo.format(x), scope.mode.bad)]))
             return
         by_kind = {kind: self.conditions(schema, x, kind, scope.mode) for kind in kinds}
         if len(kinds) == 1:
@@ -336,11 +334,11 @@ class ModuleEmitter:
         with w.block("else:"):
             w.lines(otherwise)
 
-    def remembered_text(self, schema: StructuralSchema) -> tuple[str, str] | None:
-        """Return the slots of a set of accepted strings and of the check for others; "" if nothing is checked."""
+    def remembered_text(self, schema: StructuralSchema) -> str | None:
+        """Return the check of the strings of a schema, as `Checks` has them; None if it has no such check."""
         said = given(schema) - DECORATION - {"type"}
         if schema.enum and said == {"enum"} and all(type(value) is str for value in schema.enum):
-            return self.shared(frozenset(schema.enum)), ""
+            return f"{{0}} not in {self.shared(frozenset(schema.enum))}"
         if said & {"pattern", "format"} and said <= {"enum", "pattern", "format", "min_length", "max_length"}:
             return self.checks.text(schema)
         return None

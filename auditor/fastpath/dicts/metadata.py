@@ -15,20 +15,17 @@ from typing import TYPE_CHECKING, Any
 from orjson import dumps as _dumps
 
 from auditor.fastpath.dicts.metadata_parts import (
-    HOURS,
     MAX_ANNOTATIONS,
-    MINUTES,
     NotNormal,
     annotations_size,
     check_only_maps,
     check_owner,
     is_manager,
     is_short_name,
-    is_time,
-    known_days,
     known_owners,
 )
 from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT
+from auditor.schema.objectmeta import is_written_time
 from auditor.validation.name_checks import (
     annotation_key,
     dns_1035_label,
@@ -128,9 +125,7 @@ def _prove_common(metadata: JsonObject, size: int, count: int) -> bool:
     try:
         if "creationTimestamp" in metadata:
             value = metadata["creationTimestamp"]
-            if (value[:10] not in known_days or value[10:13] not in HOURS or value[13:] not in MINUTES) and not is_time(
-                value
-            ):
+            if not is_written_time(value):
                 raise NotNormal
             count += 1
         if "uid" in metadata:
@@ -207,7 +202,7 @@ def _prove_rare(metadata: JsonObject, count: int) -> bool:
                 return False
     if "deletionTimestamp" in metadata:
         value = metadata["deletionTimestamp"]
-        if type(value) is not str or not is_time(value):
+        if type(value) is not str or not is_written_time(value):
             raise NotNormal
         count += 1
     if "deletionGracePeriodSeconds" in metadata:
@@ -229,10 +224,7 @@ def _prove_managed_fields(entries: Any) -> bool:
             who = (entry["manager"], entry["operation"], entry["apiVersion"], entry["fieldsType"])
             if who not in _managers and not _check_manager(who):
                 return False
-            time = entry["time"]
-            if (time[:10] not in known_days or time[10:13] not in HOURS or time[13:] not in MINUTES) and not is_time(
-                time
-            ):
+            if not is_written_time(entry["time"]):
                 raise NotNormal
             fields = entry["fieldsV1"]
         except KeyError:

@@ -1,4 +1,4 @@
-"""Parts of metadata that are checked alike in dicts and in records, with caches of accepted owners and days.
+"""Parts of metadata that are checked alike in dicts and in records, with a cache of accepted owners.
 
 Almost everything in metadata repeats from object to object. Valid namespaces, label keys and values, and annotation
 keys are those that `auditor.validation.name_checks` remembers.
@@ -9,7 +9,6 @@ Source: apimachinery pkg/apis/meta/v1/types.go, pkg/api/validation/objectmeta.go
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.fastpath.dicts.support import MEMO_LIMIT
@@ -29,28 +28,6 @@ class NotNormal(Exception):
 
 is_short_name: Final = re.compile(r"[a-z0-9][-a-z0-9]*+(?<!-)").fullmatch
 is_label_value: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]{0,62}+(?<![-_.]))?").fullmatch
-_date: Final = re.compile(r"([1-9][0-9]{3})-(0[1-9]|1[0-2])-([0-3][0-9])").fullmatch
-HOURS: Final = frozenset(f"T{hour:02}" for hour in range(24))
-MINUTES: Final = frozenset(f":{minute:02}:{second:02}Z" for minute in range(60) for second in range(60))
-known_days: set[str] = set()
-
-
-def is_time(text: Any) -> bool:
-    """Return whether a time is written as the server writes it. The zero time is not: the server leaves it out.
-
-    Years before 1000 are left to the exact path. Raises TypeError if it is not a string.
-    """
-    if text[13:] not in MINUTES or text[10:13] not in HOURS:
-        return False
-    day = text[:10]
-    if day not in known_days:
-        date = _date(day)
-        if date is None or not 1 <= int(date[3]) <= monthrange(int(date[1]), int(date[2]))[1]:
-            return False
-        if len(known_days) >= MEMO_LIMIT:
-            known_days.clear()
-        known_days.add(day)
-    return True
 
 
 def is_manager(text: str) -> bool:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from auditor.fastpath.dicts.metadata_parts import is_time
 from auditor.fastpath.dicts.scope import Condition, Mode
 from auditor.fastpath.dicts.support import INT64_MAX, LARGE_INTEGER, remembering
 from auditor.golang.regex.compiled import GoRegexError, compile_pattern
 from auditor.releases import changes
+from auditor.schema.objectmeta import is_written_time
 from auditor.validation import string_formats
 
 if TYPE_CHECKING:
@@ -29,14 +29,17 @@ if TYPE_CHECKING:
 
 
 class Checks:
-    """The string checks of one module; equal patterns or formats share one check and one cache."""
+    """The string checks of one module; equal patterns or formats share one check and one cache.
+
+    Each check is the text of a condition under which a string is refused, with a `{0}` where the variable goes.
+    """
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._known: dict[tuple[str, str], tuple[str, str] | None] = {}
+        self._known: dict[tuple[str, str], str | None] = {}
 
-    def pattern(self, pattern: str) -> tuple[str, str] | None:
-        """Return the slots of a pattern's cache and check; None if it does not compile."""
+    def pattern(self, pattern: str) -> str | None:
+        """Return the check of a pattern; None if it does not compile."""
         if ("pattern", pattern) not in self._known:
             try:
                 search = compile_pattern(pattern).matches
@@ -46,8 +49,8 @@ class Checks:
                 self._known["pattern", pattern] = self._bind(search)
         return self._known["pattern", pattern]
 
-    def format(self, schema: StructuralSchema) -> tuple[str, str] | None:
-        """Return the slots of cache and check for the format of a schema; None if it restricts no strings."""
+    def format(self, schema: StructuralSchema) -> str | None:
+        """Return the check of the format of a schema; None if it restricts no strings."""
         name = string_formats.strip_format(schema)
         if not name or not string_formats.is_known(name):
             return None
@@ -56,12 +59,13 @@ class Checks:
             self._known["format", name] = self._bind_times(check) if _is_moment(name) else self._bind(check)
         return self._known["format", name]
 
-    def text(self, schema: StructuralSchema) -> tuple[str, str] | None:
-        """Return the slots of cache and check for all keywords of a schema of type string, or None if not supported."""
+    def text(self, schema: StructuralSchema) -> str | None:
+        """Return the check of all keywords of a schema of type string, or None if not supported."""
         key = ("text", repr((schema.pattern, schema.format, schema.min_length, schema.max_length, schema.enum)))
         if key not in self._known:
             check = self._text_check(schema)
-            bind = self._bind_times if _is_moment(schema.format) and not schema.pattern else self._bind
+            has_more = schema.pattern or schema.enum or schema.min_length or schema.max_length is not None
+            bind = self._bind_times if _is_moment(schema.format) and not has_more else self._bind
             self._known[key] = None if check is None else bind(check)
         return self._known[key]
 
@@ -94,16 +98,14 @@ class Checks:
 
         return check
 
-    def _bind(self, check: Callable[[str], bool]) -> tuple[str, str]:
+    def _bind(self, check: Callable[[str], bool]) -> str:
         accepted, remember = remembering(check)
-        return self.module.slot(accepted, "m"), self.module.slot(remember, "p")
+        return f"{{0}} not in {self.module.slot(accepted, 'm')} and not {self.module.slot(remember, 'p')}({{0}})"
 
-    def _bind_times(self, check: Callable[[str], bool]) -> tuple[str, str]:
-        """Bind a check of times, which rarely repeat: `is_time` caches their days."""
-        return self.module.slot(_NOTHING, "m"), self.module.slot(check, "p")
-
-
-_NOTHING: frozenset[str] = frozenset()
+    def _bind_times(self, check: Callable[[str], bool]) -> str:
+        """Bind a check of times: they rarely repeat, and nearly all are written as the server writes them."""
+        is_written = self.module.slot(is_written_time, "p")
+        return f"{is_written}({{0}}) is None and not {self.module.slot(check, 'p')}({{0}})"
 
 
 def _is_moment(name: str) -> bool:
@@ -112,8 +114,6 @@ def _is_moment(name: str) -> bool:
 
 def _format_check(name: str) -> Callable[[str], bool]:
     accepts = string_formats.accepts
-    if _is_moment(name):
-        return lambda text: is_time(text) or accepts(name, text)
     return lambda text: accepts(name, text)
 
 
@@ -132,12 +132,10 @@ def str_conditions(schema: StructuralSchema, x: str, mode: Mode, checks: Checks)
         conditions.append((f"not {x}" if schema.min_length == 1 else f"len({x}) < {schema.min_length}", mode.bad))
     if schema.pattern:
         known = checks.pattern(schema.pattern)
-        conditions.append(
-            (f"{x} not in {known[0]} and not {known[1]}({x})", mode.bad) if known else ("True", mode.doubt)
-        )
+        conditions.append((known.format(x), mode.bad) if known else ("True", mode.doubt))
     known = checks.format(schema) if schema.format else None
     if known:
-        conditions.append((f"{x} not in {known[0]} and not {known[1]}({x})", mode.bad))
+        conditions.append((known.format(x), mode.bad))
     return conditions
 
 

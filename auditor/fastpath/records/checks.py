@@ -195,7 +195,7 @@ class CheckWriter:
         schema = shape.schema
         memo = self._emitter.remembered_text(schema) if shape.kind == "scalar" and schema.pattern else None
         if memo is not None and schema.type == "string":
-            w.lines((f"if {x} not in {memo[0]} and not {memo[1]}({x}):", " return False"))
+            w.lines((f"if {memo.format(x)}:", " return False"))
         elif shape.kind == "scalar":
             self._emitter.value(w, schema, x, CodeScope(Mode.PROVE, loops=scope.loops, level=scope.level))
         elif shape.kind == "record":

@@ -20,10 +20,10 @@ from auditor.fastpath.dicts.metadata_parts import (
     is_label_value,
     is_manager,
     is_short_name,
-    is_time,
     known_owners,
 )
 from auditor.fastpath.dicts.support import INT64_MAX, MEMO_LIMIT
+from auditor.schema.objectmeta import is_written_time
 from auditor.validation.name_checks import (
     annotation_key,
     label_key,
@@ -114,7 +114,7 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
             return False
     elif not namespaced or (namespace not in valid_namespaces and namespace_name(namespace)):
         return False
-    if metadata.creation_timestamp is not UNSET and not is_time(metadata.creation_timestamp):
+    if metadata.creation_timestamp is not UNSET and not is_written_time(metadata.creation_timestamp):
         raise NotNormal
     labels = metadata.labels
     if labels is not UNSET:
@@ -132,7 +132,7 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
         for entry in metadata.managed_fields:
             if entry.manager not in _managers and not _check_manager(entry.manager):
                 return False
-            if not is_time(entry.time):
+            if not is_written_time(entry.time):
                 raise NotNormal
     if metadata.owner_references is not UNSET and not _prove_owners(metadata.owner_references):
         return False
@@ -143,7 +143,7 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
                 return False
         if "orphan" in finalizers and "foregroundDeletion" in finalizers:
             return False
-    if metadata.deletion_timestamp is not UNSET and not is_time(metadata.deletion_timestamp):
+    if metadata.deletion_timestamp is not UNSET and not is_written_time(metadata.deletion_timestamp):
         raise NotNormal
     return True
 
