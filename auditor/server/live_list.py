@@ -8,6 +8,7 @@ pkg/registry/generic/registry/store.go; kubernetes pkg/printers/internalversion/
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
@@ -286,7 +287,8 @@ class Selection:
             SelectorError: The kind does not have the fields of the path.
         """
         if not self._mode.stored:
-            check_path(self._path, self._schema(resource) if self._path else None, "--count-by")
+            with _of_kind(resource):
+                check_path(self._path, self._schema(resource) if self._path else None, "--count-by")
         try:
             wanted_labels = parse_label_selector(labels)
             wanted_fields = parse_field_selector(fields)
@@ -330,7 +332,8 @@ class Selection:
             schema = self._schema(resource)
             condition = self._wheres[resource] = compile_where(self.where, () if schema is None else schema.properties)
             if not self._mode.stored:  # a stored object has the fields of its version, and those that a read drops
-                check_names(condition, schema)
+                with _of_kind(resource):
+                    check_names(condition, schema)
         return condition
 
     def _schema(self, resource: Resource) -> StructuralSchema | None:
@@ -347,6 +350,15 @@ class Selection:
     def parts_of(self, resource: Resource) -> list[Expr]:
         """Return the operands of the predicate's `&&`."""
         return conjuncts(self.where_of(resource).root) if self.where else []
+
+
+@contextmanager
+def _of_kind(resource: Resource) -> Iterator[None]:
+    """Let the refusal of a path name the kind: there may be several."""
+    try:
+        yield
+    except SelectorError as error:
+        raise SelectorError(error.where, f"{error.found} in {resource.kind}", error.expected, error.advice) from None
 
 
 def _hint(requirement: FieldRequirement, schema: StructuralSchema | None) -> str:

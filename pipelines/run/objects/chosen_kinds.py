@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from auditor.base.errors import SelectorError
-from auditor.base.wording import are, counted
+from auditor.base.wording import by_count, counted, first_of
 from auditor.printing.arguments import UsageError, read_arguments
 from auditor.printing.discovery import UnknownResource, stored_kinds
 from auditor.printing.get.server_errors import StatusError
@@ -78,7 +78,7 @@ def kinds_and_name(
 def kinds_that_take(
     kinds: Iterable[Resource], check: Callable[[Resource], object], err: Callable[[str], None]
 ) -> list[Resource]:
-    """Return the kinds that take the selectors; the others are counted in a note.
+    """Return the kinds that take the selectors; the others are named in a note.
 
     Args:
         kinds: The kinds.
@@ -90,16 +90,19 @@ def kinds_that_take(
     """
     taking: list[Resource] = []
     refused: list[Exception] = []
+    names: list[str] = []
     for resource in kinds:
         try:
             check(resource)
             taking.append(resource)
         except (SelectorError, StatusError) as error:
             refused.append(error)
+            names.append(resource.kind)
     if refused and not taking:
         raise next((error for error in refused if getattr(error, "advice", "")), refused[0])
     if refused:
-        err(f"note: {counted(len(refused), 'kind')} without such a field {are(len(refused))} not searched\n")
+        kinds_without = first_of(names, 3, by_count(len(names) - 3, "kind", "kinds"))
+        err(f"note: not searched, as they have no such field: {kinds_without}\n")
     return taking
 
 

@@ -90,11 +90,11 @@ def test_a_table_of_several_kinds_that_cannot_be_sorted_says_what_can(dump: Path
 @pytest.mark.parametrize(
     ("kind", "path", "said"),
     [
-        ("pods", ".spec.nodname", "there is no field spec.nodname; did you mean spec.nodeName"),
-        ("pods", ".metadata.naem", "there is no field metadata.naem; did you mean metadata.name?"),
-        ("pods", ".spec.containers.image", "spec.containers is a list; did you mean spec.containers[*].image?"),
-        ("pods", ".spec.containers[*].imag", "there is no field spec.containers[*].imag; did you mean spec.containers[*].image?"),
-        ("loafs", "{.spec.flower}", "there is no field spec.flower; did you mean spec.flour?"),
+        ("pods", ".spec.nodname", "there is no field spec.nodname in Pod; did you mean spec.nodeName"),
+        ("pods", ".metadata.naem", "there is no field metadata.naem in Pod; did you mean metadata.name?"),
+        ("pods", ".spec.containers.image", "spec.containers is a list in Pod; did you mean spec.containers[*].image?"),
+        ("pods", ".spec.containers[*].imag", "there is no field spec.containers[*].imag in Pod; did you mean spec.containers[*].image?"),
+        ("loafs", "{.spec.flower}", "there is no field spec.flower in Loaf; did you mean spec.flour?"),
         ("'*'", "{", "unexpected path string"),
     ],
 )  # fmt: skip
@@ -126,7 +126,7 @@ def test_all_kinds_are_counted_by_a_field_that_some_have(tmp_path: Path) -> None
     export_of(tmp_path / "dump.json", *OBJECTS, definition(), loaf("a"))
     done = auditor("query", tmp_path / "dump.json", "*", "--count-by", ".spec.flour", "-o", "csv")
     assert (done.code, done.stdout) == (0, "objects,value\n1,rye\n")
-    assert done.stderr.endswith("kinds without such a field are not searched\n")
+    assert done.stderr.endswith("not searched, as they have no such field: ConfigMap, Pod, Secret and 1 more kind\n")
 
 
 @pytest.mark.parametrize(

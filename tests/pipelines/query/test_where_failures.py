@@ -53,7 +53,7 @@ def test_what_fails_for_all_ends_with_1(pods: Path) -> None:
 def test_a_field_that_a_builtin_kind_does_not_have_is_refused(pods: Path) -> None:
     done = auditor("query", pods, "pods", "-A", "--where", "status.fase == 'Pending'")
     assert done.code == 2
-    assert "there is no field status.fase; did you mean status.phase?" in done.stderr
+    assert "there is no field status.fase in Pod; did you mean status.phase?" in done.stderr
 
 
 @pytest.mark.parametrize(
