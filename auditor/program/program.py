@@ -23,6 +23,7 @@ from auditor.base.paths import check_paths
 from auditor.base.records import AuditedObject, Finding, Unreadable
 from auditor.fastpath.dicts.build import VersionProgram, build_version
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason, fallback_of
+from auditor.fastpath.dicts.metadata import metadata_prover
 from auditor.fastpath.dicts.scope import SchemaNotEmittable
 from auditor.fastpath.dicts.support import Log, NotProven
 from auditor.fastpath.rules.prover import RuleProver
@@ -30,7 +31,7 @@ from auditor.releases import changes
 from auditor.schema.structural import StructuralSchema
 from auditor.selectors.selectable_fields import selectable
 from auditor.storage_read.read import read_object
-from auditor.validation.create import CreateValidator
+from auditor.validation.create import CreateValidator, ProvenPart
 from auditor.validation.rules import RuleProgram, servable
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
+    from auditor.fastpath.dicts.build import Run
     from auditor.fastpath.dicts.fallbacks import Fallback
     from auditor.fastpath.records.typed import TypedProgram
     from auditor.storage_read.read import ReadResult
@@ -257,28 +259,20 @@ class AuditProgram:
             return self._by_reference(data, (Part.OBJECT, Reason.DEFINITION, program.reason))
         try:
             obj = orjson.loads(data) if decoded is None else decoded
-            check_paths(obj, len(data))
-            stored = obj["apiVersion"]
-            if stored == self._api_version:
-                is_proven = run(obj, log, len(data))
-                stored_version = self.version.name
-            else:
-                stored_version, is_proven = self._convert(obj, stored, log, len(data))
+            stored_version, is_proven = self._read(obj, run, len(data))
         except TooMuchToReport:
             raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong, the reference can name it
             log.clear()
             return self._by_reference(data, fallback_of(Part.OBJECT, error))
-        if self._null_times:
-            obj["metadata"].setdefault("creationTimestamp", None)
-        pruned: tuple[str, ...] = ()
-        defaulted: tuple[str, ...] = ()
-        if log.pruned:
-            pruned = log.pruned_paths()
-        if log.defaulted:
-            defaulted = log.defaulted_paths()
+        pruned = log.pruned_paths() if log.pruned else ()
+        defaulted = log.defaulted_paths() if log.defaulted else ()
         effect = log.effect
         log.clear()
+        if is_proven is None:
+            findings = self.validator.run(obj, self._rules_on(data), ProvenPart.BODY)
+            self.fallbacks.note(Part.OBJECT, Reason.METADATA, valid=not findings)
+            return Judgement(self._audited(obj, pruned, defaulted, findings, stored_version, program.select), effect)
         if not is_proven:
             return self._by_reference(data, (Part.OBJECT, Reason.SCHEMA, ""))
         if self.rules and (why := self._why_rules_fail(obj, data)) is not None:
@@ -301,15 +295,7 @@ class AuditProgram:
         log = self._log
         try:
             obj: JsonObject = orjson.loads(data)
-            check_paths(obj, len(data))
-            stored = obj["apiVersion"]
-            if stored == self._api_version:
-                is_proven = run(obj, log, len(data))
-                stored_version = self.version.name
-            else:
-                stored_version, is_proven = self._convert(obj, stored, log, len(data))
-            if self._null_times:
-                obj["metadata"].setdefault("creationTimestamp", None)
+            stored_version, is_proven = self._read(obj, run, len(data))
         except OSError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong, the reference can name it
@@ -317,8 +303,22 @@ class AuditProgram:
             return None
         finally:
             log.clear()
-        self.proven += is_proven
+        self.proven += is_proven is True
         return (obj, stored_version) if is_proven else None
+
+    def _read(self, obj: JsonObject, run: Run, size: int) -> tuple[str, bool | None]:
+        """Read and prove an object in place.
+
+        Returns:
+            The version that it is stored at, and what is proven, as by `run`.
+        """
+        check_paths(obj, size)
+        stored = obj["apiVersion"]
+        is_own = stored == self._api_version
+        read = (self.version.name, run(obj, self._log, size)) if is_own else self._convert(obj, stored, size)
+        if self._null_times:
+            obj["metadata"].setdefault("creationTimestamp", None)
+        return read
 
     def proven_names(self, data: bytes) -> JsonObject | None:
         """Do as `proven_object`, but return apiVersion, kind, and of the metadata the namespace and name alone."""
@@ -354,7 +354,7 @@ class AuditProgram:
                     return False
             obj = orjson.loads(data)
             check_paths(obj, len(data))
-            is_proven = obj["apiVersion"] == self._api_version and run(obj, log, len(data))
+            is_proven = obj["apiVersion"] == self._api_version and bool(run(obj, log, len(data)))
             is_same = not log.pruned and not log.effect
             is_proven = is_proven and is_same and (not self.rules or self._why_rules_fail(obj, data) is None)
         except OSError:
@@ -367,7 +367,7 @@ class AuditProgram:
         self.proven += is_proven
         return is_proven
 
-    def _convert(self, obj: JsonObject, stored: str, log: Log, size: int) -> tuple[str, bool]:
+    def _convert(self, obj: JsonObject, stored: str, size: int) -> tuple[str, bool]:
         """Read an object stored at another version.
 
         Returns:
@@ -381,6 +381,7 @@ class AuditProgram:
         programs = self._converting[stored]
         if programs is None:
             raise NotProven(reason=Reason.CONVERSION)
+        log = self._log
         first, second = programs
         assert first.run is not None
         assert second.run is not None
@@ -388,7 +389,7 @@ class AuditProgram:
             return stored, False
         obj["apiVersion"] = self._api_version
         before = len(log.pruned)
-        is_proven = second.run(obj, log, size)
+        is_proven = bool(second.run(obj, log, size))
         if len(log.pruned) > before and log.defaulted:
             raise NotProven("a default that the conversion may drop")
         return stored.rpartition("/")[2], is_proven
@@ -437,7 +438,8 @@ class AuditProgram:
             why: The reason to count; None if there is no generated code yet, or none is wanted.
             decoded: As of `judge`, as it was decoded.
         """
-        judgement = self._judged(read_object(self.definition, self.version.name, data, decoded), data)
+        proves = metadata_prover(data, namespaced=self.definition.namespaced) if self.compiled else None
+        judgement = self._judged(read_object(self.definition, self.version.name, data, decoded, proves), data)
         if why is not None:
             audited = judgement.audited
             self.fallbacks.counts[why, audited.object is not None and not audited.findings] += 1
@@ -448,7 +450,8 @@ class AuditProgram:
             reason = Unreadable(result.unreadable or "")
             stored = result.stored_version
             return Judgement(AuditedObject(reason, stored_version=stored, audited_version=self.version.name), "")
-        findings = self.validator.run(result.object, self._rules_on(data))
+        proven = ProvenPart.METADATA if result.is_metadata_proven else None
+        findings = self.validator.run(result.object, self._rules_on(data), proven)
         audited = self._audited(result.object, result.pruned, result.defaulted, findings, result.stored_version)
         return Judgement(audited, result.effect)
 

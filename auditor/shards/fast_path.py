@@ -41,6 +41,8 @@ _TRIES_AGAIN: Final = 20
 """
 _PAUSE: Final = 200
 """Number of objects of a pause, which are not tried as records."""
+_FINAL: Final = frozenset({Reason.SCHEMA, Reason.RULES})
+"""Refusals of records after which dicts are not tried: of other objects these may prove all but the metadata."""
 MOST_VALID: Final = 20
 """Objects that records refuse are tried as dicts again when the valid ones outnumber the invalid ones by this many."""
 
@@ -223,7 +225,7 @@ class FastPath:
         assert typed is not None
         made = typed.prove(data)
         if made is None:
-            if typed.refusal is not None and self._valid < MOST_VALID:
+            if typed.refusal in _FINAL and self._valid < MOST_VALID:
                 self._refused = data, typed.refusal
             self._tries -= 1
             if not self._tries:  # they would all be decoded twice

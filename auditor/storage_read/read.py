@@ -32,11 +32,13 @@ from auditor.schema.objectmeta import CoerceError, coerce_embedded, read_metadat
 from auditor.schema.pruning import prune
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CustomResourceDefinition
     from auditor.schema.structural import StructuralSchema
+
+    MetadataProver = Callable[[Any], bool]
 
 
 NO_METADATA: Final = "panic: no metadata in a stored object"
@@ -61,6 +63,7 @@ class ReadResult:
         defaulted: Dotted paths that received a default and were not pruned later, sorted.
         stored_version: The version in the stored apiVersion, or None.
         effect: The effect of the read on the object's metadata (`rewritten_metadata`).
+        is_metadata_proven: Whether the caller's prover says that the metadata of the object is valid.
     """
 
     object: JsonObject | None = None
@@ -69,6 +72,7 @@ class ReadResult:
     defaulted: tuple[str, ...] = ()
     stored_version: str | None = None
     effect: str = ""
+    is_metadata_proven: bool = False
 
     @property
     def needs_conversion(self) -> bool:
@@ -77,7 +81,11 @@ class ReadResult:
 
 
 def read_object(
-    definition: CustomResourceDefinition, version_name: str, data: bytes, decoded: Any = None
+    definition: CustomResourceDefinition,
+    version_name: str,
+    data: bytes,
+    decoded: Any = None,
+    proves_metadata: MetadataProver | None = None,
 ) -> ReadResult:
     """Read one stored value at a version of its definition.
 
@@ -86,6 +94,7 @@ def read_object(
         version_name: The version to read at.
         data: The stored bytes, decrypted.
         decoded: The document that orjson decoded from them, if the caller has it; it is changed in place.
+        proves_metadata: As of `finish_read`.
     Returns:
         The object, or the reason why it cannot be read; bad data raises nothing.
     """
@@ -98,11 +107,17 @@ def read_object(
         obj = decode_value(data, decoded)
     except ReadError as error:
         return ReadResult(unreadable=str(error))
-    return finish_read(definition, version_name, obj, has_nulls=data[:1] != b"{" or b"null" in data)
+    has_nulls = data[:1] != b"{" or b"null" in data
+    return finish_read(definition, version_name, obj, has_nulls=has_nulls, proves_metadata=proves_metadata)
 
 
 def finish_read(
-    definition: CustomResourceDefinition, version_name: str, obj: JsonObject, *, has_nulls: bool = True
+    definition: CustomResourceDefinition,
+    version_name: str,
+    obj: JsonObject,
+    *,
+    has_nulls: bool = True,
+    proves_metadata: MetadataProver | None = None,
 ) -> ReadResult:
     """Do the steps of `read_object` after decoding; `obj` is changed in place and is the object of the result.
 
@@ -112,16 +127,20 @@ def finish_read(
         definition, version_name: As in `read_object`.
         obj: The decoded object.
         has_nulls: Whether there may be a null in it.
+        proves_metadata: Returns whether metadata is proven: a read leaves it as it is, and a create finds nothing.
     """
     metadata = obj.get("metadata")
     schema, own, stored = _schema_of(definition, obj)
     is_apart = not _may_change_metadata(schema) and not _may_change_metadata(
         definition.versions[version_name].structural
     )
+    is_proven = is_apart and proves_metadata is not None and proves_metadata(metadata)
     if not is_apart:
         metadata = copy_json(metadata)
     try:
-        pruned, defaulted = _before_conversion(definition, obj, schema, own=own, has_nulls=has_nulls)
+        pruned, defaulted = _before_conversion(
+            definition, obj, schema, own=own, has_nulls=has_nulls, is_metadata_proven=is_proven
+        )
         convert(obj, definition, version_name)
         again: list[str] = []
         read = obj.get("metadata") or {}
@@ -135,8 +154,9 @@ def finish_read(
         if again and defaulted:
             defaulted = [path for path in defaulted if not _is_below(path, again)]
     pruned.sort()
-    effect = rewritten_metadata(metadata, obj.get("metadata") or {})
-    return ReadResult(obj, None, tuple(pruned), tuple(defaulted), stored, effect)
+    read = obj.get("metadata") or {}
+    effect = rewritten_metadata(metadata, read)
+    return ReadResult(obj, None, tuple(pruned), tuple(defaulted), stored, effect, is_proven and read is metadata)
 
 
 def before_conversion(definition: CustomResourceDefinition, data: bytes) -> JsonObject | None:
@@ -157,9 +177,12 @@ def _before_conversion(
     *,
     own: bool,
     has_nulls: bool = True,
+    is_metadata_proven: bool = False,
 ) -> tuple[list[str], list[str]]:
     """Read an object by the schema of its own version, in place; return pruned and defaulted paths."""
-    pruned = _coerce(definition, obj, schema, own=own, drop=True, has_nulls=has_nulls)
+    pruned = _coerce(
+        definition, obj, schema, own=own, drop=True, has_nulls=has_nulls, is_metadata_proven=is_metadata_proven
+    )
     return pruned, default(obj, schema) if own else []
 
 
@@ -227,6 +250,7 @@ def _coerce(
     own: bool,
     drop: bool,
     has_nulls: bool = True,
+    is_metadata_proven: bool = False,
 ) -> list[str]:
     """Do `coerce` by the schema of an object; `own`: whether the object has the definition's kind."""
     for key in ("kind", "apiVersion"):
@@ -238,7 +262,9 @@ def _coerce(
     unknown: list[str] = []
     metadata = None
     if "metadata" in obj:
-        metadata = read_metadata(obj["metadata"], drop=drop, unknown=unknown)
+        metadata = obj["metadata"]
+        if not is_metadata_proven:
+            metadata = read_metadata(metadata, drop=drop, unknown=unknown)
     dropped = [f"metadata.{path}" for path in unknown]
     if own:
         if not definition.preserve_unknown_fields:

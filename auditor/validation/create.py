@@ -9,6 +9,7 @@ pkg/apis/meta/v1/unstructured/helpers.go.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from auditor.golang.go_text import display, type_name
@@ -87,6 +88,14 @@ def _text(value: Any) -> str:
     return value if type(value) is str else ""
 
 
+class ProvenPart(Enum):
+    """A part of an object that may be proven without the rest."""
+
+    METADATA = "metadata"
+    BODY = "body"
+    """All but the metadata, with kind and apiVersion."""
+
+
 class CreateValidator:
     """The checks of one version of a definition, compiled once.
 
@@ -109,24 +118,38 @@ class CreateValidator:
         self._list_types = compile_list_types(version.structural)
         self._failed: tuple[JsonObject, list[Trail]] | None = None
 
-    def run(self, obj: JsonObject, rules: Callable[[JsonObject], list[Finding]] | None = None) -> list[Finding]:
+    def run(
+        self,
+        obj: JsonObject,
+        rules: Callable[[JsonObject], list[Finding]] | None = None,
+        proven: ProvenPart | None = None,
+    ) -> list[Finding]:
         """Judge an object.
 
         Args:
             obj: The object after the read.
             rules: Evaluates the validation rules; called only if they count. None skips the step.
+            proven: The part of the object in which these checks find nothing, if the caller knows one.
         Returns:
             The findings in the order of the checks; the caller sorts.
         """
+        if proven is ProvenPart.BODY:
+            self._failed = obj, []
+            return self._with_rules(obj, self.check_metadata(obj), rules)
         findings = self.check_type_meta(obj)
         if not findings:
-            findings = self.check_metadata(obj)
+            findings = self.check_metadata(obj) if proven is None else []
             self._failed = obj, []
             findings += validate_value(self.root, obj, failed=self._failed[1])
             findings += check_scale_spec(obj, self.version.scale)
             findings += check_scale_status(obj, self.version.scale)
         findings += self.check_embedded(obj)
         findings += self.check_list_types(obj)
+        return self._with_rules(obj, findings, rules)
+
+    def _with_rules(
+        self, obj: JsonObject, findings: list[Finding], rules: Callable[[JsonObject], list[Finding]] | None
+    ) -> list[Finding]:
         if rules is not None and self.has_rules:
             findings += [rules_not_checked()] if has_blocking(findings) else rules(obj)
         return findings

@@ -23,15 +23,16 @@ def reported(audited):
     return audited.unreadable, json.dumps(audited.object, sort_keys=True), audited.pruned, audited.findings
 
 
-@pytest.mark.parametrize("others", [{}, {"labels": ["x"]}, {"generation": "x"}], ids=str)
+@pytest.mark.parametrize("body", [{}, {"text": 5}, {"extra": 1, "rows": [{"flag": None}]}], ids=str)
+@pytest.mark.parametrize("others", [{}, {"labels": ["x"]}, {"generation": "x"}, {"name": "A"}], ids=str)
 @pytest.mark.parametrize("field", FIELDS)
-def test_both_paths_read_the_same(field, others):
+def test_both_paths_read_the_same(field, others, body):
     version = VERSION.versions["v1"]
     program, reference = AuditProgram(VERSION, version), AuditProgram(VERSION, version, compiled=False)
     for value in VALUES:
         metadata = {"name": "a", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z", "generation": 1}
         made = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {**metadata, **others, field: value}}
-        data = json.dumps(made).encode()
+        data = json.dumps({**made, **body}).encode()
         assert reported(program.audit(data)) == reported(reference.audit(data)), value
     assert program.total == len(VALUES)
 

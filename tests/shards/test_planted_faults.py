@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.codegen import Module
-from auditor.fastpath.dicts import build, root, support
+from auditor.fastpath.dicts import build, metadata, root, support
 from auditor.fastpath.dicts.map_code import KeyCounter
 from auditor.fastpath.records import typed
 from auditor.fastpath.rules.prover import RuleProver
@@ -104,6 +104,10 @@ FAULTS: dict[str, tuple[Plant, dict[str, Any], dict[str, Any], str]] = {
     "has another label": (instead(root, "prove_metadata", other_label), {}, {"labels": {"app": "a"}}, "head: "),
     "has another effect": (instead(build, "rewritten_metadata", lambda *_: ""), {}, {"labels": {"app": 5}}, "effect: "),
     "selects another value": (replaced(("found['spec.name'] = v", "found['spec.name'] = 'x' + v")), {}, {}, "selected: "),
+    "proves bad metadata": (instead(metadata, "prove_metadata", lambda *_: True), {"size": -5}, {"namespace": ""}, "findings"),
+    "misses bad metadata": (instead(metadata, "prove_metadata", lambda *_: True), {"size": -5}, {"labels": {"?": "a"}}, "findings"),
+    "misses a bound beside bad metadata": (replaced(("v2 < 0", "v2 < -9")), {"size": -5}, {"labels": {"?": "a"}}, "findings"),
+    "prunes badly beside bad metadata": (instead(support, "prune_unknown", kept), {"extra": 1}, {"labels": {"?": "a"}}, "object"),
 }  # fmt: skip
 """By fault: how it is planted, what the spec and the metadata of the object with the fault are, words of the error."""
 

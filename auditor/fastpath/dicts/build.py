@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Final
 from auditor.codegen import Module
 from auditor.fastpath.dicts.emit import ModuleEmitter
 from auditor.fastpath.dicts.metadata import prove_embedded, prove_metadata
+from auditor.fastpath.dicts.metadata_parts import NotNormal
 from auditor.fastpath.dicts.root import fused, selector
 from auditor.fastpath.dicts.scope import SchemaNotEmittable
 from auditor.golang.go_text import display
-from auditor.schema.objectmeta import read_metadata
+from auditor.schema.objectmeta import read_metadata, reads_the_same
 from auditor.schema.structural import ABSENT, ListType, StructuralSchema
 from auditor.storage_read.read import rewritten_metadata
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from auditor.base.records import JsonObject
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.fastpath.dicts.support import Log
+
+    Run = Callable[[JsonObject, Log, int], bool | None]
 
 
 _TYPES: Final = frozenset(("", "string", "integer", "number", "boolean", "object", "array"))
@@ -125,8 +128,8 @@ class VersionProgram:
 
     Attributes:
         module: All its functions.
-        run: Takes the decoded object, a `Log` and the size of its text; see `root.fused`. None means there is no
-            program.
+        run: Takes the decoded object, a `Log` and the size of its text, and returns whether it is proven, or None if
+            all but its metadata is; see `root.fused`. None means there is no program.
         select: Takes the read object and returns what field selectors see; None means only the reference knows.
         reason: Why there is no `run`; empty means there is one.
     """
@@ -136,7 +139,7 @@ class VersionProgram:
     def __init__(
         self,
         module: Module,
-        run: Callable[[JsonObject, Log, int], bool] | None,
+        run: Run | None,
         select: Callable[[JsonObject], dict[str, str]] | None,
         reason: str = "",
     ) -> None:
@@ -190,6 +193,8 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
         obj["metadata"] = read
         log.pruned.extend((None, f"metadata.{path}") for path in unknown)
         log.effect = max(log.effect, rewritten_metadata(stored, read))
+        if not reads_the_same(read):
+            raise NotNormal
         return prove_metadata(read, size, namespaced)
 
     return repair

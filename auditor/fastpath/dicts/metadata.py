@@ -10,7 +10,7 @@ Source: apimachinery pkg/apis/meta/v1/types.go, pkg/api/validation/objectmeta.go
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from orjson import dumps as _dumps
 
@@ -44,6 +44,8 @@ from auditor.validation.name_checks import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from auditor.base.records import JsonObject
 
 
@@ -83,6 +85,28 @@ def prove_metadata(metadata: JsonObject, size: int, namespaced: bool) -> bool:
     elif namespaced:
         return False
     return _prove_common(metadata, size, count)
+
+
+def metadata_prover(data: bytes, *, namespaced: bool) -> Callable[[Any], bool] | None:
+    """Return what proves the metadata of an object that is decoded from some bytes; None if these are no JSON object.
+
+    It takes metadata of any type, and returns whether a read leaves them as they are and a create finds nothing.
+    """
+    if data[:1] != b"{":
+        return None
+    size = len(data) * _OF_BROKEN_BYTE
+
+    def proves(metadata: Any) -> bool:
+        try:
+            return type(metadata) is dict and prove_metadata(metadata, size, namespaced)
+        except NotNormal:
+            return False
+
+    return proves
+
+
+_OF_BROKEN_BYTE: Final = 3
+"""Bytes of the character that stands for a byte which is not UTF-8."""
 
 
 def prove_embedded(resource: JsonObject) -> bool:

@@ -38,15 +38,16 @@ def fused(
 ) -> str:
     """Declare the function that reads and proves whole objects, and return its name.
 
-    The function takes the decoded object, a `Log` and the size of the JSON text in bytes. It returns whether the object
-    is proven valid; then it is changed as by the storage read.
+    The function takes the decoded object, a `Log` and the size of the JSON text in bytes. It returns True if the object
+    is proven valid, None if all but its metadata is; in both cases it is changed as by the storage read. It returns
+    False if nothing is known.
 
     Args:
         emitter: Writes the function.
         definition: The definition of the objects.
         version: The version at which they are stored and audited.
-        repair: Coerces the metadata of an object in place, and returns whether it is then valid; called only if the
-            read would change it.
+        repair: Coerces the metadata of an object in place, and returns whether it is then proven valid; called only if
+            the stored metadata is not.
 
     Raises:
         NotEmittable: Only the reference can read objects of this version.
@@ -71,10 +72,9 @@ def fused(
 _REPAIR: Final = (
     "if not is_repaired:",
     " is_repaired = True",
-    " if not _repair(o, size, log):",
-    "  raise Refused('', 'metadata')",
+    " is_sound = _repair(o, size, log)",
 )
-"""Coerces the metadata if the read changes them: late, as most objects that are not proven fail before."""
+"""Coerces the metadata if the read may change them: late, as most objects that are not proven fail before."""
 
 
 class _Root:
@@ -100,10 +100,10 @@ class _Root:
         with w.block(f"def {name}(o, log, size, {LOCALS}):"):
             with w.block(f"if o['apiVersion'] != {self.api_version!r} or o['kind'] != {self.kind!r}:"):
                 w.line("raise Refused('', 'identity')")
-            w.line("stored, is_repaired = o['metadata'], True")
+            w.line("stored = o['metadata']")
             with w.block("try:"):
-                w.lines((f"if not _metadata(stored, size, {self.namespaced}):", " raise Refused('', 'metadata')"))
-            w.lines(("except Refused:", " raise", "except Exception:", " is_repaired = False"))
+                w.line(f"is_repaired = is_sound = _metadata(stored, size, {self.namespaced})")
+            w.lines(("except Exception:", " is_repaired = False"))
             known = frozenset((*schema.properties, *META_KEYS))
             counter = KeyCounter(w, scope.local("n") if schema.additional_properties is None else "")
             counter.start(str(len(META_KEYS)))
@@ -122,7 +122,7 @@ class _Root:
             w.lines(chain(emitter.conditions(schema, "o", "dict", Mode.FUSED)))
             if self.scale is not None:
                 _scale(w, self.scale)
-            w.line("return True")
+            w.line("return True if is_sound else None")
         return w.source
 
     def _meta_property(self, w: FunctionWriter, key: str, schema: StructuralSchema, scope: CodeScope) -> None:
@@ -135,11 +135,14 @@ class _Root:
             return
         if defaults_below(schema):
             raise SchemaNotEmittable("defaults in metadata")
-        if accepts_everything(schema) or emitter.is_plain_object(schema):
+        accepts_all = accepts_everything(schema) or emitter.is_plain_object(schema)
+        if accepts_all and not schema.properties:
+            return
+        w.lines((*_REPAIR, "if not is_sound:", " raise Refused('', 'metadata')"))
+        if accepts_all:
             return
         below = scope.property(key, frozen=True)
         y = below.local("v")
-        w.lines(_REPAIR)
         w.line(f"{y} = o['metadata']")
         emitter.value(w, schema, y, below)
 
