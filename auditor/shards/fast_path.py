@@ -227,6 +227,7 @@ class FastPath:
         if made is None:
             if typed.refusal in _FINAL and self._valid < MOST_VALID:
                 self._refused = data, typed.refusal
+                return False
             self._tries -= 1
             if not self._tries:  # they would all be decoded twice
                 self._typed, self._tries, self._pause = None, _TRIES_AGAIN, _PAUSE

@@ -136,6 +136,18 @@ def test_a_refusal_says_what_dicts_cannot_prove(reason: Reason | None, path: str
         assert program.judge_refused(data, reason, orjson.loads(data)) == exact
 
 
+@pytest.mark.parametrize("metadata", [{"labels": []}, {"unknown": 1}, {"generation": None}, {"name": ""}], ids=str)
+@pytest.mark.parametrize(("path", "value"), [*REFUSED[Reason.SCHEMA], *REFUSED[None][2:4]])
+def test_a_fault_of_the_metadata_hides_none_of_the_body(metadata: dict[str, Any], path: str, value: Any) -> None:
+    typed = program_of(SCHEMA).typed(0)
+    assert typed is not None
+    made = json.loads(changed(path, value))
+    assert typed.prove(json.dumps(made | {"metadata": made["metadata"] | metadata}).encode()) is None
+    is_fault = not path.startswith("metadata") and (path, value) in REFUSED[Reason.SCHEMA]
+    usual = Reason.METADATA if metadata == {"name": ""} else None
+    assert typed.refusal is (Reason.SCHEMA if is_fault and (path, value) != ("spec.text", "A") else usual)
+
+
 def test_a_refused_object_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     program = program_of(SCHEMA)
     data = changed("spec.size", "3")

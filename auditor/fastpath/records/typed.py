@@ -69,7 +69,8 @@ class TypedProgram:
         defaulted: Dotted paths of the defaults that a read of the last proven object fills in, sorted.
         pruned: Dotted paths of the fields that this read drops, sorted.
         refusal: Reason for which the code for dicts cannot prove the last object either, if it was not proven; None if
-            that code may prove it. It decides nothing but what is tried next.
+            that code may prove it. For `METADATA` it may prove all but the metadata. It decides nothing but what is
+            tried next.
 
     Raises:
         NotEmittable: There is no such program for this version.
@@ -95,6 +96,7 @@ class TypedProgram:
         self._record_rules: RecordRules | None = None
         writer = self._writer(definition, version)
         self._decode = msgspec.json.Decoder(writer.root.annotation).decode
+        self._decode_body = msgspec.json.Decoder(writer.body).decode
         self._has_plain = writer.has_plain
         self._check: Callable[..., bool] = self.module.compile(writer.check)
         self._plain: Callable[[Any], dict[str, Any]] = self.module.compile(writer.plain)
@@ -139,6 +141,8 @@ class TypedProgram:
             log.clear()
             self._fallbacks.caught(Part.RECORD, error)
             self.refusal = _refusal(error)
+            if " - at `$.metadata" in str(error) and self._is_body_refused(data):
+                self.refusal = Reason.SCHEMA
             return None
         if log.defaulted or log.pruned:
             if len(data) > FREE_BYTES:
@@ -148,6 +152,14 @@ class TypedProgram:
         else:
             self.defaulted = self.pruned = ()
         return made
+
+    def _is_body_refused(self, data: bytes) -> bool:
+        """Return whether decoding refuses an object whatever its metadata, for a fault that no read repairs."""
+        try:
+            self._decode_body(data)
+        except msgspec.ValidationError as error:
+            return _refusal(error) is Reason.SCHEMA
+        return False
 
     def _refused(self, reason: Reason) -> None:
         self._log.clear()
@@ -198,6 +210,7 @@ class TypedWriter:
 
     Attributes:
         root: The form of the decoded objects of the version.
+        body: The record type of objects with any metadata.
         check, plain, select: Names of the functions.
         has_plain: Whether a part of an object is decoded to plain values.
     """
@@ -233,6 +246,7 @@ class TypedWriter:
         ruled = {name for name, child in rest.items() if has_rules and contains_rules(child)}
         types = RecordTypes(on_records=on_records)
         root = self.root = types.record(schema, rest, head, ruled)
+        self.body: Any = types.record(schema, rest, [*head[:2], ("metadata", msgspec.Raw)], ruled).annotation
         self.has_plain = types.has_plain
         checks = CheckWriter(module, emitter)
         self.check = module.function(lambda name: checks.write(name, root, version, namespaced=definition.namespaced))
