@@ -270,7 +270,7 @@ class AuditProgram:
         effect = log.effect
         log.clear()
         if is_proven is None:
-            findings = self.validator.run(obj, self._rules_on(data), ProvenPart.BODY)
+            findings = self.validator.run(obj, self._rules_on(data, typed=True), ProvenPart.BODY)
             self.fallbacks.note(Part.OBJECT, Reason.METADATA, valid=not findings)
             return Judgement(self._audited(obj, pruned, defaulted, findings, stored_version, program.select), effect)
         if not is_proven:
@@ -422,12 +422,12 @@ class AuditProgram:
         except Exception as error:  # noqa: BLE001 - not known: the reference decides
             return Part.OBJECT, Reason.RULES, type(error).__name__
 
-    def _rules_on(self, data: bytes) -> RuleHook | None:
+    def _rules_on(self, data: bytes, *, typed: bool = False) -> RuleHook | None:
         """Return the evaluator of the rules of an object that was read from some bytes; None if there are none."""
         if not self.rules:
             return None
         if self.compiled and not self.is_cold:
-            return lambda obj: self.prover.findings(obj, data)
+            return lambda obj: self.prover.findings(obj, data, typed=typed)
         return lambda obj: [finding for rule in self.rules for finding in rule(obj)]
 
     def _by_reference(self, data: bytes, why: Fallback | None, decoded: Any = None) -> Judgement:

@@ -195,6 +195,6 @@ def _repairer(*, namespaced: bool, drop: bool) -> Callable[[JsonObject, int, Log
         log.effect = max(log.effect, rewritten_metadata(stored, read))
         if not reads_the_same(read):
             raise NotNormal
-        return prove_metadata(read, size, namespaced)
+        return read is not stored and prove_metadata(read, size, namespaced)
 
     return repair

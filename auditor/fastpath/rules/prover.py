@@ -176,14 +176,15 @@ class RuleProver:
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def findings(self, obj: JsonObject, data: bytes) -> list[Finding]:
+    def findings(self, obj: JsonObject, data: bytes, *, typed: bool = False) -> list[Finding]:
         """Run the rules of an object as for a create; the interpreter alone judges each rule that is not proven.
 
         Args:
             obj: The object after the exact read, valid except for its rules.
             data: The stored bytes of the object.
+            typed: Whether all its values are proven to have their declared type.
         """
-        if not self.is_typed(obj):
+        if not typed and not self.is_typed(obj):
             return self.rules.run(obj)
         left: list[tuple[int, Any, Trail]] = []
         try:
@@ -191,6 +192,8 @@ class RuleProver:
         except Exception as error:  # noqa: BLE001 - over the budget, or what Python does not compile
             self.fallbacks.caught(Part.RULES, error)
             return self.rules.run(obj)
+        if not left:
+            return []
         new_findings = self.rules.run_these(
             [(self._evaluations[number], value, trail) for number, value, trail in left], cost
         )
