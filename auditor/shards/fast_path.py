@@ -225,8 +225,9 @@ class FastPath:
         assert typed is not None
         made = typed.prove(data)
         if made is None:
-            if typed.refusal in _FINAL and self._valid < MOST_VALID:
-                self._refused = data, typed.refusal
+            if typed.refusal is not None and self._valid < MOST_VALID:
+                if typed.refusal in _FINAL:
+                    self._refused = data, typed.refusal
                 return False
             self._tries -= 1
             if not self._tries:  # they would all be decoded twice
