@@ -107,17 +107,14 @@ class CheckWriter:
         self._module = module
         self._emitter = emitter
 
-    def write(self, name: str, root: Decoded, version: CrdVersion, *, namespaced: bool) -> str:
-        """Return the source of the function; it returns True for a record that is proven valid except for rules.
+    def write(self, name: str, root: Decoded, version: CrdVersion) -> str:
+        """Return the source of the function; it returns True for a record proven valid except for metadata and rules.
 
-        It returns False, or raises NotProven for `Reason.METADATA`, if the code for dicts cannot prove the object
-        either; it raises another exception if that is not known.
+        It returns False if the code for dicts cannot prove that either; it raises an exception if that is not known.
         """
         w = FunctionWriter()
         scope = CodeScope(Mode.FUSED, root=True)
         with w.block(f"def {name}(o, log, size, {LOCALS}):"):
-            with w.block(f"if not _metadata(o.metadata, size, {namespaced}):"):
-                w.line("raise Refused('', 'metadata')")
             self._fields(w, root, "o", scope)
             if version.scale is not None:
                 for path, test in scale_tests(version.scale):

@@ -29,6 +29,7 @@ from auditor.fastpath.dicts.branches import accepts_everything
 from auditor.fastpath.dicts.emit import ModuleEmitter
 from auditor.fastpath.dicts.fallbacks import Fallbacks, Part, Reason
 from auditor.fastpath.dicts.metadata import prove_embedded
+from auditor.fastpath.dicts.metadata_parts import NotNormal
 from auditor.fastpath.dicts.scope import META_KEYS, SchemaNotEmittable, given, has_default
 from auditor.fastpath.dicts.support import Log, NotProven
 from auditor.fastpath.records.checks import CheckWriter, write_plain_values, write_select
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
 GLOBALS: Final[dict[str, Any]] = {
     "_display": shown,
-    "_metadata": prove_record,
     "_U": UNSET,
     "_loads": orjson.loads,
 }
@@ -98,6 +98,7 @@ class TypedProgram:
         self._decode = msgspec.json.Decoder(writer.root.annotation).decode
         self._decode_body = msgspec.json.Decoder(writer.body).decode
         self._has_plain = writer.has_plain
+        self._namespaced = definition.namespaced
         self._check: Callable[..., bool] = self.module.compile(writer.check)
         self._plain: Callable[[Any], dict[str, Any]] = self.module.compile(writer.plain)
         self.select: Callable[[Any], tuple[Any, ...]] = self.module.compile(writer.select)
@@ -124,29 +125,31 @@ class TypedProgram:
         Raises:
             TooMuchToReport: The paths of dropped and defaulted fields need too much memory.
         """
-        log = self._log
+        log, size = self._log, len(data)
         try:
             made = self._decode(data)
+            if not prove_record(made.metadata, size, self._namespaced):
+                raise NotProven(reason=Reason.METADATA)  # noqa: TRY301 - as where they are not even normal
             if self._has_plain:  # the text of a plain value is looked at later, but never if its key comes again
                 orjson.loads(data)
-            if not self._check(made, log, len(data)):
+            if not self._check(made, log, size):
                 return self._refused(Reason.SCHEMA)
             if self._rules is not None and not (
                 self._rules.hold(self._plain(made), data)
                 if self._record_rules is None
-                else self._record_rules.hold(made, len(data))
+                else self._record_rules.hold(made, size)
             ):
                 return self._refused(Reason.RULES)
         except Exception as error:  # noqa: BLE001 - whatever is wrong, the next way can tell
             log.clear()
             self._fallbacks.caught(Part.RECORD, error)
             self.refusal = _refusal(error)
-            if " - at `$.metadata" in str(error) and self._is_body_refused(data):
+            if _is_about_metadata(error) and self._is_body_refused(data):
                 self.refusal = Reason.SCHEMA
             return None
         if log.defaulted or log.pruned:
-            if len(data) > FREE_BYTES:
-                check_paths(orjson.loads(data), len(data))
+            if size > FREE_BYTES:
+                check_paths(orjson.loads(data), size)
             self.defaulted, self.pruned = log.defaulted_paths(), log.pruned_paths()
             log.clear()
         else:
@@ -154,12 +157,13 @@ class TypedProgram:
         return made
 
     def _is_body_refused(self, data: bytes) -> bool:
-        """Return whether decoding refuses an object whatever its metadata, for a fault that no read repairs."""
+        """Return whether an object has a fault that no read repairs, whatever its metadata."""
         try:
-            self._decode_body(data)
-        except msgspec.ValidationError as error:
+            return not self._check(self._decode_body(data), self._log, len(data))
+        except Exception as error:  # noqa: BLE001 - what it says is asked
             return _refusal(error) is Reason.SCHEMA
-        return False
+        finally:
+            self._log.clear()
 
     def _refused(self, reason: Reason) -> None:
         self._log.clear()
@@ -189,6 +193,12 @@ def _refusal(error: Exception) -> Reason | None:
     if path in ("apiVersion`", "kind`") or (fault.endswith("got `null`") and path.endswith("[...]`")):
         return None  # a value of a map is dropped if it is null
     return Reason.SCHEMA
+
+
+def _is_about_metadata(error: Exception) -> bool:
+    if type(error) is NotProven:
+        return error.reason == Reason.METADATA
+    return type(error) is NotNormal or " - at `$.metadata" in str(error)
 
 
 _METADATA: Final = {
@@ -249,7 +259,7 @@ class TypedWriter:
         self.body: Any = types.record(schema, rest, [*head[:2], ("metadata", msgspec.Raw)], ruled).annotation
         self.has_plain = types.has_plain
         checks = CheckWriter(module, emitter)
-        self.check = module.function(lambda name: checks.write(name, root, version, namespaced=definition.namespaced))
+        self.check = module.function(lambda name: checks.write(name, root, version))
         self.plain = module.function(lambda name: write_plain_values(name, root))
         self.select = module.function(lambda name: write_select(name, root, version))
 
