@@ -51,6 +51,8 @@ Labels = dict[tuple[str, str, str, str], dict[str, str]]
 """The labels of objects by group, kind, namespace and name."""
 Controllers = dict[tuple[str, str, str, str], tuple[str, str]]
 """Cluster and controller of objects by group, kind, namespace and name."""
+Links = dict[tuple[str, str, str], str]
+"""The controllers of objects by cluster, namespace and what these are called as controllers (`Kind.group/name`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class ReportOwners:
         self.report = report
         self.manifest = manifest
         self.rules = owner_rules_of(manifest)
-        self._links: dict[tuple[str, str, str], str] | None = None
+        self._links: dict[str, Links] = {}
         self._part = ""
         self._tables: dict[Path, Any] = {}
 
@@ -190,29 +192,54 @@ class ReportOwners:
             namespace: The namespace of the object.
             controller: Its controller.
         """
-        if self._links is None:
-            self._links = _links(self.report)
         controllers, place = controller, namespace
         for _ in range(_LONGEST_CHAIN):
-            if (above := self._links.get((cluster, place, controllers))) is None:
-                if not place or (above := self._links.get((cluster, "", controllers))) is None:
+            links = self._links_of(_kind_in(controllers))
+            if (above := links.get((cluster, place, controllers))) is None:
+                if not place or (above := links.get((cluster, "", controllers))) is None:
                     return controllers
                 place = ""
             controllers = above
         return controller  # they control each other
 
+    def _links_of(self, owner: str) -> Links:
+        """Return the controllers of the objects of a kind; parts are read only if the manifest counts such objects."""
+        if owner not in self._links:
+            counted = ((entry["group"], entry["kind"]) for entry in self.manifest["kinds"])
+            kinds = {kind for group, kind in counted if _kind_in(_called(group, kind, "")) == owner}
+            self._links[owner] = _links(self.report, owner, kinds) if kinds else {}
+        return self._links[owner]
 
-def _links(report: Path) -> dict[tuple[str, str, str], str]:
-    """Return the controllers of the objects that control others, by cluster, namespace and name (`Kind.group/name`)."""
-    paths = [path for path in sorted((report / "objects").glob("part-*.parquet")) if ".." not in path.parts]
-    tables = [table for path in paths if (table := _controlled(path)) is not None]
-    controllers = {text for table in tables for text in Coded(table["controller"]).texts if text is not None}
-    names = {text.partition("/")[2] for text in controllers}
-    out = {}
-    for table in tables:
-        for cluster, group, kind, namespace, called, controller in _places_called(table, names):
-            if (own := f"{kind}.{group}/{called}" if group else f"{kind}/{called}") in controllers:
-                out[cluster, namespace, own] = controller
+
+def _called(group: str, kind: str, name: str) -> str:
+    """Return what a controller is called by the objects that it controls."""
+    return f"{kind}.{group}/{name}" if group else f"{kind}/{name}"
+
+
+def _kind_in(controller: str) -> str:
+    """Return the kind and group in what a controller is called."""
+    return controller.partition("/")[0]
+
+
+def _links(report: Path, owner: str, kinds: Collection[str]) -> Links:
+    """Return the controllers of the objects of a kind.
+
+    Args:
+        report: The folder of the report.
+        owner: The kind and its group, as `_kind_in` returns them.
+        kinds: The names of the kind by which objects/ may have it.
+    """
+    out: Links = {}
+    for path in sorted((report / "objects").glob("part-*.parquet")):
+        table = _controlled(path, kinds) if ".." not in path.parts else None
+        if table is None:
+            continue
+        group, kind = Coded(table["group"]), Coded(table["kind"])
+        first, number = groups_of(combined([(group.codes, len(group.texts)), (kind.codes, len(kind.texts))]))
+        names = [_kind_in(_called(group.text(row), kind.text(row), "")) for row in first.tolist()]
+        wanted = np.array([name == owner for name in names], dtype=bool)
+        for place in _places(take(table, np.flatnonzero(wanted[number]))):
+            out[place[0], place[3], _called(place[1], place[2], place[4])] = place[5]
     return out
 
 
@@ -223,20 +250,27 @@ def _rows_called(table: Any, names: Collection[str]) -> Any:
     return take(table, np.flatnonzero(wanted[name.codes]))
 
 
-def _places_called(table: Any, names: Collection[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the columns `_PLACE` of the rows that have one of some names; empty texts for nulls."""
-    rows = plain(_rows_called(table, names))  # of a dictionary all texts are read, of these few
+def _places(table: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the columns `_PLACE` of some rows; empty texts for nulls."""
+    rows = plain(table)  # of a dictionary all texts are read, of these few
     columns = [Coded(rows[name]) for name in _PLACE]
     return zip(*([column.texts[code] or "" for code in column.codes.tolist()] for column in columns), strict=True)
 
 
-def _controlled(path: Path) -> Any:
-    """Return the rows of a part of objects/ that have a controller; None if there are none."""
+def _controlled(path: Path, kinds: Collection[str] | None = None) -> Any:
+    """Return the rows of a part of objects/ that have a controller; None if there are none.
+
+    Args:
+        path: The part.
+        kinds: Kinds that are needed: a part whose footer shows that it has none of them counts as one without rows.
+    """
     try:
         with parquet_reader(path) as reader:
             footer, names = reader.metadata, reader.schema_arrow.names
         if "controller" not in names or is_null(path, "controller", footer):
             return None  # the first is an older report
+        if kinds is not None and not may_hold(path, "kind", kinds, footer):
+            return None
         table = read_parquet(path, _PLACE, footer=footer)
     except DamagedDump:
         return None  # then the controllers are not known
@@ -260,7 +294,7 @@ def controllers_in(table: Any, columns: dict[str, Coded]) -> Controllers:
         return {}
     return {
         (group, kind, namespace, name): (cluster, controller)
-        for cluster, group, kind, namespace, name, controller in _places_called(table, names_in(columns))
+        for cluster, group, kind, namespace, name, controller in _places(_rows_called(table, names_in(columns)))
     }
 
 

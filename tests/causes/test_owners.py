@@ -6,11 +6,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from auditor.base.arrow import may_hold
+from auditor.base.arrow import may_hold, read_parquet
 from auditor.base.errors import PlanError
 from auditor.causes.filters import Filters
 from auditor.causes.model import FindingsModel
-from auditor.causes.owners import owner_of, read_owner_rules
+from auditor.causes.owners import ReportOwners, owner_of, read_owner_rules
 from tests.causes.reports import audited, definition, export, widget
 
 HELM = {"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/instance": "shop"}
@@ -150,3 +150,31 @@ def test_a_file_without_labels_of_owners_is_known_by_its_footer(tmp_path):
     [file] = (audited(tmp_path / "b", plain) / "index").rglob("part-*.parquet")
     assert not may_hold(file, "labels.key_value.key", ["app.kubernetes.io/instance"])
     assert may_hold(file, "name", ["a"])
+
+
+def test_only_parts_with_objects_of_the_kind_of_a_controller_are_read(tmp_path, monkeypatch):
+    crd = definition({"size": {"type": "integer", "maximum": 5}})
+    widgets = [widget("mid", {}, ownerReferences=[ref("apps/v1", "Deployment", "web")]), widget("free", {})]
+    job = widget("run", {}, ownerReferences=[ref("batch/v1", "CronJob", "nightly")])
+    job |= {"apiVersion": "batch/v1", "kind": "Job"}
+    paths = [
+        *audited(tmp_path / "a", export(tmp_path / "a.ndjson", *widgets)).glob("objects/*"),
+        *audited(tmp_path / "b", export(tmp_path / "b.ndjson", crd, job)).glob("objects/*"),
+    ]
+    report = audited(tmp_path / "report", export(tmp_path / "c.ndjson", crd, *widgets, job))
+    for number, path in enumerate(paths):
+        path.replace(report / "objects" / f"part-{number:05}.parquet")
+    read = []
+
+    def noted(path, *columns, **more):
+        read.append(path.name)
+        return read_parquet(path, *columns, **more)
+
+    monkeypatch.setattr("auditor.causes.owners.read_parquet", noted)
+    found = ReportOwners(report, json.loads((report / "manifest.json").read_text()))
+    assert found.top_controller("", "team", "Deployment.apps/web") == "Deployment.apps/web"
+    assert read == []  # the report has no such object
+    assert found.top_controller("", "team", "Job.batch/run") == "CronJob.batch/nightly"
+    assert read == ["part-00001.parquet"]
+    assert found.top_controller("", "team", "Widget.example.com/mid") == "Deployment.apps/web"
+    assert read == ["part-00001.parquet", "part-00000.parquet"]
