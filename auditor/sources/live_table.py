@@ -16,11 +16,11 @@ import pyarrow
 
 from auditor.base import arrow
 from auditor.base.tables import LIVE_KEYS
+from auditor.sources.files.beside import Beside
 from auditor.sources.files.digest import map_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from concurrent.futures import Future, ThreadPoolExecutor
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -220,12 +220,6 @@ class _SortedRun:
             path.unlink()
 
 
-def _new_thread() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - small dumps need none
-
-    return ThreadPoolExecutor(1, "newest-per-key")
-
-
 def _joined(batches: list[KeyedRows]) -> KeyedRows:
     keys = pa.concat_arrays([batch.keys for batch in batches])
     return KeyedRows(keys, np.concatenate([batch.rows for batch in batches]))
@@ -239,8 +233,7 @@ class NewestPerKey:
     Args:
         workdir: Folder for temporary files; all are removed.
         number: Position of the dump among the inputs.
-        in_thread: Sort and merge in a thread, while this one adds rows and writes the table. Arrow and
-            numpy do this without Python's lock.
+        in_thread: Sort and merge in a thread, while this one adds rows and writes the table.
         older: Path of a file for the numbers (`ROW`) of the rows that are not the newest of their key, or None.
     """
 
@@ -249,8 +242,7 @@ class NewestPerKey:
         self.number = number
         self._older = None if older is None else older.open("wb")
         self._note_older = None if self._older is None else self._older.write
-        self._thread = _new_thread() if in_thread else None
-        self._parking: Future[None] | None = None
+        self._parking = Beside(1 if in_thread else 0, "newest-per-key")
         self._held: list[KeyedRows] = []
         self._held_bytes = 0
         self._runs: list[_SortedRun] = []
@@ -259,9 +251,8 @@ class NewestPerKey:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._thread is not None:
-            self._thread.shutdown()
+    def __exit__(self, *error: object) -> None:
+        self._parking.__exit__(*error)
         if self._older is not None:
             self._older.close()
 
@@ -273,44 +264,24 @@ class NewestPerKey:
         self._held_bytes += batch.keys.nbytes + batch.rows.nbytes
         if self._held_bytes >= _HELD_BYTES:
             held, self._held, self._held_bytes = self._held, [], 0
-            self._settle()
-            if self._thread is None:
-                self._park(held)
-            else:
-                self._parking = self._thread.submit(self._park, held)
-
-    def _settle(self) -> None:
-        """Wait until the thread has nothing to do; raise its error."""
-        parking, self._parking = self._parking, None
-        if parking is not None:
-            parking.result()
+            self._parking.do(self._park, held)
 
     def finish(self, path: Path) -> int:
         """Write the live table and return how many rows it has."""
-        self._settle()
+        self._parking.settle()
         writer = LiveTableWriter(path, self.number)
         held, self._held = self._held, []
         if held and not self._runs:
             writer.write(_joined(held).newest(self._note_older).alive())
         elif held:
             self._park(held)
-        for batch in self._ahead(self._merge(self._runs)):
+        for batch in self._parking.each(self._merge(self._runs)):
             writer.write(batch.alive())
         writer.close()
         for run in self._runs:
             run.remove()
         self._runs = []
         return writer.rows
-
-    def _ahead(self, batches: Iterator[KeyedRows]) -> Iterator[KeyedRows]:
-        """Yield all batches; the thread makes the next one meanwhile."""
-        if self._thread is None:
-            yield from batches
-            return
-        following = self._thread.submit(next, batches, None)
-        while (batch := following.result()) is not None:
-            following = self._thread.submit(next, batches, None)
-            yield batch
 
     def _new_run(self, tier: int) -> _SortedRun:
         self._made += 1

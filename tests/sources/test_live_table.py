@@ -1,6 +1,7 @@
 """The live table has the newest row of each key, whether a thread sorts and merges or not."""
 
 import random
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -116,5 +117,4 @@ def test_the_thread_ends_with_the_block(tmp_path):
     with NewestPerKey(tmp_path, 0, in_thread=True) as newest:
         for batch in batches(random.Random(1), 60):
             newest.add(batch)
-    assert newest._thread is not None
-    assert not any(thread.is_alive() for thread in newest._thread._threads)
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("newest-per-key")]

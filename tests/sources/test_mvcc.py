@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auditor.sources import live_table
 from auditor.sources.bolt.page import LeafElements, key_words
+from auditor.sources.etcd import mvcc
 from auditor.sources.etcd.mvcc import (
     MalformedMessage,
     Revision,
@@ -19,7 +21,8 @@ from auditor.sources.etcd.mvcc import (
     revisions,
 )
 from auditor.sources.files.view import FileView
-from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, key_value, revision, varint
+from tests.sources.bolt_writer import History, bolt_file, etcd_buckets, key_value, revision, snapshot, varint
+from tests.sources.dumps import index
 from tests.sources.etcd.status import snapshot_status
 
 if TYPE_CHECKING:
@@ -259,3 +262,29 @@ def test_the_row_that_a_restore_writes_counts_in_the_hash(
     path.write_bytes(bolt_file(etcd_buckets(rows, finished=scheduled and 4, scheduled=scheduled)))
     status = snapshot_status(path, workdir=tmp_path)
     assert (status.hash_kv, status.total_key) == (reported, keys)
+
+
+def test_threads_make_the_same_live_table_and_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History()
+    for number in range(3000):
+        key = b"/registry/things/%d" % (number * 7919 % 700)
+        if number % 9:
+            history.put(key, b"v" * (number % 50), same=number % 5 == 1)
+        else:
+            history.delete(key)
+    rows = dict(history.rows)
+    for at in (5, 1500, 2990):
+        rows[sorted(rows)[at]] = b"no message"
+    path = tmp_path / "a.db"
+    path.write_bytes(snapshot(bolt_file(etcd_buckets(rows))))
+    monkeypatch.setattr(live_table, "_HELD_BYTES", 5000)
+    found = []
+    for least in (0, 1 << 40):
+        monkeypatch.setattr(mvcc, "_WORTH_A_THREAD", least)
+        folder = tmp_path / str(least)
+        folder.mkdir()
+        file, counts, table = index(path, folder, batch_rows=100)
+        older = (folder / "live.older").read_bytes()
+        found.append((counts, table, file.damage.records(), older))
+    assert found[0] == found[1]
+    assert len(found[0][2]) == 3

@@ -106,7 +106,10 @@ def key_words(view: FileView, offsets: I64, sizes: I64) -> U64:
 
 def precedes(left: U64, right: U64, *, or_equal: bool) -> NDArray[np.bool_]:
     """Compare keys, given as words, row by row."""
-    result: NDArray[np.bool_] = left[:, 3] <= right[:, 3] if or_equal else left[:, 3] < right[:, 3]
+    result: NDArray[np.bool_] = left[:, 0] < right[:, 0]
+    if result.all():
+        return result  # as most revisions: the first word is the number of their transaction
+    result = left[:, 3] <= right[:, 3] if or_equal else left[:, 3] < right[:, 3]
     for column in (2, 1, 0):
         result = (left[:, column] < right[:, column]) | ((left[:, column] == right[:, column]) & result)
     return result

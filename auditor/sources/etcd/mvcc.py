@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from auditor.sources.files.beside import Beside
 from auditor.sources.live_table import OLDER, KeyedRows, NewestPerKey
 
 if TYPE_CHECKING:
@@ -280,7 +281,9 @@ def _read_alone(view: FileView, rows: LeafElements, out: Revisions, index: int, 
 
 _KEY_BYTES_AT_ONCE = 16 << 20
 _WORTH_A_THREAD = 64 << 20
-"""Bytes of a database from which on a thread sorts its keys while this one reads them."""
+"""Bytes of a database from which on threads parse its revisions and sort its keys while this one reads its pages."""
+_AHEAD = 4
+"""Batches of rows that are read before they are parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,16 +323,22 @@ def write_live_table(
     """
     count = last = 0
     in_thread, older = view.size >= _WORTH_A_THREAD, path.with_suffix(OLDER)
-    with NewestPerKey(workdir, number, in_thread=in_thread, older=older) as newest:
+    with (
+        NewestPerKey(workdir, number, in_thread=in_thread, older=older) as newest,
+        Beside(_AHEAD if in_thread else 0, "revisions") as parsing,
+    ):
+
+        def add(rows: LeafElements) -> None:
+            for part in _parts(revisions(view, rows, report)):
+                newest.add(keyed_rows(view, part))
+
         for batch in batches:
             rows = batch if until is None else batch.select(batch.words[:, 0] <= np.uint64(until))
             count += len(rows)
             if len(rows):
                 last = max(last, int(rows.words[-1, 0]) & ((1 << 63) - 1))
-            live = revisions(view, rows, report)
-            for part in _parts(live):
-                newest.add(keyed_rows(view, part))
-        return LiveKeys(newest.finish(path), count, last)
+            parsing.do(add, rows)
+        return LiveKeys(parsing.last(newest.finish, path), count, last)
 
 
 def keyed_rows(view: FileView, found: Revisions) -> KeyedRows:
