@@ -44,7 +44,7 @@ from auditor.sources.dump_formats import HAS_HISTORY
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.etcd import EtcdFile
 from auditor.sources.etcd.mvcc import keyed_rows, revisions
-from auditor.sources.live_table import OLDER, ROW, NewestPerKey
+from auditor.sources.live_table import NewestPerKey
 from auditor.sources.registry_key import printable_key
 from auditor.updates.managed_fields import managers_of
 
@@ -233,30 +233,6 @@ def deletion(store: DumpStore, resource: Resource, namespace: str, name: str) ->
     revisions = [revision for _, revision in deleted_keys(store, below, f"/{name}")]
     command = "auditor show DUMP KIND/NAME prints its last value"
     return f"it was deleted at revision {max(revisions)}; {command}" if revisions else ""
-
-
-def older_revisions(source: SourcePlan, keys: Sequence[bytes]) -> Iterator[KeyRevision]:
-    """Yield the older revisions of live keys since each was created, newest first.
-
-    They are those that the walk that found the live keys came across; the dump is not walked again.
-    """
-    table, values = open_live(source), open_values(source)
-    older = np.fromfile(Path(source.live).with_suffix(OLDER), dtype=ROW)
-    live = table.filter(pc.is_in(table["key"], value_set=pa.array(keys, table["key"].type)))
-    older = older[np.isin(older["create"], live["create_revision"].to_numpy())]
-    older = older[np.argsort(-older["mod"])]
-    for key, create, newest in zip(*(live[name].to_pylist() for name in _OF_LIVE), strict=True):
-        field = key + _CREATE_REVISION  # keys that one transaction created have the same create revision
-        for _, mod, version, offset, length, *_ in older[older["create"] == create].tolist():
-            if mod < newest and field in values[max(0, offset - len(key) - _MOST_NUMBERS) : offset]:
-                yield KeyRevision(key, mod, False, version, offset, length)
-
-
-_OF_LIVE: Final = ("key", "create_revision", "mod_revision")
-_CREATE_REVISION: Final = b"\x10"
-"""The tag of the field after the key in a KeyValue message."""
-_MOST_NUMBERS: Final = 45
-"""Most bytes between the key of a KeyValue message and its value: three numbers, and the length of the value."""
 
 
 def _revisions(source: SourcePlan, wanted: Callable[[pa.Array], Any]) -> Iterator[KeyRevision]:

@@ -121,3 +121,13 @@ def test_a_dump_without_older_revisions_is_not_searched(tmp_path, monkeypatch):
     kinds = json.loads((tmp_path / "printed" / "manifest.json").read_bytes())["kinds"]
     assert any(kind["breaking"] for kind in kinds)
     assert not searched
+
+
+def test_values_are_read_only_of_keys_with_older_revisions(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("pipelines.run.report.older_values.OlderValues", lambda *given: asked.append(given))
+    audited(tmp_path, GOOD[:30])
+    assert not asked
+    (tmp_path / "again").mkdir()
+    audited(tmp_path / "again", GOOD, GOOD[:30])
+    assert asked
