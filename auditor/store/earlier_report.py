@@ -72,9 +72,21 @@ def rows_of(path: Path) -> int:
     """
     with arrow.parquet_reader(path) as reader:
         rows, stored = int(reader.metadata.num_rows), reader.schema_arrow
-    for field in _SCHEMAS.get(path.parent.name, ()):
+    _check_types(path, stored.remove_metadata())
+    return rows
+
+
+def _check_types(path: Path, stored: pa.Schema) -> None:
+    table = path.parent.name
+    if stored == _checked.get(table):
+        return  # as the part before
+    for field in _SCHEMAS.get(table, ()):
         known = plain_type(stored.field(field.name).type) if field.name in stored.names else None
         if known is not None and not pa.types.is_nested(field.type) and known != plain_type(field.type):
             reason = f"is not a table of a report: column {field.name} is of type {known}"
             raise DamagedDump(str(path), reason, str(plain_type(field.type)), "audit anew")
-    return rows
+    _checked[table] = stored
+
+
+_checked: Final[dict[str, pa.Schema]] = {}
+"""The columns of the last part that was checked, by table: most parts have the same."""
