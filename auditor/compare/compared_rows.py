@@ -33,8 +33,14 @@ _LIMIT: Final = LONGEST + SHORT
 """Characters of a text that an audit cut, and that says so, at most."""
 
 
-def row_groups(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield the row groups of a part in the columns of a schema; texts are dictionaries."""
+def row_groups(path: Path, schema: pa.Schema, plain_up_to: int = -1) -> Iterator[pa.Table]:
+    """Yield the row groups of a part in the columns of a schema; texts are dictionaries.
+
+    Args:
+        path: The part.
+        schema: The columns.
+        plain_up_to: A column that the file has without a dictionary stays so if no text in it has more bytes.
+    """
     names = [field.name for field in schema if _is_text(field.type)]
     wanted = pa.schema([(field.name, tables.DICTIONARY if field.name in names else field.type) for field in schema])
     with whole_parquet(path):
@@ -43,7 +49,7 @@ def row_groups(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
         with pq.ParquetFile(path, metadata=footer, read_dictionary=texts) as file:
             for number in range(file.num_row_groups):
                 table = file.read_row_group(number, columns=schema.names, use_threads=False).select(schema.names)
-                yield _typed(table, wanted)
+                yield _typed(table, wanted, plain_up_to)
 
 
 def _written_out(footer: pq.FileMetaData) -> set[str]:
@@ -53,12 +59,15 @@ def _written_out(footer: pq.FileMetaData) -> set[str]:
     return {column.path_in_schema for column in columns if not has_codes(column)}
 
 
-def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _typed(table: pa.Table, schema: pa.Schema, plain_up_to: int) -> pa.Table:
     columns = []
     for field, column in zip(schema, table.columns, strict=True):
         is_plain = pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(column.type)
-        columns.append((pc.dictionary_encode(column) if is_plain else column).cast(field.type))
-    return pa.table(columns, schema=schema)
+        if is_plain and (pc.max(pc.binary_length(column)).as_py() or 0) <= plain_up_to:
+            columns.append(column.cast(pa.string()))
+        else:
+            columns.append((pc.dictionary_encode(column) if is_plain else column).cast(field.type))
+    return pa.table(columns, names=schema.names)
 
 
 def identified(path: Path, schema: pa.Schema, shown: Sequence[str] = ()) -> pa.Table:
@@ -70,12 +79,14 @@ def identified(path: Path, schema: pa.Schema, shown: Sequence[str] = ()) -> pa.T
         shown: Columns of text that people read: they stay dictionaries, and long texts in them are cut.
     """
     groups = []
-    for group in row_groups(path, schema):
+    for group in row_groups(path, schema, LONG):
         short = _rewritten(group, LONG, _digested, [name for name in schema.names if name not in shown])
         short = _rewritten(short, _LIMIT, _cut, shown)
         others = plain(short.drop_columns(list(shown)))
         for name in shown:
-            others = others.append_column(name, short[name])
+            column = short[name]
+            is_plain = not pa.types.is_dictionary(column.type)
+            others = others.append_column(name, pc.dictionary_encode(column) if is_plain else column)
         groups.append(others.select(schema.names))
     return pa.concat_tables(groups) if groups else plain(schema.empty_table())
 

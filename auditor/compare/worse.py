@@ -6,7 +6,7 @@ be compared: its change is null.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,10 @@ import pyarrow.compute as pc
 
 from auditor.base.arrow import in_one_piece
 from auditor.base.statuses import Impact, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 
 Numbers = np.ndarray[Any, Any]
 
@@ -41,12 +45,13 @@ class Objects:
     Args:
         rows: The rows.
         whose: A text for each that is the same for all rows of an object.
-        names: What the object of each is called, in several ways; null where that is not known.
+        names: Return what the objects of some rows are called, null where that is not known: one for each way to call
+            them, and all but the first name contain the column `name`.
     """
 
-    def __init__(self, rows: pa.Table, whose: Any, names: list[Any]) -> None:
+    def __init__(self, rows: pa.Table, whose: Any, names: Sequence[Callable[[pa.Table], Any]]) -> None:
         self.rows = rows
-        self.names = [in_one_piece(each) for each in names]
+        self.names = names
         codes = pc.dictionary_encode(in_one_piece(whose))
         self.object = codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         bits = np.zeros(len(codes.dictionary), dtype=np.int64)
@@ -85,12 +90,7 @@ class WorseObjects:
 
     def __init__(self, old: Objects, new: Objects, *, unknown: Numbers, unread: Numbers, older: Numbers) -> None:
         self.new = new
-        was = np.full(len(new.bits), -1)
-        for before, now in zip(old.names, new.names, strict=True):
-            rows = np.asarray(pc.fill_null(pc.index_in(now, value_set=before, skip_nulls=True), -1))
-            rows = np.where(np.asarray(pc.is_null(now)), -1, rows)
-            if len(old.bits):
-                was = np.where((was < 0) & (rows >= 0), old.bits[np.maximum(rows, 0)], was)
+        was = _bits_before(old, new)
         self.change = _changes(was, new.bits)
         is_first = unknown | (unread & (was < 0)) | ((was >= 0) & (was & _UNKNOWN > 0))
         self.change[is_first | older] = None
@@ -118,6 +118,26 @@ class WorseObjects:
         changes = pa.array(self.change[mask & self._first].tolist(), pa.string())
         rows = rows.append_column("change", changes)
         return rows.append_column("level", pa.array([level] * rows.num_rows, pa.string()))
+
+
+def _bits_before(old: Objects, new: Objects) -> Numbers:
+    """Return for each row of the new report how bad its object was, by the first way in which it is found; else -1."""
+    was = np.full(len(new.bits), -1)
+    for way, (before, now) in enumerate(zip(old.names, new.names, strict=True)):
+        asked = np.flatnonzero(was < 0)
+        if not len(asked) or not len(old.bits):
+            break
+        wanted = new.rows if len(asked) == len(was) else new.rows.take(pa.array(asked))
+        among = np.arange(len(old.bits))
+        if way:  # few are left, and what they are called contains the name
+            called = pc.is_in(in_one_piece(old.rows["name"]), value_set=in_one_piece(wanted["name"]), skip_nulls=True)
+            among = np.flatnonzero(called)
+        known = old.rows if len(among) == len(old.bits) else old.rows.take(pa.array(among))
+        names = in_one_piece(now(wanted))
+        rows = np.asarray(pc.fill_null(pc.index_in(names, value_set=in_one_piece(before(known)), skip_nulls=True), -1))
+        rows = np.where(np.asarray(pc.is_null(names)), -1, rows)
+        was[asked[rows >= 0]] = old.bits[among[rows[rows >= 0]]]
+    return was
 
 
 def _changes(was: Numbers, now: Numbers) -> Numbers:

@@ -35,6 +35,8 @@ _COLUMNS: Final = (
     *("cluster", "key", *OBJECT, "plural", "status", "reason", "impact", "impacts", "value_hash", "mod_revision"),
     "put_code",
 )
+_WAYS: Final = 3
+"""Ways to call an object: by key, by kind, by plural name."""
 _SEPARATOR: Final = "\0"
 _DEFINITION: Final = "CustomResourceDefinition"
 """The kind of findings without a kind: those of definitions read from keys."""
@@ -113,7 +115,8 @@ class ReportSide:
 
     def objects_compared(self) -> Objects:
         """Return the objects in the form in which they are compared with those of another report."""
-        return Objects(self.objects, self._whose(self.objects), self.names_of_objects)
+        names = [lambda rows, way=way: self._name(rows, rows["plural"], way) for way in range(_WAYS)]
+        return Objects(self.objects, self._whose(self.objects), names)
 
     @cached_property
     def names_of_objects(self) -> list[Any]:
@@ -125,8 +128,14 @@ class ReportSide:
 
         An export has no keys; without a definition a key does not show the kind, nor an export the plural name.
         """
-        cluster, place = self._cluster(rows), [_text(rows["group"]), _text(rows["namespace"]), rows["name"]]
-        return [_known([cluster, *some]) for some in ([rows["key"]], [rows["kind"], *place], [plural, *place])]
+        return [self._name(rows, plural, way) for way in range(_WAYS)]
+
+    def _name(self, rows: pa.Table, plural: Any, way: int) -> Any:
+        """Return texts for objects in one of the ways of `_called`."""
+        if way == 0:
+            return _known([self._cluster(rows), rows["key"]])
+        kind = rows["kind"] if way == 1 else plural
+        return _known([self._cluster(rows), kind, _text(rows["group"]), _text(rows["namespace"]), rows["name"]])
 
     def clusters(self, rows: pa.Table) -> Numbers:
         """Return the name of the cluster of each row; the empty text where reports are of one cluster each."""
