@@ -139,9 +139,7 @@ def may_hold(path: Path, column: str, texts: Iterable[str], footer: Any = None) 
     wanted = tuple(texts)
     footer = footer or parquet_footer(path)
     with whole_parquet(path):
-        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-        columns = [group.column(position) for group in groups for position in range(group.num_columns)]
-        return any(_may_hold(chunk, wanted) for chunk in columns if chunk.path_in_schema == column)
+        return any(_may_hold(chunk, wanted) for chunk in _chunks(column, footer))
 
 
 def is_null(path: Path, column: str, footer: Any) -> bool:
@@ -153,10 +151,26 @@ def is_null(path: Path, column: str, footer: Any) -> bool:
         footer: As `parquet_footer` returned it.
     """
     with whole_parquet(path):
-        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-        columns = [group.column(position) for group in groups for position in range(group.num_columns)]
-        chunks = [chunk for chunk in columns if chunk.path_in_schema == column]
-        return all(chunk.statistics is not None and chunk.statistics.null_count == chunk.num_values for chunk in chunks)
+        known = [(chunk.statistics, chunk.num_values) for chunk in _chunks(column, footer)]
+        return all(statistics is not None and statistics.null_count == count for statistics, count in known)
+
+
+def has_one_text(path: Path, column: str, text: str, footer: Any) -> bool:
+    """Return, from the footer alone, whether a column of a Parquet file has a text in each row; False if not known."""
+    with whole_parquet(path):
+        chunks = list(_chunks(column, footer))
+        known = [chunk.statistics for chunk in chunks if chunk.statistics is not None]
+        same = (each.null_count == 0 and each.has_min_max and each.min == each.max == text for each in known)
+        return bool(chunks) and len(known) == len(chunks) and all(same)
+
+
+def _chunks(column: str, footer: Any) -> Iterator[Any]:
+    """Yield the `ColumnChunkMetaData` of a column."""
+    for group in (footer.row_group(number) for number in range(footer.num_row_groups)):
+        for position in range(group.num_columns):
+            chunk = group.column(position)
+            if chunk.path_in_schema == column:
+                yield chunk
 
 
 def _may_hold(column: Any, texts: tuple[str, ...]) -> bool:

@@ -14,7 +14,7 @@ from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.shards.finding_rows import FoundRows
 from auditor.shards.index import IndexBuilder
 from auditor.shards.result import RULES_GIVEN_UP, ShardResult, object_name
-from auditor.shards.table_rows import ObjectRows, part_name, write_parquet
+from auditor.shards.table_rows import ObjectRows, part_name, with_same, write_parquet
 from auditor.shards.updates import NOT_ASKED, UpdateOutcome
 
 if TYPE_CHECKING:
@@ -356,9 +356,10 @@ class PartFiles:
         name = part_name(rows.result.number)
         objects = rows.objects.table()
         findings = rows.found.table(objects) if len(rows.found) else None
-        write_parquet(objects, parts / "objects" / name)
+        is_compared = bool(rows.owner.plan.options.diff)
+        write_parquet(with_same(objects) if is_compared else objects, parts / "objects" / name)
         if findings is not None:
-            write_parquet(findings, parts / "findings" / name)
+            write_parquet(with_same(findings) if is_compared else findings, parts / "findings" / name)
         rows.index.write(parts / "index", name)
         if self.count is not None:
             self.count(rows, objects, findings, parts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from auditor.base import arrow
+from auditor.base import arrow, tables
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+
+SAME: Final = "same"
+"""The change of a row that is as it was in an earlier report."""
 
 
 class FlatRows:
@@ -203,6 +207,11 @@ def part_name(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
+def with_same(rows: pa.Table) -> pa.Table:
+    """Return rows with the change that most have since an earlier report: parts with others are written anew."""
+    return rows.append_column(pa.field("change", tables.DICTIONARY), constant(SAME, rows.num_rows))
+
+
 def write_parquet(table: pa.Table, path: Path) -> None:
     """Write one part: statistics on, row groups of at most 128k rows; same rows, same bytes.
 
@@ -212,12 +221,12 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     write_row_groups([table], table.schema, path)
 
 
-def write_row_groups(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
+def write_row_groups(groups: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
     """Write one part; each table begins a row group, and the first one decides how columns are written."""
     from pyarrow.parquet import ParquetWriter  # noqa: PLC0415 - it loads file systems, too
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    rest = iter(tables)
+    rest = iter(groups)
     first = next(rest, None)
     first = schema.empty_table() if first is None else first
     dictionary, compression, encoding = _layout(first)

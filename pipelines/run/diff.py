@@ -8,6 +8,7 @@ object was judged by the same checks, or is gone too (`rechecked`). All work is 
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +21,16 @@ import pyarrow.parquet as pq
 
 import auditor
 from auditor.base import tables
-from auditor.base.arrow import cast, dictionary_encoded, in_one_piece, plain, take, whole_parquet
+from auditor.base.arrow import (
+    cast,
+    dictionary_encoded,
+    has_one_text,
+    in_one_piece,
+    parquet_footer,
+    plain,
+    take,
+    whole_parquet,
+)
 from auditor.base.statuses import Impact, Status
 from auditor.base.visible import visible, visible_tree
 from auditor.base.wording import are, counted
@@ -33,7 +43,7 @@ from auditor.compare.worse import WorseObjects
 from auditor.plan.options import FAIL_ON
 from auditor.printing.print_rows import print_rows
 from auditor.releases import active
-from auditor.shards.table_rows import write_parquet, write_row_groups
+from auditor.shards.table_rows import SAME, write_parquet, write_row_groups
 from auditor.sources.stores.locations import shown_url
 from auditor.store.allclear import missing_lines, stale_lines
 from auditor.store.check import check_earlier
@@ -111,8 +121,7 @@ class Difference:
             }
         clusters = new.clusters(new.objects)
         self.objects = WorseObjects(
-            old.objects_compared(),
-            new.objects_compared(),
+            *side_by_side(ReportSide.objects_compared, (old, new)),
             unknown=gaps.of(clusters, "absent"),
             unread=gaps.of(clusters, "partial"),
             older=gaps.of(clusters, "older"),
@@ -202,7 +211,7 @@ class Difference:
         """Mark the findings of the new report, and write the fixed ones into its folder fixed/."""
         meta = {"tool": auditor.__version__, "release": active().version, "crds": crds_sha256}
         schema = tables.with_metadata(tables.COMPARED, **meta)
-        change = np.where(self.is_new, "new", "same").astype(object)
+        change = np.where(self.is_new, "new", SAME).astype(object)
         change[self.is_uncompared] = None
         _mark_parts(self.new.paths, self.new.counts, change, tables.FINDINGS, schema)
         self._write_objects(meta)
@@ -251,7 +260,7 @@ def _only_follows(side: ReportSide, mask: Numbers) -> Numbers:
 def _mark_parts(
     paths: Sequence[Path], counts: Sequence[int], change: Numbers, schema: pa.Schema, marked: pa.Schema
 ) -> None:
-    """Write the parts of a table anew, with the change of each row.
+    """Write the parts of a table anew, with the change of each row, unless they have it (`with_same`).
 
     Args:
         paths: The parts.
@@ -262,6 +271,9 @@ def _mark_parts(
     """
 
     def write(path: Path, stop: int, count: int) -> None:
+        is_same = count > 0 and (change[stop - count : stop] == SAME).all()
+        if is_same and has_one_text(path, "change", SAME, parquet_footer(path)):
+            return
         rows = plain(_read(path, schema))
         write_parquet(_marked(rows, change[stop - count : stop], marked) if count else marked.empty_table(), path)
 
@@ -358,7 +370,7 @@ def difference(
     compared_as = {**manifest, "diff": {"stale": stale}}
     by_cluster = "clusters" in before or "clusters" in manifest or _other_cluster(before, manifest)
     check_earlier(Path(report), before, option)
-    old, new = (ReportSide(side, by_cluster=by_cluster) for side in (Path(report), folder))
+    old, new = side_by_side(partial(ReportSide, by_cluster=by_cluster), (Path(report), folder))
     check_rows(folder, manifest, new.rows(), "REPORT")
     answer = Difference(old, new, before, compared_as)
     compared_with = compared_clusters(before, manifest, shown, by_cluster=by_cluster)

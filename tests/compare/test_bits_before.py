@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auditor.base import tables
 from auditor.base.arrow import in_one_piece
 from auditor.compare.worse import Objects, _bits_before
+from auditor.shards.table_rows import with_same
 from pipelines.run.diff_side import ReportSide
 
 TEXT = st.sampled_from([None, "a", "b", "c"])
@@ -58,3 +62,11 @@ def test_equal_reports_are_looked_up_by_the_first_name_alone() -> None:
     for objects in (old, new):
         objects.names = [objects.names[0], *[None] * 2]  # type: ignore[list-item]
     assert _bits_before(old, new).tolist() == [0] * 5
+
+
+def test_rows_are_marked_as_the_same() -> None:
+    schema = tables.with_metadata(tables.OBJECTS, tool="1", release="v1.37.0", crds="x")
+    marked = with_same(schema.empty_table())
+    assert marked.schema.metadata == schema.metadata
+    assert marked.schema == tables.COMPARED_OBJECTS
+    assert pc.unique(with_same(pa.table({"a": np.arange(3)}))["change"]).to_pylist() == ["same"]

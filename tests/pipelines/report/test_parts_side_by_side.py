@@ -56,3 +56,31 @@ def test_the_main_thread_reads_and_writes_no_part(tmp_path: Path, monkeypatch: p
     changes = {row["name"]: row["change"] for row in rows if row["kind"] == "Loaf"}
     expected = {f"l{number:02}": "same" if number % 2 else "worse" for number in range(1, 40)}
     assert changes == expected | {"l40": "new", "l41": "new"}
+
+
+def test_only_parts_in_which_something_changed_are_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+
+    def noted(rows: Any, path: Path) -> None:
+        written.append(f"{path.parent.name}/{path.name}")
+        whole(rows, path)
+
+    whole = diff.write_parquet
+    monkeypatch.setattr(diff, "write_parquet", noted)
+    for name, count in (("old", 40), ("new", 41)):
+        objects = [loaf(f"l{number:02}", grams=100 if number % 3 else "much") for number in range(count)]
+        dump = tmp_path / f"{name}.json"
+        Store(definition(), *objects).write(dump, "etcdctl")
+        earlier = str(tmp_path / "old") if name == "new" else ""
+        options = AuditOptions(
+            dumps=(str(dump),), report=str(tmp_path / name), diff=earlier, shard_bytes=2000, fail_on="never"
+        )
+        run_audit(options)
+    changes: dict[str, set[str | None]] = {}
+    for table in ("objects", "findings"):
+        for part in (tmp_path / "new" / table).glob("part-*.parquet"):
+            changes[f"{table}/{part.name}"] = set(pq.read_table(part, columns=["change"])["change"].to_pylist())
+    assert set(written) == {name for name, found in changes.items() if found != {"same"}}
+    assert 0 < len(written) < len(changes) / 2
