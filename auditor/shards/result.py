@@ -57,6 +57,7 @@ class ShardResult:
     unanswered: Counter[tuple[str, str]] = field(default_factory=Counter)
     unanswered_first: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     out_of_scope: int = 0
+    deleting: int = 0
     encrypted: Counter[SealedCount] = field(default_factory=Counter)
     lost: str = ""
     lost_more: int = 0

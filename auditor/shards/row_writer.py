@@ -313,6 +313,7 @@ class RowWriter:
         for shared, count in self.objects.counts():
             kind = (shared["group"] or "", shared["kind"] or shared["plural"] or "")
             self.result.statuses[(kind, shared["status"])] += count
+            self.result.deleting += count if shared["deleting"] else 0
             for impact in {*shared["impacts"], shared["impact"]} - {None}:
                 self.result.impacts[(kind, impact)] += count
         self.sink.write(self, self.owner.parts)

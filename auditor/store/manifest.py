@@ -52,6 +52,7 @@ def merge(results: Iterable[ShardResult]) -> ShardResult:
         total.rows += result.rows
         total.bytes += result.bytes
         total.out_of_scope += result.out_of_scope
+        total.deleting += result.deleting
         for name in (
             "statuses",
             "impacts",

@@ -100,7 +100,7 @@ def _run(
         manifest = write_manifest(
             plan, total, parts, started=started, seconds=seconds, exit_code=code, versions=versions
         )
-        note_lifecycle(plan, manifest, parts)
+        note_lifecycle(plan, manifest, parts, deleting=total.deleting)
         check_report(options, parts, manifest, total)
         _note_last_good(plan, manifest)
         if not options.in_fleet:

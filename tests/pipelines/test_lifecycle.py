@@ -154,3 +154,13 @@ def test_a_fleet_has_those_of_each_cluster(tmp_path: Path) -> None:
     assert [(one["cluster"], one["name"]) for one in found["namespaces"]] == [("east", "going"), ("east", "gone")]
     assert {tuple(one["clusters"]) for one in found["causes"]} == {("east",)}
     assert (found["deleting"]["objects"], found["deleting"]["long"]) == (6, 4)
+
+
+def test_parts_are_searched_only_if_an_object_is_being_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr("pipelines.run.report.lifecycle._deleting", lambda *_: searched.append("parts"))
+    stays = {key: one for key, one in OBJECTS.items() if "deletionTimestamp" not in one["metadata"]}
+    report(tmp_path, etcdctl_text(stays))
+    assert not searched
+    report(tmp_path, etcdctl_text(OBJECTS))
+    assert searched

@@ -35,17 +35,18 @@ _OTHERS: Final = (Status.BUILTIN, Status.DEFINITION)
 """Statuses of objects that are no custom resources."""
 
 
-def note_lifecycle(plan: Plan, manifest: dict[str, Any], parts: Path) -> None:
+def note_lifecycle(plan: Plan, manifest: dict[str, Any], parts: Path, *, deleting: int) -> None:
     """Note in a manifest, in `namespaces` and `deleting`, what `_namespaces` and `_deleting` return.
 
     Args:
         plan: The plan of the run, of one cluster.
         manifest: The manifest of its report.
         parts: Folder of the report, with objects/ complete.
+        deleting: How many rows of it say that their object is being deleted.
     """
     values = DumpValues(plan)
     manifest["namespaces"] = _namespaces(plan, values, parts)
-    manifest["deleting"] = _deleting(plan, values, parts)
+    manifest["deleting"] = _deleting(plan, values, parts) if deleting else None
 
 
 def _namespaces(plan: Plan, values: DumpValues, parts: Path) -> list[dict[str, Any]] | None:
