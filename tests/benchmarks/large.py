@@ -9,8 +9,9 @@ The default run: verdicts on updates included, from process start to finished re
 processes, beside `orjson.loads` of the same values in one process. Figures of more workers than the machine has
 processors for are worked out of processor time, which other jobs of the machine change least: what the main thread of
 the command takes stays, that of workers is divided by their number (Amdahl's law). The other threads of the command
-work beside them: one sorts keys before the workers begin, one computes the digest. They count whole where they take
-longer than the workers do.
+work beside them. Before the workers begin one parses revisions and one sorts keys, while the main thread walks the pages:
+what the slowest of these takes longer than the walk is left out. One computes the digest. They count whole where they
+take longer than the workers do.
 """
 
 from __future__ import annotations
@@ -219,7 +220,8 @@ def main() -> int:
             measure(results, one, corpus, keys, options.repeats)
     results.note(
         "Worked out: the processor time of the command's main thread (the walk of the keys, the manifest, the summary) "
-        "stays, that of workers is divided by their number; its other threads (the digest, the order of the keys) "
+        "stays, that of workers is divided by their number; its other threads (the digest, the revisions and "
+        "the order of the keys, for which the workers wait) "
         "count where they take longer than the workers do. No machine with so many processors was measured."
     )
     return results.finish(options)
