@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 Numbers = np.ndarray[Any, Any]
 
 _Result = TypeVar("_Result")
-_THREADS: Final = 4
+_THREADS: Final = 2
+"""Threads for the parts of one report; two reports are read at once."""
 
 OBJECT: Final = ("group", "kind", "namespace", "name")
 FINDING: Final = ("request", "check", "field", "type", "rule")
