@@ -129,7 +129,7 @@ def printable_key(key: bytes) -> str:
 
 def printable_name(name: str) -> str:
     r"""Return the name of a file, as Python holds it, as text; bytes that are no UTF-8 are written ``\xNN``."""
-    return printable_key(name.encode("utf-8", "surrogateescape"))
+    return name if name.isascii() else printable_key(name.encode("utf-8", "surrogateescape"))
 
 
 def is_namespaced(plural: str) -> bool | None:

@@ -215,13 +215,13 @@ def _read_path(shown: str, path: Path, into: _Manifests) -> None:
 def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
     """Read the manifests below a folder; an unreadable file does not affect the others."""
     from auditor.sources.files.folders import not_a_file  # noqa: PLC0415
-    from auditor.sources.manifests.manifest_table import manifest_files, name_below  # noqa: PLC0415
+    from auditor.sources.manifests.manifest_table import manifest_paths, name_below  # noqa: PLC0415
     from auditor.sources.source_plan import Damage  # noqa: PLC0415
 
     def refuse(error: OSError) -> None:
         into.damage.append(Damage(str(error.filename), str(error.strerror)).line(shown))
 
-    files, _ = manifest_files(path, refuse)
+    files, _ = manifest_paths(path, refuse)
     if not files and not into.damage:
         raise SourceError(shown, "no manifest in this folder", "files named .json .yaml .yml .ndjson .jsonl")
     above = shown.rstrip("/")
@@ -232,7 +232,7 @@ def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
             into.damage.append(Damage(below, odd).line(shown))
             continue
         try:
-            _read_file(f"{above}/{below}", file, into)
+            _read_file(f"{above}/{below}", Path(file), into)
         except SourceError as error:
             into.damage.append(Damage(below, error.found).line(shown))
 

@@ -108,16 +108,15 @@ class _Source:
 
 def header_holds(block: bytes) -> bool:
     """Whether 512 bytes have the checksum of a tar header."""
-    try:
-        told = int(block[148:156].strip(b"\0 ") or b"x", 8)
-    except ValueError:
+    digits = block[148:156].strip(b"\0 ")
+    if not digits.isdigit() or b"8" in digits or b"9" in digits:
         return False
-    return told == sum(block) - sum(block[148:156]) + 8 * 0x20
+    return int(digits, 8) == sum(block) - sum(block[148:156]) + 8 * 0x20
 
 
 def is_tar(head: bytes) -> bool:
     """Whether bytes begin with a tar header."""
-    return len(head) >= _HEADER and bool(head[:_HEADER].strip(b"\0")) and header_holds(head[:_HEADER])
+    return len(head) >= _HEADER and header_holds(head[:_HEADER])
 
 
 class UnpackedStream:

@@ -15,15 +15,31 @@ def leads_out(path: Path, root: Path) -> bool:
     return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
-def not_a_file(path: Path) -> str:
+def not_a_file(path: str | Path) -> str:
     """Return why an entry of a folder is not read, as reading may never end; empty if it is a file, or missing."""
     try:
-        mode = path.stat().st_mode
+        mode = os.stat(path).st_mode  # noqa: PTH116 - a path for each file takes longer
     except (OSError, ValueError):
         return ""
     return "" if stat.S_ISREG(mode) else "neither a file nor a folder; it was not read"
 
 
+def whole_file(path: str, most: int) -> bytes | None:
+    """Return the bytes of a file, read at once; None if they are more than `most`."""
+    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = os.fstat(number).st_size
+        if size > most:
+            return None
+        data = os.read(number, size + 1)
+        while len(data) != size and (more := os.read(number, _MORE)):  # its file system tells no sizes, or reads less
+            data += more
+        return data
+    finally:
+        os.close(number)
+
+
+_MORE: Final = 1 << 16
 _KEPT: Final = 64 << 20
 
 
@@ -39,15 +55,14 @@ class SmallFiles:
 
     def head(self, path: str, size: int) -> bytes:
         """Return the first bytes of a file, at most `size`; a file that has fewer is small."""
-        with open(path, "rb", 0) as stream:  # noqa: PTH123 - a path for each file takes longer
-            if os.fstat(stream.fileno()).st_size < size:
-                data = stream.read()
-                if len(data) <= self._left:
-                    self._kept[path] = data
-                    self._left -= len(data)
-                return data[:size]
-        with Path(path).open("rb") as stream:
-            return stream.read(size)
+        data = whole_file(path, size - 1)
+        if data is None:
+            with Path(path).open("rb") as stream:
+                return stream.read(size)
+        if len(data) <= self._left:
+            self._kept[path] = data
+            self._left -= len(data)
+        return data[:size]
 
     def take(self, path: str) -> bytes | None:
         """Return the content of a small file whose first bytes were asked for; None if it must be read."""

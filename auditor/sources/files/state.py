@@ -56,7 +56,8 @@ def _files(path: str) -> Iterator[str]:
         return
     for folder, below, names in os.walk(path):
         below[:] = [name for name in below if not name.startswith(".")]
-        yield from (os.path.join(folder, name) for name in names if not name.startswith("."))  # noqa: PTH118
+        within = os.path.join(folder, "")  # noqa: PTH118 - names as they were given
+        yield from (within + name for name in names if not name.startswith("."))
 
 
 def changes(states: Iterable[FileState]) -> list[Damage]:

@@ -61,6 +61,8 @@ def _header(line: bytes) -> tuple[list[str], str] | None:
 
     A column ``HEX(value)`` keeps that name.
     """
+    if b"deleted" not in line.replace(b"`", b"").lower():
+        return None
     text = line.removeprefix(b"\xef\xbb\xbf").strip(b"\r\n").decode("latin-1")
     for delimiter in (",", "\t", ";", "|"):
         columns = [column.strip().strip('"`').lower().replace("`", "") for column in text.split(delimiter)]
@@ -72,7 +74,9 @@ def _header(line: bytes) -> tuple[list[str], str] | None:
 def looks_like_kine_text(head: bytes) -> bool:
     """Whether a file with this beginning has kine's table as text."""
     text = plain_text(head)
-    return _header(text.split(b"\n", 1)[0]) is not None or _COPY.search(text) is not None
+    if _header(text.split(b"\n", 1)[0]) is not None:
+        return True
+    return b" from stdin;" in text.lower() and _COPY.search(text) is not None
 
 
 def _in_utf8(path: Path, target: Path) -> Path:

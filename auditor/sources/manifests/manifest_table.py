@@ -14,14 +14,13 @@ import codecs
 import hashlib
 import os
 import re
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from auditor.base.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.files.compression import PACKED_SUFFIXES, UnpackedStream
 from auditor.sources.files.digest import map_file
-from auditor.sources.files.folders import SmallFiles, not_a_file
+from auditor.sources.files.folders import SmallFiles, not_a_file, whole_file
 from auditor.sources.manifests.export_table import ManifestRows
 from auditor.sources.manifests.manifest_walk import PRINTED, ManifestWalk
 from auditor.sources.manifests.sinks import NeedsSpool, Spans, Spool
@@ -66,12 +65,10 @@ def looks_like_manifests(head: bytes) -> str | None:
     return "yaml" if first.startswith(b"---") and _YAML_KEY.search(text) else None
 
 
-def _bytes_of(path: Path) -> mmap.mmap | bytes:
+def _bytes_of(path: str) -> mmap.mmap | bytes:
     """Return the bytes of a file, read once; one of more than a block is mapped."""
-    with path.open("rb", 0) as stream:
-        if os.fstat(stream.fileno()).st_size <= BLOCK:
-            return stream.read()  # into as much memory as the file is large; that for a block takes longer than reading
-    return map_file(path)
+    data = whole_file(path, BLOCK)
+    return map_file(path) if data is None else data
 
 
 def _as_utf8(data_file: Path, target: Path) -> Path | None:
@@ -170,12 +167,14 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
 def _is_manifest(name: str) -> bool:
     """Whether the name of a file has the suffix of manifests, before that of a compression or without one."""
     name = name.lower()
+    if name.endswith(MANIFEST_SUFFIXES) and name[0] != ".":
+        return True
     for packed in PACKED_SUFFIXES:
         name = name.removesuffix(packed)
     return os.path.splitext(name)[1] in MANIFEST_SUFFIXES  # noqa: PTH122 - a path for each name takes longer
 
 
-def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = None) -> tuple[list[Path], list[Path]]:
+def manifest_paths(folder: Path, on_error: Callable[[OSError], object] | None = None) -> tuple[list[str], list[str]]:
     """Return the files below a folder that are manifests by their names, and the others; both sorted by path.
 
     Links to other folders are followed, each folder once; a link to a parent folder is among the others.
@@ -184,12 +183,22 @@ def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = 
         folder: The folder to search.
         on_error: Called for a folder that cannot be read, whose files are not returned.
     """
-    both: tuple[list[Path], list[Path]] = ([], [])
+    both: tuple[list[str], list[str]] = ([], [])
     for path, is_manifest in _files_below(folder, on_error):
         both[not is_manifest].append(path)
     for paths in both:
-        paths.sort(key=attrgetter("parts"))
+        paths.sort(key=_parts)
     return both
+
+
+def _parts(path: str) -> list[str]:
+    return path.split(os.sep)  # noqa: PTH206 - a path for each file takes longer
+
+
+def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = None) -> tuple[list[Path], list[Path]]:
+    """Return the same as `manifest_paths`, as paths with methods."""
+    chosen, others = manifest_paths(folder, on_error)
+    return [*map(Path, chosen)], [*map(Path, others)]
 
 
 def has_manifests(folder: Path) -> bool:
@@ -197,19 +206,19 @@ def has_manifests(folder: Path) -> bool:
     return any(is_manifest for _, is_manifest in _files_below(folder))
 
 
-def _files_below(folder: Path, on_error: Callable[[OSError], object] | None = None) -> Iterator[tuple[Path, bool]]:
-    """Yield the files below a folder, each with whether it is a manifest by its name; see `manifest_files`."""
+def _files_below(folder: Path, on_error: Callable[[OSError], object] | None = None) -> Iterator[tuple[str, bool]]:
+    """Yield the files below a folder, each with whether it is a manifest by its name; see `manifest_paths`."""
     roots = [(folder, Path(os.path.realpath(folder)))]
     for root, _ in roots:
         for directory, folders, names in os.walk(root, onerror=on_error):
             folders.sort()
-            within = Path(directory)
+            within = os.path.join(directory, "")  # noqa: PTH118 - a path for each name takes longer
             for name in names:
-                yield within / name, _is_manifest(name)
-            for link in (path for name in folders if (path := within / name).is_symlink()):
+                yield within + name, _is_manifest(name)
+            for link in (path for name in folders if (path := Path(directory) / name).is_symlink()):
                 there = Path(os.path.realpath(link))
                 if any(known.is_relative_to(there) and known != there for _, known in roots):
-                    yield link, False
+                    yield str(link), False
                 elif not any(there.is_relative_to(known) for _, known in roots):
                     roots.append((link, there))
 
@@ -253,9 +262,9 @@ def _unpacked(path: Path) -> tuple[bytes, str]:
         return b"".join(blocks), stream.broken
 
 
-def name_below(path: Path, root: Path) -> str:
+def name_below(path: str, root: Path) -> str:
     """Return the path of a file below a folder as text; invalid UTF-8 is escaped."""
-    return printable_name(str(path).removeprefix(os.path.join(root, "")))  # noqa: PTH118 - its last part stays empty
+    return printable_name(path.removeprefix(os.path.join(root, "")))  # noqa: PTH118 - its last part stays empty
 
 
 class _Folder:
@@ -271,9 +280,9 @@ class _Folder:
         self.formats: set[str] = set()
         self.digest = hashlib.sha256()
 
-    def add(self, path: Path) -> None:
+    def add(self, path: str) -> None:
         name = name_below(path, self.root)
-        read, broken = self.small.take(str(path)), ""
+        read, broken = self.small.take(path), ""
         if read is None and (odd := not_a_file(path)):
             self.damage.add(name, odd)
             return
@@ -281,7 +290,7 @@ class _Folder:
             data = _bytes_of(path) if read is None else read
             digest = hashlib.sha256(data).hexdigest()
             if name.lower().endswith(PACKED_SUFFIXES):
-                data, broken = _unpacked(path)
+                data, broken = _unpacked(Path(path))
         except (SourceError, OSError) as error:
             self.damage.add(name, str(getattr(error, "found", error)))
             return
@@ -295,7 +304,7 @@ class _Folder:
         if walk.objects:
             self.formats.add(walk.format)
 
-    def note_others(self, others: list[Path]) -> None:
+    def note_others(self, others: list[str]) -> None:
         if others:
             names = first_names([name_below(path, self.root) for path in others[:NAMED]], len(others))
             self.notes.append(f"{len(others)} files were not read, being no manifests by their names: {names}")
@@ -327,16 +336,16 @@ def open_directory(path: Path, *, number: int, workdir: Path, small: SmallFiles 
         UnknownDump: No file in it is a manifest by its name.
     """
     refused: list[OSError] = []
-    chosen, others = manifest_files(path, refused.append)
+    chosen, others = manifest_paths(path, refused.append)
     if not chosen and refused:
         raise refused[0]
     if not chosen:
         raise UnknownDump(str(path), "no manifest in this folder", f"files named {' '.join(MANIFEST_SUFFIXES)}")
     mapped, live = workdir / f"objects-{number}.ndjson", workdir / f"live-{number}.arrow"
-    with mapped.open("wb") as file:
+    with mapped.open("wb", BLOCK) as file:
         folder = _Folder(path, number, file, small)
         for error in refused:
-            folder.damage.add(name_below(Path(error.filename), path), str(error.strerror))
+            folder.damage.add(name_below(error.filename, path), str(error.strerror))
         for chosen_file in chosen:
             folder.add(chosen_file)
     folder.note_others(others)
