@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from auditor.builtin.scheme import ServedKind
     from auditor.crds.definition import CrdVersion, CustomResourceDefinition
     from auditor.program.program import AuditProgram
+    from auditor.schema.structural import StructuralSchema
     from auditor.validation.rules.evaluate import RuleTime
 
 
@@ -49,7 +50,7 @@ _SYSTEM_FIELDS: Final = ("managedFields", "deletionTimestamp", "deletionGracePer
 _LONGEST_BASE: Final = 58
 _SUFFIX: Final = "xxxxx"
 """Placeholder for the five random characters of the server."""
-_WARM_UP: Final = 60
+_WARM_UP: Final = 30
 """Number of manifests of a version before code is generated, as generating it for few takes longer."""
 _STRICT: Final = {UNKNOWN: "UnknownField", REPEATED: "DuplicateField"}
 
@@ -118,6 +119,7 @@ class CreateJudge:
         self._documents = {(_group(document), _kind(document)): document for document in documents}
         self._definitions: dict[tuple[str, str], CustomResourceDefinition | str] = {}
         self._programs: dict[tuple[str, str, str], _VersionProgram] = {}
+        self._tried = 0
 
     @property
     def has_definitions(self) -> bool:
@@ -144,8 +146,9 @@ class CreateJudge:
             return program
         if program is not None and not repeated and not self.enforce and program.is_proven(value, self.namespace):
             namespace = (names.namespace or self.namespace) if program.definition.namespaced else ""
-            return CreateAnswer(names._replace(namespace=namespace))
-        if "metadata" in value:
+            return CreateAnswer(names if namespace == names.namespace else names._replace(namespace=namespace))
+        self._tried += 1
+        if "metadata" in value and not (self._tried > _WARM_UP and _is_decodable(value["metadata"])):
             wrong = metadata_error(parse_members(encode(value["metadata"]).encode()))
             if wrong is not None:
                 return CreateAnswer(names, Status.UNREADABLE, str(wrong), wrong.place)
@@ -285,6 +288,7 @@ class _VersionProgram:
         self.rules = RuleProgram.of(version.structural)
         if self.rules is not None and rule_time is not None:
             self.rules.time = rule_time
+        self._depends_on_status = version.structural is None or _depends_on_status(version.structural)
         self._seen = 0
         self._prover: AuditProgram | None = None
 
@@ -310,7 +314,7 @@ class _VersionProgram:
         try:
             data = orjson.dumps(obj)
             stored = [data]
-            if self.version.has_status and "status" in obj:  # it is decoded, then dropped
+            if self.version.has_status and "status" in obj and self._depends_on_status:  # it is decoded, then dropped
                 stored.append(orjson.dumps({key: value for key, value in obj.items() if key != "status"}))
         except TypeError:
             return False
@@ -329,6 +333,20 @@ class _VersionProgram:
         findings = findings or self.validator.check_common(obj)
         left = 0 if rules is None else rules.unevaluated()
         return sorted(findings, key=Finding.sort_key), left, rules is not None and left > len(rules.broken)
+
+
+def _depends_on_status(root: StructuralSchema) -> bool:
+    """Return whether an object may be valid with its status, and not without it: a check of the root may look at it."""
+    junctors = root.all_of or root.any_of or root.one_of or root.not_ is not None or root.legacy is not None
+    counts = root.min_properties is not None or root.max_properties is not None or root.enum is not None
+    return bool(root.rules or "status" in root.required or junctors or counts)
+
+
+def _is_decodable(metadata: Any) -> bool:
+    """Return whether generated code proves that metadata decode; False is no answer."""
+    from auditor.fastpath.records.metadata import decodes  # noqa: PLC0415 - few manifests need none of it
+
+    return type(metadata) is dict and decodes(metadata)
 
 
 def _prepare(obj: JsonObject, program: _VersionProgram, namespace: str) -> None:

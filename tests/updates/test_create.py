@@ -150,3 +150,64 @@ def test_many_manifests_are_proven_from_their_bytes(monkeypatch: pytest.MonkeyPa
     answers("".join(map(_gear, range(create._WARM_UP + program.RECORDS_AFTER + 40))))
     assert len(proven) == 40
     assert all(proven)
+
+
+@pytest.mark.parametrize(
+    ("root", "is_valid"),
+    [
+        ({}, True),
+        ({"required": ["status"]}, False),
+        ({"minProperties": 5}, False),
+        ({"not": {"properties": {"status": {"maxProperties": 0}}}}, False),
+        ({"x-kubernetes-validations": [{"rule": "has(self.status)"}]}, False),
+    ],
+)
+def test_an_object_that_needs_its_status_is_not_proven_with_it(root: dict[str, Any], is_valid: bool) -> None:
+    def given(number: int) -> str:
+        return _gear(number, status=',"status":{"phase":"x"}')
+
+    definition = json.loads(json.dumps(next(one for one in DEFINITIONS if one["spec"]["names"]["kind"] == "Gear")))
+    for version in definition["spec"]["versions"]:
+        schema = version["schema"]["openAPIV3Schema"]
+        schema["properties"]["status"] = {"type": "object", "properties": {"phase": {"type": "string"}}}
+        schema |= root
+        version["subresources"] = {"status": {}}
+    judge = CreateJudge([definition])
+    for number in range(create._WARM_UP + program.RECORDS_AFTER + 10):
+        (document,) = placed_documents(given(number).encode())
+        answer = judge.judge(document.value)
+        assert (answer.status == "valid") == is_valid, answer
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "[]",
+        '{"name":1}',
+        '{"name":"a","labels":{"a":1}}',
+        '{"name":"a","creationTimestamp":"yesterday"}',
+        '{"name":"a","deletionTimestamp":"2026-02-30T00:00:00Z"}',
+        '{"name":"a","generation":1.5}',
+        '{"name":"a","generation":"1"}',
+        '{"name":"a","finalizers":"x"}',
+        '{"name":"a","ownerReferences":[{"apiVersion":"v1","kind":"A","name":"a","uid":"u","controller":"yes"}]}',
+        '{"name":"a","managedFields":[{"manager":"m","operation":"Apply","apiVersion":"v1","time":"x","fieldsType":"FieldsV1","fieldsV1":{}}]}',
+    ],
+)
+def test_metadata_that_do_not_decode_are_not_proven_to(metadata: str) -> None:
+    wrong = _gear(0).replace('{"name":"a0"}', metadata)
+    bad = '{"apiVersion":"create.example.com/v1","kind":"Gear","metadata":{"name":"a"},"spec":{"size":"x"}}\n'
+    first, *_, last = answers(wrong + bad * (2 * create._WARM_UP) + wrong)
+    assert isinstance(first, CreateAnswer)
+    assert first.status == "unreadable"
+    assert last == first
+
+
+def test_metadata_of_refused_manifests_are_decoded_once_by_generated_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    exact = create.metadata_error
+    monkeypatch.setattr(create, "metadata_error", lambda parsed: asked.append(parsed) or exact(parsed))
+    bad = '{"apiVersion":"create.example.com/v1","kind":"Gear","metadata":{"name":"a"},"spec":{"size":"x"}}\n'
+    found = answers(bad * (create._WARM_UP + 40))
+    assert len(asked) == create._WARM_UP
+    assert {answer.status for answer in found if isinstance(answer, CreateAnswer)} == {"invalid"}

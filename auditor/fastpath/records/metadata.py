@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
+import orjson
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.json import Decoder
 
 from auditor.fastpath.dicts.metadata_parts import (
     MAX_ANNOTATIONS,
@@ -90,6 +92,7 @@ class Metadata(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
     deletion_grace_period_seconds: Annotated[int, Meta(le=INT64_MAX)] | UnsetType = UNSET
 
 
+_DECODE: Final = Decoder(Metadata).decode
 _managers: set[str] = set()
 
 
@@ -146,6 +149,17 @@ def prove_record(metadata: Metadata, size: int, namespaced: bool) -> bool:
     if metadata.deletion_timestamp is not UNSET and not is_written_time(metadata.deletion_timestamp):
         raise NotNormal
     return True
+
+
+def decodes(metadata: dict[str, Any]) -> bool:
+    """Return whether metadata are proven to decode as those of an object, whatever is in them; False is no answer."""
+    try:
+        made = _DECODE(orjson.dumps({"generation": 1, **metadata}))
+    except Exception:  # noqa: BLE001 - not known
+        return False
+    managed = () if made.managed_fields is UNSET else made.managed_fields
+    times = made.creation_timestamp, made.deletion_timestamp, *(entry.time for entry in managed)
+    return all(time is UNSET or is_written_time(time) for time in times)
 
 
 def _check_manager(manager: str) -> bool:
