@@ -204,12 +204,23 @@ def to_json_value(tree: Any) -> Any:
     todo: list[Any] = [holder]
     while todo:
         container = todo.pop()
-        for place, value in container.items() if type(container) is dict else enumerate(container):
+        has_numbers = False
+        for value in container.values() if type(container) is dict else container:
             kind = type(value)
+            if kind is str:
+                continue
             if kind is dict or kind is list:
                 todo.append(value)
-            elif kind is float:
-                container[place] = _number_of_json(value)
-            elif kind is int and value > INT64_MAX:
-                container[place] = float(value)
+            elif kind is float or (kind is int and value > INT64_MAX):
+                has_numbers = True
+        if has_numbers:
+            _convert_numbers(container)
     return holder[0]
+
+
+def _convert_numbers(container: Any) -> None:
+    for place, value in container.items() if type(container) is dict else enumerate(container):
+        if type(value) is float:
+            container[place] = _number_of_json(value)
+        elif type(value) is int and value > INT64_MAX:
+            container[place] = float(value)
