@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import gc
+import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +59,20 @@ def definitions_in(document: Any, _depth: int = 0) -> Iterator[JsonObject]:
                 yield from definitions_in({**inherited, **own}, _depth + 1)
     elif kind == KIND and type(api_version) is str and api_version.partition("/")[0] == GROUP:
         yield document
+
+
+def may_define(data: bytes) -> bool:
+    """Return False if no document of a JSON or YAML text can be a definition.
+
+    The kind of one is in the text, except where letters are escaped, lines are joined, or base64 is tagged as binary,
+    and except in UTF-16.
+    """
+    if KIND.encode() in data or b"\0" in data or _MAY_SPELL.search(data):
+        return True
+    return b"!" in data and (b"binary" in data or b"%" in data)
+
+
+_MAY_SPELL: Final = re.compile(rb"\\[uxU\r\n]")
 
 
 def _as_utf8(data: bytes) -> bytes:

@@ -22,7 +22,7 @@ from auditor.base.wording import counted
 from auditor.causes.follows import noted, with_notes
 from auditor.shards.finding_rows import BoundedTexts
 from auditor.shards.result import RULES_GIVEN_UP
-from auditor.sources.crd_files import no_collector
+from auditor.sources.crd_files import definitions_in, may_define, no_collector
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.placed import PlacedDocument, field_line, objects_in, placed_documents, repeated_keys
 from auditor.sources.registry_key import printable_name
@@ -79,12 +79,38 @@ class ValidateOptions:
 
 @dataclass(slots=True)
 class _Manifests:
-    """The documents in the files, with file names, and the errors."""
+    """What was given, and the errors.
 
-    documents: list[tuple[str, PlacedDocument]] = field(default_factory=list)
+    Attributes:
+        files: The name and the content of each file, or its documents if they may be definitions.
+        size: Bytes of all.
+        others: How many documents were left out as no objects.
+    """
+
+    files: list[tuple[str, bytes | list[PlacedDocument]]] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     size: int = 0
     others: int = 0
+
+    def documents(self, *, skip_others: bool) -> Iterator[tuple[str, PlacedDocument]]:
+        """Yield each document with the name of its file; it is decoded now, and no two are kept.
+
+        Args:
+            skip_others: Whether documents that are no objects are left out.
+        """
+        for count, (name, held) in enumerate(self.files):
+            tell("judging", count, len(self.files), "files")
+            for document in placed_documents(held) if isinstance(held, bytes) else held:
+                if skip_others and not _is_object(document):
+                    self.others += 1
+                else:
+                    yield name, document
+
+    def definitions(self) -> Iterator[JsonObject]:
+        """Yield the definitions among the documents."""
+        for _, held in self.files:
+            for document in () if isinstance(held, bytes) else held:
+                yield from definitions_in(document.value)
 
 
 @no_collector()
@@ -99,17 +125,12 @@ def run_validate(options: ValidateOptions) -> int:
         manifests = _Manifests()
         for given in options.files:
             _read(given, folder, manifests)
-        if options.skip_others:
-            objects = [(name, document) for name, document in manifests.documents if _is_object(document)]
-            manifests.others = len(manifests.documents) - len(objects)
-            manifests.documents = objects
         definitions = _given(options, manifests)
         judge = _judge(options, manifests, definitions)
         texts = BoundedTexts()
         results: list[dict[str, Any]] = []
         answers: list[ManifestAnswer] = []
-        for count, (name, document) in enumerate(manifests.documents):
-            tell("judging", count, len(manifests.documents), "documents")
+        for name, document in manifests.documents(skip_others=options.skip_others):
             for answered in _answers(judge, document, manifests.size):
                 results.append(_result(name, document, answered, texts))
                 if options.formats or _is_listed(results[-1]):
@@ -192,7 +213,7 @@ def _read(given: str, folder: Path, into: _Manifests) -> None:
     if given == "-":
         _add("-", sys.stdin.buffer.read(), into)
     elif is_remote(given):
-        target = folder / f"fetched-{len(into.documents)}"
+        target = folder / f"fetched-{len(into.files)}"
         for shown, local in fetched(given, target):
             _read_path(shown, local, into)
     else:
@@ -209,7 +230,7 @@ def _read_path(shown: str, path: Path, into: _Manifests) -> None:
     elif path.is_dir() or not _is_text(shown, path):
         _read_dump(shown, path, into)
     else:
-        _read_file(shown, path, into, whole=True)
+        _read_file(shown, str(path), into, whole=True)
 
 
 def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
@@ -232,7 +253,7 @@ def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
             into.damage.append(Damage(below, odd).line(shown))
             continue
         try:
-            _read_file(f"{above}/{below}", Path(file), into)
+            _read_file(f"{above}/{below}", file, into)
         except SourceError as error:
             into.damage.append(Damage(below, error.found).line(shown))
 
@@ -255,14 +276,14 @@ def _is_text(shown: str, path: Path) -> bool:
     return not is_tar(head) and (form == "manifests" or is_named)
 
 
-def _read_file(shown: str, path: Path, into: _Manifests, *, whole: bool = False) -> None:
+def _read_file(shown: str, path: str, into: _Manifests, *, whole: bool = False) -> None:
     from auditor.sources.files.compression import UnpackedStream  # noqa: PLC0415
+    from auditor.sources.files.folders import whole_file  # noqa: PLC0415
     from auditor.sources.files.unpacking import compression_of  # noqa: PLC0415
     from auditor.sources.source_plan import Damage  # noqa: PLC0415
 
     try:
-        with path.open("rb", 0) as file:
-            data = file.read()
+        data = whole_file(path)
     except OSError as error:
         raise SourceError(shown, error.strerror or str(error)) from error
     if compression_of(data):
@@ -279,8 +300,7 @@ def _read_file(shown: str, path: Path, into: _Manifests, *, whole: bool = False)
 
 def _add(shown: str, data: bytes, into: _Manifests) -> None:
     into.size += len(data)
-    name = printable_name(shown)
-    into.documents += [(name, document) for document in placed_documents(data)]
+    into.files.append((printable_name(shown), [*placed_documents(data)] if may_define(data) else data))
 
 
 def _read_dump(shown: str, path: Path, into: _Manifests) -> None:
@@ -301,7 +321,7 @@ def _read_dump(shown: str, path: Path, into: _Manifests) -> None:
                     document = PlacedDocument(0, decode(data))
                 except GoJsonError as error:
                     document = PlacedDocument(0, error=str(error))
-                into.documents.append((source.name, document))
+                into.files.append((source.name, [document]))
         into.damage += damage_text(plan.sources).splitlines()
 
 
@@ -342,16 +362,12 @@ def _refused_definitions(given: list[JsonObject], results: list[dict[str, Any]])
 def _judge(options: ValidateOptions, manifests: _Manifests, given: list[JsonObject]) -> CreateJudge:
     from auditor.golang.regex.compiled import MATCH_TIME  # noqa: PLC0415
     from auditor.plan.limits import pattern_seconds, rule_seconds  # noqa: PLC0415
-    from auditor.sources.crd_files import definitions_in  # noqa: PLC0415
     from auditor.updates.create import CreateJudge  # noqa: PLC0415
     from auditor.validation.rules.evaluate import RuleTime  # noqa: PLC0415
 
     MATCH_TIME.begin(pattern_seconds(manifests.size))
-    among: list[JsonObject] = [
-        definition for _, document in manifests.documents for definition in definitions_in(document.value)
-    ]
     return CreateJudge(
-        [*among, *given],
+        [*manifests.definitions(), *given],
         namespace=options.namespace or "default",
         enforce=options.namespace is not None,
         field_validation=options.field_validation,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from auditor.updates.create import CreateJudge
+from pipelines.run import validate as run
 from tests.command import auditor
 from tests.documents import definition_of
 from tests.updates.create_cases import DEFINITIONS
@@ -256,3 +258,42 @@ def test_a_definition_of_no_judged_object_is_not_checked(tmp_path: Path, crds: P
     (tmp_path / "gear.yaml").write_text(gear())
     ended = auditor("validate", "--crds", crds, "--crds", tmp_path / "crd.json", tmp_path / "gear.yaml")
     assert (ended.code, "warning: --crds" in ended.stderr) == (0, False)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        '"CustomResourceDefinition"',
+        '"Custom\\u0052esourceDefinition"',
+        '"Custom\\x52esourceDefinition"',
+        '"Custom\\\n  ResourceDefinition"',
+        "!!binary Q3VzdG9tUmVzb3VyY2VEZWZpbml0aW9u",
+        "&kind CustomResourceDefinition",
+    ],
+)
+def test_a_definition_among_manifests_is_found_however_its_kind_is_written(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "all"
+    folder.mkdir()
+    (folder / "a.yaml").write_text("apiVersion: made.example.com/v1\nkind: Made\nmetadata: {name: a, namespace: d}\n")
+    (folder / "z.yaml").write_text(
+        f"kind: {kind}\napiVersion: apiextensions.k8s.io/v1\nmetadata: {{name: mades.made.example.com}}\n"
+        "spec: {group: made.example.com, scope: Namespaced, names: {plural: mades, singular: made, kind: Made, "
+        "listKind: MadeList}, versions: [{name: v1, served: true, storage: true, "
+        "schema: {openAPIV3Schema: {type: object}}}]}\n"
+    )
+    assert auditor("validate", folder).code == 0
+
+
+def test_manifests_are_decoded_one_after_another(tmp_path: Path, crds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    read, judged = run.placed_documents, CreateJudge.judge
+    monkeypatch.setattr(run, "placed_documents", lambda data: order.append("read") or read(data))
+    monkeypatch.setattr(CreateJudge, "judge", lambda *words: order.append("judged") or judged(*words))
+    folder = tmp_path / "all"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.json").write_text(
+            f'{{"apiVersion": "v1", "kind": "Thing", "metadata": {{"n": {number}}}}}'
+        )
+    auditor("validate", folder, "--crds", crds)
+    assert order == ["read", "judged"] * 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import Final
+from typing import Final, overload
 
 LINK_OUT: Final = "a symbolic link out of the folder; it was not read"
 
@@ -24,22 +24,29 @@ def not_a_file(path: str | Path) -> str:
     return "" if stat.S_ISREG(mode) else "neither a file nor a folder; it was not read"
 
 
-def whole_file(path: str, most: int) -> bytes | None:
-    """Return the bytes of a file, read at once; None if they are more than `most`."""
+@overload
+def whole_file(path: str) -> bytes: ...
+@overload
+def whole_file(path: str, most: int) -> bytes | None: ...
+def whole_file(path: str, most: int | None = None) -> bytes | None:
+    """Return the bytes of a file, read by few calls; None if they are more than `most`."""
     number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         size = os.fstat(number).st_size
-        if size > most:
+        if most is not None and size > most:
             return None
         data = os.read(number, size + 1)
-        while len(data) != size and (more := os.read(number, _MORE)):  # its file system tells no sizes, or reads less
-            data += more
-        return data
+        if len(data) == size:
+            return data
+        blocks = [data]  # a pipe, a file whose system tells no sizes or reads less, or one that grows
+        while block := os.read(number, _BLOCK):
+            blocks.append(block)
+        return b"".join(blocks)
     finally:
         os.close(number)
 
 
-_MORE: Final = 1 << 16
+_BLOCK: Final = 1 << 20
 _KEPT: Final = 64 << 20
 
 
