@@ -40,6 +40,12 @@ _ENTRY = re.compile(
     r")"
 )
 _PLAIN_START: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./$^(<=+~\\;")
+_LETTERS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_WORD: Final = 5
+"""Length of the longest plain scalar that begins with a letter and is no text: false."""
+_NOT_ZERO: Final = frozenset("123456789")
+_DIGITS: Final = 19
+"""Fewest digits of an integer that may not be an int64."""
 _ESCAPED = re.compile(r'[^"\\]*(?:\\["\\nt ][^"\\]*)*')
 _ESCAPE = re.compile(r"\\(.)")
 _MEANT: Final = {"n": "\n", "t": "\t"}
@@ -79,6 +85,8 @@ def _scalar(text: str, more: str = "") -> Any:
         text = text.rstrip(" ")
         if ": " in text or " #" in text or text[-1] == ":":
             raise _Unusual
+        if first in _NOT_ZERO and len(text) < _DIGITS and text.isascii() and text.isdecimal():
+            return int(text)
         value = resolve_plain(text)
         if type(value) is float and not math.isfinite(value):
             raise _Unusual
@@ -147,13 +155,26 @@ def _read(text: str, once: bool) -> dict[str, Any]:
     column = 0
     around: list[tuple[int, Any]] = []
     pending = ""
-    words, keys = _words, _keys
+    words, keys, letters = _words, _keys, _LETTERS
     if len(words) + len(keys) > _REMEMBERED:
         words.clear()
         keys.clear()
     for indent, dash, key, chomp, block, value, more, item, odd in _entries(text):
         depth = len(indent)
-        if dash or item:
+        if key and not dash:
+            if depth != column or type(container) is list:
+                if depth > column:
+                    if not pending or depth >= _MAX_COLUMN:
+                        raise _Unusual
+                    around.append((column, container))
+                    container[pending] = container = {}
+                    column = depth
+                else:
+                    while column > depth or type(container) is list:
+                        column, container = around.pop()
+                    if column != depth:
+                        raise _Unusual
+        elif dash or item:
             if pending and column <= depth < _MAX_COLUMN:
                 around.append((column, container))
                 container[pending] = container = []
@@ -171,19 +192,6 @@ def _read(text: str, once: bool) -> dict[str, Any]:
             container.append({})
             container = container[-1]
             column = depth + 2
-        elif key:
-            if depth != column or type(container) is list:
-                if depth > column:
-                    if not pending or depth >= _MAX_COLUMN:
-                        raise _Unusual
-                    around.append((column, container))
-                    container[pending] = container = {}
-                    column = depth
-                else:
-                    while column > depth or type(container) is list:
-                        column, container = around.pop()
-                    if column != depth:
-                        raise _Unusual
         elif odd:
             raise _Unusual
         else:
@@ -195,12 +203,22 @@ def _read(text: str, once: bool) -> dict[str, Any]:
             raise _Unusual
         if value:
             pending = ""
-            if more or value not in words:
-                container[name] = scalar = _scalar(value, more)
-                if not more and len(value) < _LONG and type(scalar) is not dict and type(scalar) is not list:
-                    words[value] = scalar
-            else:
+            if more:
+                container[name] = _scalar(value, more)
+            elif (
+                value[0] in letters
+                and len(value) > _WORD
+                and value[-1] != " "
+                and ":" not in value
+                and "#" not in value
+            ):
+                container[name] = value  # as most scalars are
+            elif value in words:
                 container[name] = words[value]
+            else:
+                container[name] = scalar = _scalar(value)
+                if len(value) < _LONG and type(scalar) is not dict and type(scalar) is not list:
+                    words[value] = scalar
         elif block:
             pending = ""
             container[name] = _block(block, chomp)

@@ -197,3 +197,37 @@ def test_the_quick_reader_says_what_the_parser_says(lines: list[str], head: str,
 def test_a_change_anywhere_makes_no_difference_to_that(at: int, gone: int, put: str) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         assert_agrees(SAMPLE[:at] + put.encode() + SAMPLE[at + gone :], monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "scalar",
+    [
+        *(
+            "true   ",
+            "False ",
+            "Nulls ",
+            "abcdef # c",
+            "abcdef#c",
+            "abcd ef: b",
+            "abcd ef:",
+            "abcdef:b",
+            "abcdef ",
+            "abcdé",
+        ),
+        *(
+            "007",
+            "10",
+            "9223372036854775807",
+            "9223372036854775808",
+            "18446744073709551616",
+            "1२",
+            "1_0",
+            "12 ",
+            "1 # c",
+        ),
+    ],
+)
+def test_a_scalar_without_quotes_is_read_as_by_the_parser(scalar: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_plain = ": " not in scalar and not scalar.endswith(":")
+    for text in (f"a: {scalar}\nb: {scalar}\n", f"a:\n- {scalar}\n- {scalar}\n"):
+        assert assert_agrees(text.encode(), monkeypatch) == is_plain
