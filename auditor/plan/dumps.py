@@ -27,6 +27,7 @@ from auditor.plan.limits import SIZE_IN_MEMORY
 from auditor.sources import SourcePlan, open_source
 from auditor.sources.crd_files import definitions_in
 from auditor.sources.files.digest import map_open_file
+from auditor.sources.files.helpers import NO_HELPERS, Helpers
 from auditor.sources.files.state import state_of_file
 from auditor.sources.manifests.export_table import fast_header
 from auditor.sources.registry_key import printable_key
@@ -59,6 +60,7 @@ def opened_dumps(
     unsealer: Unsealer,
     broken: list[DamagedDump | UnknownDump] | None = None,
     digests: LateDigests | None = None,
+    helpers: Helpers = NO_HELPERS,
 ) -> list[SourcePlan]:
     """Open dumps; add errors of those that cannot be read to `broken`, or raise the error if it is None."""
     source_plans: list[SourcePlan] = []
@@ -75,6 +77,7 @@ def opened_dumps(
                 source=options.source,
                 unsealer=unsealer,
                 digests=digests,
+                helpers=helpers,
             )
         except (DamagedDump, UnknownDump) as error:
             if broken is None:

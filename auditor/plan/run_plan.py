@@ -30,6 +30,7 @@ from auditor.plan.dumps import (
 )
 from auditor.sources.crd_files import no_collector
 from auditor.sources.encryption import make_unsealer
+from auditor.sources.files.helpers import NO_HELPERS, Helpers
 from auditor.sources.files.state import changes, states_below
 from auditor.sources.registry_key import classify, split_key
 from auditor.sources.source_plan import damage_beside
@@ -178,6 +179,7 @@ def make_plan(
     *,
     go_on: bool = False,
     digests: LateDigests | None = None,
+    helpers: Helpers = NO_HELPERS,
 ) -> Plan:
     """Open every dump, find the definitions.
 
@@ -187,13 +189,14 @@ def make_plan(
         from_files: Returns the result of `read_definitions`, if the caller reads the files of definitions.
         go_on: Record a dump that cannot be read as damage of the first readable one.
         digests: As `open_source` takes them.
+        helpers: As `open_source` takes them.
 
     Raises:
         SourceError: A dump cannot be read at all; with `go_on`: none can.
     """
     unsealer = make_unsealer(options.encryption_config, options.kms_decryptor)
     broken: list[DamagedDump | UnknownDump] | None = [] if go_on else None
-    sources = opened_dumps(options.dumps, options, workdir, 0, unsealer, broken, digests)
+    sources = opened_dumps(options.dumps, options, workdir, 0, unsealer, broken, digests, helpers)
     if broken and not sources:
         raise broken[0]
     if broken:

@@ -39,6 +39,7 @@ from auditor.sources.files.compression import (
 )
 from auditor.sources.files.digest import LateDigests
 from auditor.sources.files.folders import SmallFiles
+from auditor.sources.files.helpers import NO_HELPERS, Helpers
 from auditor.sources.files.state import changes, states_below
 from auditor.sources.files.unpacking import compression_of
 from auditor.sources.readers import DUMPS, READERS, DumpFile, Settings
@@ -78,6 +79,7 @@ def open_source(
     unsealer: Unsealer | None = None,
     source: str = "",
     digests: LateDigests | None = None,
+    helpers: Helpers = NO_HELPERS,
 ) -> SourcePlan | list[SourcePlan]:
     """Open one dump.
 
@@ -94,6 +96,7 @@ def open_source(
         salvage: For a damaged etcd database, also read pages that nothing refers to.
         source: Name of the format (`auditor.sources.dump_formats`); empty to detect it from the content.
         digests: Computes digests, for which the caller waits; None to wait for them here.
+        helpers: Other processes that read a part of a folder of many files.
 
     Returns:
         One plan, or those of a folder of dumps.
@@ -103,7 +106,9 @@ def open_source(
         DamagedDump: The format is known, and nothing can be read.
         SourceError: It does not exist, or expands past the limits.
     """
-    settings = Settings(workdir, limits or Limits(), digests or LateDigests(behind=False), salvage, unsealer)
+    settings = Settings(
+        workdir, limits or Limits(), digests or LateDigests(behind=False), salvage, unsealer, helpers=helpers
+    )
     try:
         opened = _with_own_keys(_Opening(settings).watched(path, number, source), etcd_prefix, prefixes)
     except (AuditorError, OSError, MemoryError):
@@ -404,7 +409,7 @@ class _Opening:
         check_no_tables(path)
         from auditor.sources.manifests.manifest_table import open_directory  # noqa: PLC0415
 
-        plan = open_directory(path, number=number, workdir=self.workdir, small=small)
+        plan = open_directory(path, number=number, workdir=self.workdir, small=small, helpers=self.settings.helpers)
         for name, form in forms.items():
             is_archive = form == "archive"
             refused = ("an archive", "") if is_archive else None if form else refused_file(unpacked_head(path / name))

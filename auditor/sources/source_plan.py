@@ -72,6 +72,12 @@ class DamageLog:
         else:
             self._more += 1
 
+    def extend(self, other: DamageLog) -> None:
+        """Note what another one has, after that of this one."""
+        for damage in other._kept:
+            self.add(damage.where, damage.reason)
+        self._more += other._more
+
     def records(self) -> tuple[Damage, ...]:
         """Return what was noted."""
         if not self._more:

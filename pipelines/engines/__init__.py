@@ -10,6 +10,7 @@ import gc
 import os
 import stat
 import time
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
     from auditor.plan.options import AuditOptions
     from auditor.plan.run_plan import SourceShard
+    from auditor.sources.files.helpers import Helpers
 
-__all__ = ["PRELOAD", "expect_workers", "run_in_background", "run_inline", "run_processes", "run_shards"]
+__all__ = ["PRELOAD", "expect_workers", "helping", "run_in_background", "run_inline", "run_processes", "run_shards"]
 
 PRELOAD: Final = ("pipelines.preload",)
 """Modules that the fork server of workers imports."""
@@ -136,6 +138,13 @@ def expect_workers(dumps: Iterable[str], *, engine: str, jobs: int, fleet: bool 
         return False
     expect_processes(PRELOAD)
     return True
+
+
+def helping(count: int) -> Helpers:
+    """Return so many processes, for which `expect_workers` started the fork server, as helpers of this one."""
+    from auditor.sources.files.helpers import Helpers  # noqa: PLC0415 - workers are started before readers are loaded
+
+    return Helpers(count, partial(run_in_background, preload=PRELOAD))
 
 
 def _is_worth_workers(dump: str) -> bool:

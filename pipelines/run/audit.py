@@ -22,8 +22,9 @@ from auditor.plan.limits import bound_worker
 from auditor.plan.options import FAIL_ON
 from auditor.releases import running_as
 from auditor.sources.dump_formats import HAS_HISTORY
+from auditor.sources.files.helpers import NO_HELPERS
 from auditor.sources.files.work_folder import clear_dead_folders, work_folder
-from pipelines.engines import PRELOAD, expect_workers, run_in_background, run_processes, run_shards
+from pipelines.engines import PRELOAD, expect_workers, helping, run_in_background, run_processes, run_shards
 from pipelines.log import LOG
 from pipelines.run.report_target import check_target, inputs_of, list_files, mode_of, put_in_place, set_modes, target_of
 
@@ -77,7 +78,8 @@ def _run(
     with new_report(options) as (spool, parts), new_tables_of(options) as tables:
         digests = LateDigests(is_wanted=options.verify_digest)
         with _from_files(options, apart=expected) as from_files:
-            plan = make_plan(options, spool, from_files, go_on=True, digests=digests)
+            helpers = helping(options.jobs - 1) if expected else NO_HELPERS
+            plan = make_plan(options, spool, from_files, go_on=True, digests=digests, helpers=helpers)
         check_plan(plan)
         _check_version(plan)
         _log_sources(plan)

@@ -122,6 +122,12 @@ def _numbered(numbers: dict[Any, int], keys: list[Any]) -> list[int]:
         return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
+def _renumbered(numbers: dict[Any, int], others: dict[Any, int], column: array[int]) -> bytes:
+    """Return a column with the numbers of the same keys in another dictionary, which gets those that it lacks."""
+    table = np.array([*(numbers.setdefault(key, len(numbers)) for key in others), -1], dtype=np.int32)
+    return table[np.frombuffer(column, dtype=np.int32)].tobytes()  # -1 is last
+
+
 def _ranked(keys: list[Any], column: array[int]) -> NDArray[np.int32]:
     """Convert a column of indexes in a list to ranks of the values in sort order; -1 ranks last."""
     rank = {key: number for number, key in enumerate(sorted(set(keys)))}
@@ -181,6 +187,20 @@ class ManifestRows:
         self._offset.frombytes(offsets.tobytes())
         self._length.frombytes(lengths.tobytes())
         if len(self) > FEW:  # names go to Arrow while they are still at hand
+            self._flush()
+
+    def extend(self, other: ManifestRows, shift: int) -> None:
+        """Add the rows of another one, whose objects are now so many bytes further behind."""
+        self._type.frombytes(_renumbered(self._types, other._types, other._type))
+        self._namespace.frombytes(_renumbered(self._namespaces, other._namespaces, other._namespace))
+        self._offset.frombytes((np.frombuffer(other._offset, np.int64) + shift).tobytes())
+        self._length.extend(other._length)
+        self.redacted += other.redacted
+        if other._names:
+            self._flush()
+            self._names += other._names
+        self._pending += other._pending
+        if len(self._pending) >= NAMES:
             self._flush()
 
     def notes(self) -> Iterator[str]:

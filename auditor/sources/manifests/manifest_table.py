@@ -14,13 +14,19 @@ import codecs
 import hashlib
 import os
 import re
+import shutil
+from bisect import bisect_left
+from contextlib import ExitStack
+from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from auditor.base.errors import DamagedDump, SourceError, UnknownDump
 from auditor.sources.files.compression import PACKED_SUFFIXES, UnpackedStream
 from auditor.sources.files.digest import map_file
 from auditor.sources.files.folders import SmallFiles, not_a_file, whole_file
+from auditor.sources.files.helpers import NO_HELPERS, Helpers
 from auditor.sources.manifests.export_table import ManifestRows
 from auditor.sources.manifests.manifest_walk import PRINTED, ManifestWalk
 from auditor.sources.manifests.sinks import NeedsSpool, Spans, Spool
@@ -34,6 +40,11 @@ if TYPE_CHECKING:
 
 MANIFEST_SUFFIXES: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
 BLOCK: Final = 1 << 20
+_YAML: Final = (".yaml", ".yml")
+_WORK_OF_YAML: Final = 5
+"""Work of reading a file of YAML, as a multiple of that for one of JSON."""
+_WORTH_HELPERS: Final = 20_000
+"""Least work that is shared with other processes: less is done before they have started."""
 
 _UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _YAML_KEY = re.compile(rb"^(?:- )?[A-Za-z_\"'][\w.\"'/-]*[ \t]*:(?:[ \t\r\n]|\Z)", re.MULTILINE)
@@ -278,7 +289,7 @@ class _Folder:
         self.damage = DamageLog()
         self.notes: list[str] = []
         self.formats: set[str] = set()
-        self.digest = hashlib.sha256()
+        self.digests: list[str] = []
 
     def add(self, path: str) -> None:
         name = name_below(path, self.root)
@@ -294,7 +305,7 @@ class _Folder:
         except (SourceError, OSError) as error:
             self.damage.add(name, str(getattr(error, "found", error)))
             return
-        self.digest.update(f"{name}\0{digest}\n".encode())
+        self.digests.append(f"{name}\0{digest}\n")
         if broken:
             self.damage.add(name, broken)
         walk = ManifestWalk(self.spool)
@@ -304,10 +315,54 @@ class _Folder:
         if walk.objects:
             self.formats.add(walk.format)
 
+    def part(self) -> _Part:
+        """Return what was read, for another process."""
+        return _Part(self.rows, self.damage, self.formats, self.digests)
+
+    def extend(self, part: _Part, spool: Path) -> None:
+        """Take what another process read into a spool of its own, which is removed."""
+        self.rows.extend(part.rows, self.spool.at)
+        self.damage.extend(part.damage)
+        self.formats |= part.formats
+        self.digests += part.digests
+        with spool.open("rb") as file:
+            shutil.copyfileobj(file, self.spool.file, BLOCK)
+        spool.unlink()
+        self.spool.at = self.spool.file.tell()
+
     def note_others(self, others: list[str]) -> None:
         if others:
             names = first_names([name_below(path, self.root) for path in others[:NAMED]], len(others))
             self.notes.append(f"{len(others)} files were not read, being no manifests by their names: {names}")
+
+
+class _Part(NamedTuple):
+    """What was read of some files of a folder; the objects are in a spool of their own."""
+
+    rows: ManifestRows
+    damage: DamageLog
+    formats: set[str]
+    digests: list[str]
+
+
+def _read_part(root: Path, number: int, paths: list[str], spool: Path) -> _Part:
+    """Read some files of a folder into a spool."""
+    with spool.open("wb", BLOCK) as file:
+        folder = _Folder(root, number, file, None)
+        for path in paths:
+            folder.add(path)
+    return folder.part()
+
+
+def _shares(paths: list[str], helpers: Helpers) -> list[list[str]]:
+    """Return the files that this process reads, and those that each helper reads; few are read by this one."""
+    work = [_WORK_OF_YAML if path.endswith(_YAML) else 1 for path in paths]
+    if not helpers.number or sum(work) < _WORTH_HELPERS:
+        return [paths]
+    done = list(accumulate(work))
+    count = helpers.number + 1
+    bounds = [bisect_left(done, done[-1] * place / count) for place in range(1, count)]
+    return [paths[start:stop] for start, stop in pairwise((0, *bounds, len(paths)))]
 
 
 def text_bytes(data: Any) -> Any:
@@ -316,7 +371,9 @@ def text_bytes(data: Any) -> Any:
     return data if encoding is None else bytes(data[2:]).decode(encoding, "replace").encode("utf-8", "replace")
 
 
-def open_directory(path: Path, *, number: int, workdir: Path, small: SmallFiles | None = None) -> SourcePlan:
+def open_directory(
+    path: Path, *, number: int, workdir: Path, small: SmallFiles | None = None, helpers: Helpers = NO_HELPERS
+) -> SourcePlan:
     """Find the objects in a folder of manifests and its subfolders.
 
     Files count by their names: .json .yaml .yml .ndjson .jsonl, and these with .gz, .zst, .xz or .bz2; the notes list
@@ -327,6 +384,7 @@ def open_directory(path: Path, *, number: int, workdir: Path, small: SmallFiles 
         number: The source's position among the inputs.
         workdir: Where the live table and the spool go.
         small: Has read files of the folder for their formats.
+        helpers: Other processes that read a part of the files, if they are many.
 
     Returns:
         The plan; `sha256` is that of the lines ``name NUL digest`` of the files read, in the order of their names;
@@ -342,19 +400,27 @@ def open_directory(path: Path, *, number: int, workdir: Path, small: SmallFiles 
     if not chosen:
         raise UnknownDump(str(path), "no manifest in this folder", f"files named {' '.join(MANIFEST_SUFFIXES)}")
     mapped, live = workdir / f"objects-{number}.ndjson", workdir / f"live-{number}.arrow"
-    with mapped.open("wb", BLOCK) as file:
+    own, *shares = _shares(chosen, helpers)
+    with ExitStack() as stack, mapped.open("wb", BLOCK) as file:
+        spools = [workdir / f"objects-{number}-{place}.ndjson" for place in range(len(shares))]
+        parts = [
+            stack.enter_context(helpers.start(partial(_read_part, path, number, share, spool)))
+            for share, spool in zip(shares, spools, strict=True)
+        ]
         folder = _Folder(path, number, file, small)
         for error in refused:
             folder.damage.add(name_below(error.filename, path), str(error.strerror))
-        for chosen_file in chosen:
+        for chosen_file in own:
             folder.add(chosen_file)
+        for part, spool in zip(parts, spools, strict=True):
+            folder.extend(part(), spool)
     folder.note_others(others)
     formats = folder.formats
     return SourcePlan(
         name=str(path),
         format=next(iter(formats)) if len(formats) == 1 else "yaml" if "yaml" in formats else "json",
         mapped=str(mapped),
-        sha256=folder.digest.hexdigest(),
+        sha256=hashlib.sha256("".join(folder.digests).encode()).hexdigest(),
         revision=None,
         compacted_revision=None,
         is_export=True,

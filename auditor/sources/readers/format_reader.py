@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from auditor.sources.files.helpers import NO_HELPERS, Helpers
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -22,6 +24,7 @@ class Settings:
     Attributes:
         digests: Computes the digests of files, which `settle` waits for.
         copied: Whether a copy was read of a database in use.
+        helpers: Other processes that read a part of a folder of many files.
     """
 
     workdir: Path
@@ -30,6 +33,7 @@ class Settings:
     salvage: bool = False
     unsealer: Unsealer | None = None
     copied: bool = False
+    helpers: Helpers = NO_HELPERS
 
 
 @dataclass(frozen=True, slots=True)
