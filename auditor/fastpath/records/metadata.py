@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 
 import orjson
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType
 from msgspec.json import Decoder
 
 from auditor.fastpath.dicts.metadata_parts import (
@@ -155,7 +155,7 @@ def decodes(metadata: dict[str, Any]) -> bool:
     """Return whether metadata are proven to decode as those of an object, whatever is in them; False is no answer."""
     try:
         made = _DECODE(orjson.dumps({"generation": 1, **metadata}))
-    except Exception:  # noqa: BLE001 - not known
+    except (MsgspecError, TypeError, RecursionError):
         return False
     managed = () if made.managed_fields is UNSET else made.managed_fields
     times = made.creation_timestamp, made.deletion_timestamp, *(entry.time for entry in managed)

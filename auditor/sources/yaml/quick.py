@@ -144,6 +144,14 @@ def _entries(text: str) -> Iterable[tuple[str, ...]]:
     return (match.groups("") for match in _ENTRY.finditer(text, start))
 
 
+def _remembered() -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the values of short scalars and of keys that are cached."""
+    if len(_words) + len(_keys) > _REMEMBERED:
+        _words.clear()
+        _keys.clear()
+    return _words, _keys
+
+
 def _read(text: str, once: bool) -> dict[str, Any]:
     """Return the mapping in a document; with `once`, a key that comes again in its mapping is unusual.
 
@@ -155,10 +163,7 @@ def _read(text: str, once: bool) -> dict[str, Any]:
     column = 0
     around: list[tuple[int, Any]] = []
     pending = ""
-    words, keys, letters = _words, _keys, _LETTERS
-    if len(words) + len(keys) > _REMEMBERED:
-        words.clear()
-        keys.clear()
+    letters, (words, keys) = _LETTERS, _remembered()
     for indent, dash, key, chomp, block, value, more, item, odd in _entries(text):
         depth = len(indent)
         if key and not dash:

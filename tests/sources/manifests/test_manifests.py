@@ -600,7 +600,7 @@ def test_a_file_of_a_folder_is_opened_once_or_if_many_bytes_would_be_kept_twice(
     assert {opened[str(path)] for path in folder.iterdir()} == {times}  # to detect the format, and to read it
 
 
-def test_a_file_whose_size_is_not_told_is_read_to_its_end():
+def test_a_file_of_unknown_size_is_read_to_its_end():
     status = Path("/proc/self/status")
     if not status.exists():
         pytest.skip("no files without a size")
