@@ -273,7 +273,6 @@ def _prepare_process() -> None:
     os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")  # else 1 GB that is never used counts for --memory
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads wait busily, and no linear algebra is done
     leave_out_pandas()
-    gc.set_threshold(50_000, 20, 20)  # modules and definitions are allocated first and live until the end
     atexit.register(gc.freeze)  # the last collection would only walk them once more
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` ignores it
