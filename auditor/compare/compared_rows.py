@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from auditor.base import tables
 from auditor.base.arrow import concat, has_codes, parquet_footer, plain, whole_parquet
 from auditor.base.longtext import LONG, cut
-from auditor.shards.finding_rows import LONGEST, SHORT
 from auditor.shards.table_rows import GROUP_ROWS, GROUP_TEXT
+from auditor.validation.bounded_texts import LONGEST, SHORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

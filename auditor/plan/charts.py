@@ -20,7 +20,7 @@ from auditor.golang import jsontext
 from auditor.sources.crd_files import definitions_in, documents_of, read_crd_documents
 from auditor.sources.files.compression import UnpackedStream
 from auditor.sources.files.work_folder import temporary_folder
-from auditor.sources.manifests.manifest_table import MANIFEST_SUFFIXES
+from auditor.sources.manifests.manifest_files import MANIFEST_SUFFIXES
 from auditor.sources.source_plan import UNREAD_DEFINITIONS, Damage, DamageLog
 from auditor.sources.unread_definitions import MENTIONS, every_file, why_unread
 

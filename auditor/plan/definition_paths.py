@@ -15,14 +15,13 @@ from auditor.base.errors import DamagedDump, PlanError
 from auditor.crds.as_v1 import as_v1
 from auditor.golang import jsontext
 from auditor.plan.charts import CHART, Chart, Render, archive_chart, folder_chart, printed_charts, rendered_chart
-from auditor.plan.dumps import opened_dumps, stored_definitions
 from auditor.plan.git_tree import GIT, checked_out
 from auditor.sources.crd_files import definitions_in, documents_of, no_collector, read_crd_documents
 from auditor.sources.detect import database_of, form_of
 from auditor.sources.encryption import make_unsealer
 from auditor.sources.files.compression import UnpackedStream, is_tar
 from auditor.sources.files.work_folder import temporary_folder
-from auditor.sources.manifests.manifest_table import manifest_files, read_packed
+from auditor.sources.manifests.manifest_files import manifest_files, read_packed
 from auditor.sources.readers import DUMPS
 from auditor.sources.source_plan import UNREAD_DEFINITIONS, Damage
 from auditor.sources.stores.locations import is_remote
@@ -170,6 +169,7 @@ def _unread(shown: str, path: Path) -> Iterator[Damage]:
 
 def _dump(given: str, options: AuditOptions | None) -> list[JsonObject]:
     """Return the definitions of a dump as v1: etcd may hold them as v1beta1, which no server accepts any more."""
+    from auditor.plan.dumps import opened_dumps, stored_definitions  # noqa: PLC0415 - few definitions are in dumps
     from auditor.plan.options import AuditOptions  # noqa: PLC0415 - for types only above
 
     asked = options or AuditOptions(dumps=())

@@ -29,7 +29,7 @@ from auditor.sources.crd_files import definitions_in
 from auditor.sources.files.digest import map_open_file
 from auditor.sources.files.helpers import NO_HELPERS, Helpers
 from auditor.sources.files.state import state_of_file
-from auditor.sources.manifests.export_table import fast_header
+from auditor.sources.manifests.object_header import fast_header
 from auditor.sources.registry_key import printable_key
 from auditor.sources.source_plan import Damage, with_printable_names
 from auditor.sources.stores.locations import modified_at

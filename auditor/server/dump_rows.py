@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from auditor.plan.dumps import cut_value, open_live, open_values
-from auditor.sources.manifests.export_table import read_header
+from auditor.sources.manifests.object_header import read_header
 from auditor.sources.registry_key import printable_key
 
 if TYPE_CHECKING:

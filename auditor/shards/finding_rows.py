@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from auditor.base import arrow
 from auditor.base.longtext import LONG, cut
-from auditor.golang import jsontext
 from auditor.shards.table_rows import FlatRows, array_of, shared_column
 from auditor.shards.updates import CREATE
+from auditor.validation.bounded_texts import LONGEST, SHORT, json_text
 
 if TYPE_CHECKING:
     from auditor.base.longtext import LongText
@@ -22,40 +21,7 @@ if TYPE_CHECKING:
     from auditor.shards.updates import UpdateColumns
 
 
-LONGEST: Final = 64 << 10
-"""Most characters of a message, a detail or a value in a row; a longer one is cut and followed by its length."""
-SHORT: Final = 256
-"""The same limit once the rows of one object have `_OBJECT_TEXT` characters of long texts."""
 _OBJECT_TEXT: Final = 4 << 20
-_RUN_TEXT: Final = 8 << 20
-
-
-class BoundedTexts:
-    """Cuts messages that a command holds until it prints them: as in a report, but counted over the whole run.
-
-    Args:
-        left: Characters of long texts after which a text is cut at `SHORT`.
-    """
-
-    def __init__(self, left: int = _RUN_TEXT) -> None:
-        self._left = left
-        self._last_value: tuple[Any, str] = (None, "null")
-
-    def value(self, value: Any) -> Any:
-        """Return a value, or the beginning of its JSON text if that is long."""
-        if value is not self._last_value[0]:
-            self._last_value = (value, _json_text(value))
-        text = self._last_value[1]
-        shown = self.bounded(text)
-        return value if shown == text else shown
-
-    def bounded(self, text: str | LongText) -> str:
-        """Return a text, or its beginning and its length."""
-        if len(text) <= SHORT:
-            return str(text)
-        shown = cut(text, LONGEST if self._left > 0 else SHORT)
-        self._left -= len(shown)
-        return shown
 
 
 class FoundRows:
@@ -105,7 +71,7 @@ class FoundRows:
             number = self._classes[shared] = len(self._classes)
         bad_value, detail, words = finding.bad_value, finding.detail, finding.words
         if bad_value is not self._last_value[0]:
-            self._last_value = (bad_value, _json_text(bad_value))
+            self._last_value = (bad_value, json_text(bad_value))
         value = self._last_value[1]
         if len(words) > LONG or len(value) > LONG:
             value, detail, message = self._bounded(row, value, detail, words)
@@ -123,7 +89,7 @@ class FoundRows:
             self._last_detail = (detail, cut(detail, limit))
         detail, message = self._last_detail[1], cut(words, limit)
         if len(value) > limit:
-            value = _json_text(cut(value, limit))
+            value = json_text(cut(value, limit))
         self._left -= len(value) + len(message)
         return value, detail, message
 
@@ -175,14 +141,6 @@ class FoundRows:
         for name, values in zip(self.OWN, own, strict=True):
             columns[name] = array_of(values, kinds[name])
         return pa.Table.from_arrays([columns[field.name] for field in self.schema], schema=self.schema)
-
-
-def _json_text(value: Any) -> str:
-    """Return the JSON text of a value as Go writes it."""
-    try:
-        return orjson.dumps(value).decode()
-    except (orjson.JSONEncodeError, UnicodeEncodeError):
-        return jsontext.encode(value)
 
 
 def _appearing(column: pa.DictionaryArray) -> pa.DictionaryArray:

@@ -26,7 +26,7 @@ from auditor.shards.previous import Changes
 from auditor.shards.result import shown_error
 from auditor.shards.updates import UpdateVerdicts
 from auditor.sources.encryption import make_unsealer
-from auditor.sources.manifests.export_table import fast_header
+from auditor.sources.manifests.object_header import fast_header
 from auditor.sources.registry_key import classify, printable_key
 from auditor.validation.rules import RuleTime, broken_rules, compile_rules, servable
 

@@ -20,7 +20,7 @@ from auditor.golang import jsontext
 from auditor.sources.files.folders import not_a_file
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
-from auditor.sources.manifests.manifest_table import manifest_files, read_packed
+from auditor.sources.manifests.manifest_files import manifest_files, read_packed
 from auditor.sources.manifests.yaml_lists import absolute_lines
 from auditor.sources.stores.locations import is_remote
 from auditor.sources.stores.patterns import fetched

@@ -462,7 +462,7 @@ def _beside(path: Path, left: list[str]) -> tuple[str, ...]:
 
 
 def _has_manifests(path: Path) -> bool:
-    from auditor.sources.manifests.manifest_table import has_manifests  # noqa: PLC0415
+    from auditor.sources.manifests.manifest_files import has_manifests  # noqa: PLC0415
 
     return has_manifests(path)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from auditor.sources.files.compression import PACKED_SUFFIXES
 from auditor.sources.files.folders import not_a_file
-from auditor.sources.manifests.manifest_table import manifest_files
+from auditor.sources.manifests.manifest_files import manifest_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

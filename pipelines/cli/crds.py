@@ -96,7 +96,7 @@ def check(
 def _checked(document: Any, old: Any) -> dict[str, Any]:
     import auditor  # noqa: PLC0415
     from auditor.crds.definition import document_name  # noqa: PLC0415
-    from auditor.shards.finding_rows import BoundedTexts  # noqa: PLC0415
+    from auditor.validation.bounded_texts import BoundedTexts  # noqa: PLC0415
 
     texts = BoundedTexts()
     if old is None:

@@ -327,7 +327,7 @@ class _Places:
 
         from auditor.crds.definition import document_name  # noqa: PLC0415
         from auditor.sources.crd_files import definitions_in  # noqa: PLC0415
-        from auditor.sources.manifests.manifest_table import manifest_files, read_packed  # noqa: PLC0415
+        from auditor.sources.manifests.manifest_files import manifest_files, read_packed  # noqa: PLC0415
         from auditor.sources.manifests.placed import objects_in, placed_documents  # noqa: PLC0415
 
         self.given = given

@@ -20,12 +20,12 @@ from auditor.base.statuses import Status
 from auditor.base.visible import visible
 from auditor.base.wording import counted
 from auditor.causes.follows import noted, with_notes
-from auditor.shards.finding_rows import BoundedTexts
 from auditor.shards.result import RULES_GIVEN_UP
 from auditor.sources.crd_files import definitions_in, may_define, no_collector
 from auditor.sources.files.work_folder import temporary_folder
 from auditor.sources.manifests.placed import PlacedDocument, field_line, objects_in, placed_documents, repeated_keys
 from auditor.sources.registry_key import printable_name
+from auditor.validation.bounded_texts import BoundedTexts
 from pipelines.console import ignore_closed_stdout
 from pipelines.run.validate_output import DEFAULT, answer_parts, print_results
 
@@ -236,7 +236,7 @@ def _read_path(shown: str, path: Path, into: _Manifests) -> None:
 def _read_folder(shown: str, path: Path, into: _Manifests) -> None:
     """Read the manifests below a folder; an unreadable file does not affect the others."""
     from auditor.sources.files.folders import not_a_file  # noqa: PLC0415
-    from auditor.sources.manifests.manifest_table import manifest_paths, name_below  # noqa: PLC0415
+    from auditor.sources.manifests.manifest_files import manifest_paths, name_below  # noqa: PLC0415
     from auditor.sources.source_plan import Damage  # noqa: PLC0415
 
     def refuse(error: OSError) -> None:
@@ -262,7 +262,7 @@ def _is_text(shown: str, path: Path) -> bool:
     """Whether a file has manifests as text, and is not a database or an archive."""
     from auditor.sources.detect import form_of  # noqa: PLC0415
     from auditor.sources.files.compression import UnpackedStream, is_tar  # noqa: PLC0415
-    from auditor.sources.manifests.manifest_table import MANIFEST_SUFFIXES  # noqa: PLC0415
+    from auditor.sources.manifests.manifest_files import MANIFEST_SUFFIXES  # noqa: PLC0415
     from auditor.sources.readers import DUMPS  # noqa: PLC0415
 
     if not path.is_file():  # a pipe can be read only once

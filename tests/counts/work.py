@@ -42,7 +42,7 @@ from auditor.program.program import AuditProgram
 from auditor.server.kind_batches import kind_batches
 from auditor.shards.shard_audit import ShardAuditor
 from auditor.sources.crd_files import read_crd_documents
-from auditor.sources.manifests import export_table
+from auditor.sources.manifests import object_header
 from pipelines.run.objects.query_options import QueryOptions
 from pipelines.run.query import open_store
 from tests.benchmarks.drawn import drawn_lines
@@ -155,7 +155,7 @@ def _decoding() -> Iterator[dict[str, int]]:
         stack.enter_context(mock.patch.dict(typed.GLOBALS, {"_loads": counted_loads}))
         stack.enter_context(mock.patch("pyarrow.array", counted_array))
         stack.enter_context(mock.patch("msgspec.json.Decoder", Counted))
-        stack.enter_context(mock.patch.object(export_table, "_DECODER", Counted(export_table.ObjectHeader)))
+        stack.enter_context(mock.patch.object(object_header, "_DECODER", Counted(object_header.ObjectHeader)))
         yield counts
 
 

@@ -32,7 +32,7 @@ from auditor.sources.files.digest import map_file
 from auditor.sources.files.free_space import check_free_space
 from auditor.sources.files.unpacking import compression_of
 from auditor.sources.manifests.export_table import ManifestRows
-from auditor.sources.manifests.manifest_table import text_bytes
+from auditor.sources.manifests.manifest_files import text_bytes
 from auditor.sources.manifests.manifest_walk import ManifestWalk
 from auditor.sources.manifests.sinks import Spool
 from auditor.sources.readers import DUMPS
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from auditor.sources.archives.members import ByteStream
     from auditor.sources.encryption import Unsealer
-    from auditor.sources.manifests.export_table import ObjectHeader
+    from auditor.sources.manifests.object_header import ObjectHeader
 
     Reopen: TypeAlias = Callable[[str, Path, int], SourcePlan | list[SourcePlan]]
 

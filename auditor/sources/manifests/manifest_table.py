@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import os
-import re
 import shutil
 from bisect import bisect_left
 from contextlib import ExitStack
@@ -23,57 +21,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from auditor.base.errors import DamagedDump, SourceError, UnknownDump
-from auditor.sources.files.compression import PACKED_SUFFIXES, UnpackedStream
+from auditor.sources.files.compression import PACKED_SUFFIXES
 from auditor.sources.files.digest import map_file
 from auditor.sources.files.folders import SmallFiles, not_a_file, whole_file
 from auditor.sources.files.helpers import NO_HELPERS, Helpers
 from auditor.sources.manifests.export_table import ManifestRows
+from auditor.sources.manifests.manifest_files import (
+    BLOCK,
+    MANIFEST_SUFFIXES,
+    UTF16,
+    manifest_paths,
+    name_below,
+    text_bytes,
+    unpacked,
+)
 from auditor.sources.manifests.manifest_walk import PRINTED, ManifestWalk
 from auditor.sources.manifests.sinks import NeedsSpool, Spans, Spool
-from auditor.sources.registry_key import printable_name
 from auditor.sources.source_plan import NAMED, DamageLog, SourcePlan, first_names
 
 if TYPE_CHECKING:
     import mmap
-    from collections.abc import Callable, Iterator
 
 
-MANIFEST_SUFFIXES: Final = (".json", ".yaml", ".yml", ".ndjson", ".jsonl")
-BLOCK: Final = 1 << 20
 _YAML: Final = (".yaml", ".yml")
 _WORK_OF_YAML: Final = 5
 """Work of reading a file of YAML, as a multiple of that for one of JSON."""
 _WORTH_HELPERS: Final = 20_000
 """Least work that is shared with other processes: less is done before they have started."""
-
-_UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_YAML_KEY = re.compile(rb"^(?:- )?[A-Za-z_\"'][\w.\"'/-]*[ \t]*:(?:[ \t\r\n]|\Z)", re.MULTILINE)
-_TYPE_META = re.compile(rb"^[ \t]*(?:- )?[\"']?(?:apiVersion|kind|items)[\"']?[ \t]*:", re.MULTILINE)
-
-
-def looks_like_manifests(head: bytes) -> str | None:
-    """Return the format that the head of a file suggests: ``json`` or ``yaml`` of Kubernetes objects, or None.
-
-    Args:
-        head: The first bytes, 64 KiB or the whole file. A head without a kind that begins as a JSON object counts: a
-            List may have its kind after its items.
-    """
-    encoding = _UTF16.get(head[:2])
-    if encoding is not None:
-        head = head[2:].decode(encoding, "replace").encode()
-    text = head.removeprefix(codecs.BOM_UTF8).lstrip()
-    if not text or b"\0" in text[:4096]:
-        return None
-    if re.match(rb"\{\s*[\"}]|\[\s*\{", text):
-        return "json"
-    if text[:1] == b"<":
-        return None
-    if _TYPE_META.search(text) or (re.match(rb"\{\s*(?:apiVersion|kind)\s*:", text)):
-        return "yaml"
-    if re.search(rb"^\{\s*\"", text, re.MULTILINE):
-        return "json"
-    first = text.split(b"\n", 1)[0]
-    return "yaml" if first.startswith(b"---") and _YAML_KEY.search(text) else None
 
 
 def _bytes_of(path: str) -> mmap.mmap | bytes:
@@ -85,7 +59,7 @@ def _bytes_of(path: str) -> mmap.mmap | bytes:
 def _as_utf8(data_file: Path, target: Path) -> Path | None:
     """Write a UTF-16 file as UTF-8 to `target`; None if it is not UTF-16."""
     with data_file.open("rb") as source:
-        encoding = _UTF16.get(source.read(2))
+        encoding = UTF16.get(source.read(2))
         if encoding is None:
             return None
         decoder = codecs.getincrementaldecoder(encoding)("replace")
@@ -175,109 +149,6 @@ def open_manifests(path: str, data_file: Path, *, number: int, workdir: Path, sh
     )
 
 
-def _is_manifest(name: str) -> bool:
-    """Whether the name of a file has the suffix of manifests, before that of a compression or without one."""
-    name = name.lower()
-    if name.endswith(MANIFEST_SUFFIXES) and name[0] != ".":
-        return True
-    for packed in PACKED_SUFFIXES:
-        name = name.removesuffix(packed)
-    return os.path.splitext(name)[1] in MANIFEST_SUFFIXES  # noqa: PTH122 - a path for each name takes longer
-
-
-def manifest_paths(folder: Path, on_error: Callable[[OSError], object] | None = None) -> tuple[list[str], list[str]]:
-    """Return the files below a folder that are manifests by their names, and the others; both sorted by path.
-
-    Links to other folders are followed, each folder once; a link to a parent folder is among the others.
-
-    Args:
-        folder: The folder to search.
-        on_error: Called for a folder that cannot be read, whose files are not returned.
-    """
-    both: tuple[list[str], list[str]] = ([], [])
-    for path, is_manifest in _files_below(folder, on_error):
-        both[not is_manifest].append(path)
-    for paths in both:
-        paths.sort(key=_parts)
-    return both
-
-
-def _parts(path: str) -> list[str]:
-    return path.split(os.sep)  # noqa: PTH206 - a path for each file takes longer
-
-
-def manifest_files(folder: Path, on_error: Callable[[OSError], object] | None = None) -> tuple[list[Path], list[Path]]:
-    """Return the same as `manifest_paths`, as paths with methods."""
-    chosen, others = manifest_paths(folder, on_error)
-    return [*map(Path, chosen)], [*map(Path, others)]
-
-
-def has_manifests(folder: Path) -> bool:
-    """Return whether a file below a folder is a manifest by its name; the search ends with the first."""
-    return any(is_manifest for _, is_manifest in _files_below(folder))
-
-
-def _files_below(folder: Path, on_error: Callable[[OSError], object] | None = None) -> Iterator[tuple[str, bool]]:
-    """Yield the files below a folder, each with whether it is a manifest by its name; see `manifest_paths`."""
-    roots = [(folder, Path(os.path.realpath(folder)))]
-    for root, _ in roots:
-        for directory, folders, names in os.walk(root, onerror=on_error):
-            folders.sort()
-            within = os.path.join(directory, "")  # noqa: PTH118 - a path for each name takes longer
-            for name in names:
-                yield within + name, _is_manifest(name)
-            for link in (path for name in folders if (path := Path(directory) / name).is_symlink()):
-                there = Path(os.path.realpath(link))
-                if any(known.is_relative_to(there) and known != there for _, known in roots):
-                    yield str(link), False
-                elif not any(there.is_relative_to(known) for _, known in roots):
-                    roots.append((link, there))
-
-
-def read_packed(path: Path) -> bytes:
-    """Return the bytes of a file, uncompressed if its name has the suffix of a compression.
-
-    Raises:
-        DamagedDump: The compressed stream is broken or expands past the limit for one member.
-    """
-    try:
-        data, broken = _unpacked(path) if _is_packed(path) else (path.read_bytes(), "")
-    except OSError as error:
-        raise SourceError(str(path), error.strerror or str(error)) from error
-    if broken:
-        raise DamagedDump(str(path), broken, "", "copy it again")
-    return data
-
-
-MAX_MEMBER: Final = 1 << 30
-
-
-def _is_packed(path: Path) -> bool:
-    return path.suffix.lower() in PACKED_SUFFIXES
-
-
-def _unpacked(path: Path) -> tuple[bytes, str]:
-    """Return the unpacked bytes of a compressed file, and the error that ends them; empty if there is none.
-
-    Raises:
-        SourceError: They expand past a limit.
-    """
-    with path.open("rb") as file:
-        stream = UnpackedStream(str(path), file)
-        blocks, size = [], 0
-        while block := stream.read(BLOCK):
-            blocks.append(block)
-            size += len(block)
-            if size > MAX_MEMBER:
-                raise DamagedDump(str(path), f"expands past {MAX_MEMBER} bytes", "", "decompress it first")
-        return b"".join(blocks), stream.broken
-
-
-def name_below(path: str, root: Path) -> str:
-    """Return the path of a file below a folder as text; invalid UTF-8 is escaped."""
-    return printable_name(path.removeprefix(os.path.join(root, "")))  # noqa: PTH118 - its last part stays empty
-
-
 class _Folder:
     """Reads the files of a folder into one spool."""
 
@@ -301,7 +172,7 @@ class _Folder:
             data = _bytes_of(path) if read is None else read
             digest = hashlib.sha256(data).hexdigest()
             if name.lower().endswith(PACKED_SUFFIXES):
-                data, broken = _unpacked(Path(path))
+                data, broken = unpacked(Path(path))
         except (SourceError, OSError) as error:
             self.damage.add(name, str(getattr(error, "found", error)))
             return
@@ -363,12 +234,6 @@ def _shares(paths: list[str], helpers: Helpers) -> list[list[str]]:
     count = helpers.number + 1
     bounds = [bisect_left(done, done[-1] * place / count) for place in range(1, count)]
     return [paths[start:stop] for start, stop in pairwise((0, *bounds, len(paths)))]
-
-
-def text_bytes(data: Any) -> Any:
-    """Return the bytes of a text, UTF-16 converted to UTF-8."""
-    encoding = _UTF16.get(bytes(data[:2]))
-    return data if encoding is None else bytes(data[2:]).decode(encoding, "replace").encode("utf-8", "replace")
 
 
 def open_directory(

@@ -19,7 +19,7 @@ import numpy as np
 from auditor.base.progress import tell
 from auditor.golang import jsontext
 from auditor.sources.json_stream import Bytes, ObjectLayout, array_items, layout, skip_space, value_end
-from auditor.sources.manifests.export_table import ObjectHeader, fast_header, fast_headers, header_of, read_header
+from auditor.sources.manifests.object_header import ObjectHeader, fast_header, fast_headers, header_of, read_header
 from auditor.sources.manifests.yaml_lists import absolute_lines, list_pieces
 from auditor.sources.source_plan import DamageLog
 from auditor.sources.yaml import Chunk, YamlError, line_behind_document, yaml_chunks, yaml_to_json

@@ -18,7 +18,7 @@ import orjson
 
 from auditor.golang import jsontext
 from auditor.sources.json_stream import JsonSyntaxError, UnexpectedEnd, check_value, skip_space, value_end
-from auditor.sources.manifests.manifest_table import text_bytes
+from auditor.sources.manifests.manifest_files import text_bytes
 from auditor.sources.yaml import YamlError, looks_like_json, yaml_chunks, yaml_to_json
 from auditor.sources.yaml.compose import ALIAS, MAPPING, SCALAR, SEQUENCE, YamlNode, compose
 from auditor.sources.yaml.convert import check_finite, decode_tree, with_text_keys

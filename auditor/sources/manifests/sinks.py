@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 import orjson
 
 from auditor.golang import jsontext
-from auditor.sources.manifests.export_table import ManifestRows, ObjectHeader, header_of
+from auditor.sources.manifests.object_header import ObjectHeader, header_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from auditor.sources.json_stream import Bytes
+    from auditor.sources.manifests.export_table import ManifestRows
 
 
 REDACTED: Final = "(redacted)"

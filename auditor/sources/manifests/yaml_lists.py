@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from auditor.sources.manifests.export_table import header_of
+from auditor.sources.manifests.object_header import header_of
 from auditor.sources.yaml import YamlError, line_behind_document, yaml_to_json
 
 _LINE = re.compile(r"\bline ([0-9]+)\b")

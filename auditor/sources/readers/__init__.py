@@ -69,7 +69,7 @@ def _open_kine_text(file: DumpFile, settings: Settings) -> SourcePlan:
 
 
 def _is_manifests(_: Path | None, head: bytes) -> bool:
-    from auditor.sources.manifests.manifest_table import looks_like_manifests  # noqa: PLC0415 - loaded where needed
+    from auditor.sources.manifests.manifest_files import looks_like_manifests  # noqa: PLC0415 - loaded where needed
 
     return bool(looks_like_manifests(head))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from auditor.base.statuses import KeyClass
 from auditor.printing.discovery import Resource
-from auditor.sources.manifests.export_table import read_header
+from auditor.sources.manifests.object_header import read_header
 from auditor.sources.registry_key import classify, listed_place, split_key
 
 if TYPE_CHECKING:

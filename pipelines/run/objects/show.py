@@ -19,7 +19,7 @@ from auditor.printing.yamltext import YamlTextError, to_yaml
 from auditor.server.comparison import are_different
 from auditor.server.dump import DumpStore
 from auditor.server.history import deleted_keys
-from auditor.sources.manifests.export_table import read_header
+from auditor.sources.manifests.object_header import read_header
 from auditor.sources.registry_key import printable_key
 from auditor.store.manifest import MANIFEST
 from pipelines.console import terminal_width

@@ -14,9 +14,9 @@ from auditor.program.impact import cache_key_fault, impacts_of, worst
 from auditor.program.program import AuditProgram
 from auditor.server.history import check_history, key_revisions
 from auditor.server.object_reader import UndecodedObject
-from auditor.shards.finding_rows import BoundedTexts
-from auditor.sources.manifests.export_table import read_header
+from auditor.sources.manifests.object_header import read_header
 from auditor.sources.registry_key import classify, printable_key, split_key
+from auditor.validation.bounded_texts import BoundedTexts
 from pipelines.run.objects.row_kind import resource_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from auditor.base.longtext import LongText
-from auditor.shards.finding_rows import LONGEST, SHORT, BoundedTexts
+from auditor.validation.bounded_texts import LONGEST, SHORT, BoundedTexts
 from tests.command import auditor
 from tests.fuzz.hostile.bounded import bounded, dump
 

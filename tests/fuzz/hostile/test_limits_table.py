@@ -17,11 +17,11 @@ from auditor.sources import Limits, helper_command, json_stream
 from auditor.sources.archives import members
 from auditor.sources.encryption import kms
 from auditor.sources.kine import sqlite
-from auditor.sources.manifests import manifest_table as manifests
+from auditor.sources.manifests import manifest_files as manifests
 from auditor.sources.stores import patience
 from auditor.sources.yaml import compose, convert, events
 from auditor.store import manifest as report
-from auditor.validation import node
+from auditor.validation import bounded_texts, node
 from auditor.validation.keywords import failure
 from auditor.validation.rules.evaluate import SPARE_SECONDS
 from pipelines.cli.main import cli
@@ -63,15 +63,15 @@ def fixed_limits() -> dict[str, str]:
     unpacking = Limits()
     assert json_stream.MAX_DEPTH == compose.MAX_DEPTH
     return {
-        "characters of a message, a detail or a value in a finding": f"{found_rows.LONGEST:,}",
-        f"the same, after {size(found_rows._OBJECT_TEXT)} of long texts of one object": f"{found_rows.SHORT:,}",
+        "characters of a message, a detail or a value in a finding": f"{bounded_texts.LONGEST:,}",
+        f"the same, after {size(found_rows._OBJECT_TEXT)} of long texts of one object": f"{bounded_texts.SHORT:,}",
         "findings of one object": f"{failure.MOST_FINDINGS:,}",
         "long messages of one object that share nothing, together": f"{node._MOST_TEXT:,} characters",
         f"paths of all fields of an object of more than {size(paths.FREE_BYTES)}, together": (
             f"{paths.MOST_PATHS:,} characters and {paths.PATHS_A_BYTE} for each byte"
         ),
         "long texts that `validate`, `show` and `crds check` print": (
-            f"{size(found_rows._RUN_TEXT)}, then {found_rows.SHORT} characters each"
+            f"{size(bounded_texts._RUN_TEXT)}, then {bounded_texts.SHORT} characters each"
         ),
         "nesting of JSON and YAML": f"{compose.MAX_DEPTH:,}",
         "repeated reads of one YAML document, and characters of these": (

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor.sources.manifests import export_table as manifest_rows
-from auditor.sources.manifests.export_table import ManifestRows, read_header
+from auditor.sources.manifests.export_table import ManifestRows
+from auditor.sources.manifests.object_header import read_header
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,7 +24,8 @@ from auditor.sources import SourcePlan, open_source
 from auditor.sources.files import folders
 from auditor.sources.manifests import manifest_walk
 from auditor.sources.manifests.export_table import ManifestRows
-from auditor.sources.manifests.manifest_table import _bytes_of, looks_like_manifests, open_directory, open_manifests
+from auditor.sources.manifests.manifest_files import looks_like_manifests
+from auditor.sources.manifests.manifest_table import _bytes_of, open_directory, open_manifests
 from auditor.sources.manifests.manifest_walk import PIECEWISE_FROM
 from auditor.sources.manifests.sinks import Spans
 from tests.counting import bytes_of, calls_of
