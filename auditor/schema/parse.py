@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from auditor.base.errors import NotStructural, SchemaError
 from auditor.base.quick_init import quick_init
 from auditor.golang.jsontext import decode, encode
-from auditor.schema.structural import ABSENT, LegacyKeywords, ListType, Rule, StructuralSchema
+from auditor.schema.structural import LegacyKeywords, ListType, Rule, StructuralSchema
 from auditor.schema.typed import (
     BOOL,
     FLOAT64,
@@ -207,48 +207,55 @@ def _merged(node: StructuralSchema, known: dict[Any, StructuralSchema]) -> Struc
 
 
 def _node(decoded: JsonObject, *, as_sent: bool, known: dict[Any, StructuralSchema] | None) -> StructuralSchema:
-    take, kept = decoded.get, _as_sent if as_sent else _as_kept
+    kept = _as_sent if as_sent else _as_kept
     build = partial(build_schema, as_sent=as_sent, known=known)
-    items: _OrList | None = take("items")
-    additional: _OrBool | None = take("additionalProperties")
-    list_type = take("x-kubernetes-list-type")
-    enum = take("enum")
-    return StructuralSchema(
-        type=take("type", ""),
-        format=take("format", ""),
-        nullable=take("nullable", False),
-        default=kept(take("default", ABSENT)),
-        properties={name: build(child) for name, child in take("properties", {}).items()},
-        additional_properties=_bool_or_node(additional, build),
-        items=build(items.props) if items is not None and items.props is not None else None,
-        preserve_unknown_fields=take("x-kubernetes-preserve-unknown-fields", False),
-        embedded_resource=take("x-kubernetes-embedded-resource", False),
-        int_or_string=take("x-kubernetes-int-or-string", False),
-        list_type=ListType(list_type) if list_type in ("atomic", "set", "map") else None,
-        list_map_keys=tuple(take("x-kubernetes-list-map-keys", ())),
-        map_type=take("x-kubernetes-map-type", ""),
-        rules=tuple(map(_rule, take("x-kubernetes-validations", ()))),
-        enum=None if enum is None else tuple(map(kept, enum)),
-        maximum=take("maximum"),
-        exclusive_maximum=take("exclusiveMaximum", False),
-        minimum=take("minimum"),
-        exclusive_minimum=take("exclusiveMinimum", False),
-        multiple_of=take("multipleOf"),
-        max_length=take("maxLength"),
-        min_length=take("minLength"),
-        pattern=take("pattern", ""),
-        max_items=take("maxItems"),
-        min_items=take("minItems"),
-        unique_items=take("uniqueItems", False),
-        max_properties=take("maxProperties"),
-        min_properties=take("minProperties"),
-        required=tuple(take("required", ())),
-        all_of=tuple(map(build, take("allOf", ()))),
-        any_of=tuple(map(build, take("anyOf", ()))),
-        one_of=tuple(map(build, take("oneOf", ()))),
-        not_=build(decoded["not"]) if "not" in decoded else None,
-        legacy=_legacy(decoded, build),
-    )
+    fields: dict[str, Any] = {}
+    for key, value in decoded.items():
+        if (name := _SAME.get(key)) is not None:
+            fields[name] = value
+        elif (name := _LISTS.get(key)) is not None:
+            fields[name] = tuple(value)
+        elif (name := _JUNCTORS.get(key)) is not None:
+            fields[name] = tuple(map(build, value))
+        elif key == "properties":
+            fields[key] = {child: build(props) for child, props in value.items()}
+        elif key == "items":
+            fields[key] = build(value.props) if value.props is not None else None
+        elif key == "additionalProperties":
+            fields["additional_properties"] = _bool_or_node(value, build)
+        elif key == "x-kubernetes-list-type":
+            fields["list_type"] = ListType(value) if value in ("atomic", "set", "map") else None
+        elif key == "x-kubernetes-validations":
+            fields["rules"] = tuple(map(_rule, value))
+        elif key == "enum":
+            fields[key] = tuple(map(kept, value))
+        elif key == "default":
+            fields[key] = kept(value)
+        elif key == "not":
+            fields["not_"] = build(value)
+    return StructuralSchema(**fields, legacy=_legacy(decoded, build))
+
+
+_SAME: Final = {
+    **{name: name for name in ("type", "format", "nullable", "maximum", "minimum", "pattern")},
+    "x-kubernetes-preserve-unknown-fields": "preserve_unknown_fields",
+    "x-kubernetes-embedded-resource": "embedded_resource",
+    "x-kubernetes-int-or-string": "int_or_string",
+    "x-kubernetes-map-type": "map_type",
+    "exclusiveMaximum": "exclusive_maximum",
+    "exclusiveMinimum": "exclusive_minimum",
+    "multipleOf": "multiple_of",
+    "maxLength": "max_length",
+    "minLength": "min_length",
+    "maxItems": "max_items",
+    "minItems": "min_items",
+    "uniqueItems": "unique_items",
+    "maxProperties": "max_properties",
+    "minProperties": "min_properties",
+}
+"""Keywords whose values a node has as they are."""
+_LISTS: Final = {"required": "required", "x-kubernetes-list-map-keys": "list_map_keys"}
+_JUNCTORS: Final = {"allOf": "all_of", "anyOf": "any_of", "oneOf": "one_of"}
 
 
 def _as_kept(value: Any) -> Any:
