@@ -46,10 +46,11 @@ def keep_own(plan: SourcePlan, prefix: str, prefixes: Sequence[str] = ()) -> Non
         table = pa.ipc.open_file(stream).read_all()
         is_own = _are_own(table["key"], prefix, prefixes)
         kept = table.filter(pa.array(is_own))
-        path = Path(plan.live).with_suffix(".own.arrow")
+        path = Path(plan.live).with_suffix(".own")
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(kept)
-    plan.live, plan.rows = str(path), kept.num_rows
+    path.replace(plan.live)  # what else the walk wrote is found beside it
+    plan.rows = kept.num_rows
     root = _root(prefix)
     first, end = _below(kept["key"], root)
     if first == end:

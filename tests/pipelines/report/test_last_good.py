@@ -83,6 +83,15 @@ def test_the_last_good_revision_is_the_newest_that_can_be_read(tmp_path, values,
     assert said in text.splitlines()
 
 
+def test_the_last_good_revision_is_found_for_one_of_several_servers_in_an_etcd(tmp_path):
+    audited(tmp_path, GOOD, GOOD[:30])
+    both = ("--etcd-prefix", "/registry", "--etcd-prefix", "/east")
+    done = auditor("audit", tmp_path / "dump.db", *both, "--report", tmp_path / "servers", "--jobs", "1")
+    assert "last good" not in done.stderr
+    [cause] = FindingsModel.open(tmp_path / "servers").causes
+    assert cause.last_good == FindingsModel.open(tmp_path / "report").causes[0].last_good
+
+
 def test_the_older_revisions_are_those_of_the_first_walk(tmp_path, monkeypatch):
     monkeypatch.setattr("auditor.server.history._batches", None)  # what would walk the dump again
     report = audited(tmp_path, GOOD, GOOD[:30])
