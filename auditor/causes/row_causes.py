@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -82,13 +83,15 @@ class CauseNumbers:
         self._found: dict[tuple[str | None, ...], int] = {}
 
     def number(self, key: CauseKey) -> int:
-        """Return the number of a cause."""
+        """Return the number of a cause; of several wordings the first in alphabetical order is kept."""
         meant = key.meaning()
         number = self._numbers.get(meant)
         if number is None:
             number = self._numbers[meant] = len(self.keys)
             self.keys.append(key)
             self.topics.append(self._of_topics.setdefault(topic_of(key), len(self._of_topics)))
+        else:
+            self.keys[number] = min(self.keys[number], key, key=_WORDING)
         return number
 
     def of_finding(self, values: tuple[str | None, ...]) -> int:
@@ -116,6 +119,9 @@ class CauseNumbers:
                 )
             )
         return number
+
+
+_WORDING: Final = attrgetter("field", "type", "form")
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from auditor.causes.field_patterns import generic_field
 from auditor.causes.filters import Filters
 from auditor.causes.keys import CauseKey, form_of, ids_of, renewed_form
 from auditor.causes.model import FindingsModel
+from auditor.causes.row_causes import CauseNumbers
 from auditor.causes.titles import title_of
 from tests.causes.reports import audited, definition, export, widget
 
@@ -183,3 +184,12 @@ def test_causes_of_an_earlier_report_have_the_ids_of_today(tmp_path, monkeypatch
     assert (cause.change, cause.first_seen) == ("same", before.first_seen)
     rows = FindingsModel.open(old).findings(Filters(causes=(cause.digest,)), distinct=True)
     assert [row["name"] for row in rows] == ["a"]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_cause_with_two_wordings_keeps_the_same_one_whichever_worker_saw_first(turn):
+    known = {"check": "schema", "field": "spec.n", "type": "FieldValueTypeInvalid"}
+    forms = ('in body must be of type integer: ""', 'in body must be of type int6N: ""')
+    causes = CauseNumbers(None)
+    assert {causes.number(CauseKey(**known, form=form)) for form in forms[::turn]} == {0}
+    assert [key.form for key in causes.keys] == [forms[1]]
