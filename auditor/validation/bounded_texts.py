@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LONGEST: Final = 64 << 10
 """Most characters of a message, a detail or a value in a row; a longer one is cut and followed by its length."""
 SHORT: Final = 256
-"""The same limit once the rows of one object have `_OBJECT_TEXT` characters of long texts."""
+"""The same limit once long texts are used up: those of one object in a report (`FoundRows`), of a run elsewhere."""
 _RUN_TEXT: Final = 8 << 20
 
 

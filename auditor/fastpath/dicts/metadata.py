@@ -94,7 +94,7 @@ def metadata_prover(data: bytes, *, namespaced: bool) -> Callable[[Any], bool] |
     """
     if data[:1] != b"{":
         return None
-    size = len(data) * _OF_BROKEN_BYTE
+    size = len(data) * _REPLACEMENT_BYTES
 
     def proves(metadata: Any) -> bool:
         try:
@@ -105,8 +105,8 @@ def metadata_prover(data: bytes, *, namespaced: bool) -> Callable[[Any], bool] |
     return proves
 
 
-_OF_BROKEN_BYTE: Final = 3
-"""Bytes of the character that stands for a byte which is not UTF-8."""
+_REPLACEMENT_BYTES: Final = 3
+"""Bytes of U+FFFD in UTF-8; `golang.jsontext` decodes each byte that is not UTF-8 to one."""
 
 
 def prove_embedded(resource: JsonObject) -> bool:

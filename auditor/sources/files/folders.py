@@ -38,7 +38,7 @@ def whole_file(path: str, most: int | None = None) -> bytes | None:
         data = os.read(number, size + 1)
         if len(data) == size:
             return data
-        blocks = [data]  # a pipe, a file whose system tells no sizes or reads less, or one that grows
+        blocks = [data]  # st_size is no measure: of a pipe, a file of /proc, a file that grows, a short read
         while block := os.read(number, _BLOCK):
             blocks.append(block)
         return b"".join(blocks)
